@@ -1,0 +1,5 @@
+"""rowqueue: a message queue in the database you already run. The logic is in the SQL; this package calls it."""
+
+from .handlers import Discard, Message, Retry
+
+__all__ = ["Discard", "Message", "Retry"]

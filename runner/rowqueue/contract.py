@@ -1,0 +1,109 @@
+"""The contract as data: what procedures/contract.toml says, read once."""
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+
+def sql_root() -> Path:
+    """The folder that holds migrations/ and procedures/: inside an installed wheel, else the checkout."""
+    packaged = Path(__file__).parent / "sql"
+    return packaged if packaged.is_dir() else Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of a procedure; `limit` names an entry of the contract's limits."""
+
+    name: str
+    type: str
+    meaning: str
+    limit: str | None = None
+    optional: bool = False
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a procedure's result."""
+
+    name: str
+    type: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Procedure:
+    """One procedure of the contract: what a caller passes, gets back, and may be refused with."""
+
+    name: str
+    summary: str
+    detail: str
+    arguments: tuple[Argument, ...]
+    columns: tuple[Column, ...]
+    rows: str
+    errors: tuple[str, ...]
+    roles: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Internal:
+    """An object that procedures need and callers do not: a helper function or a view."""
+
+    name: str
+    kind: str
+    purpose: str
+
+
+@dataclass(frozen=True)
+class Error:
+    """A numbered error, the same on every database."""
+
+    number: int
+    name: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Contract:
+    """The whole contract, in the order of installation."""
+
+    procedures: dict[str, Procedure]
+    internals: dict[str, Internal]
+    errors: dict[str, Error]
+    limits: dict[str, str]
+    types: dict[str, dict[str, str]]
+
+    @property
+    def objects(self) -> tuple[str, ...]:
+        """Names of all procedure files of a database folder but grants.sql, in the order of installation."""
+        return (*self.internals, *self.procedures)
+
+
+@cache
+def load() -> Contract:
+    """Read procedures/contract.toml."""
+    data: dict[str, Any] = tomllib.loads((sql_root() / "procedures" / "contract.toml").read_text("utf-8"))
+    rows = data["rows"]
+
+    def procedure(entry: dict[str, Any]) -> Procedure:
+        columns = entry["columns"]
+        return Procedure(
+            name=entry["name"],
+            summary=entry["summary"],
+            detail=entry.get("detail", "").strip(),
+            arguments=tuple(Argument(**a) for a in entry["arguments"]),
+            columns=tuple(Column(**c) for c in (rows[columns] if isinstance(columns, str) else columns)),
+            rows=entry["rows"],
+            errors=tuple(entry["errors"]),
+            roles=tuple(entry["roles"]),
+        )
+
+    return Contract(
+        procedures={e["name"]: procedure(e) for e in data["procedure"]},
+        internals={e["name"]: Internal(**e) for e in data["internal"]},
+        errors={e["name"]: Error(**e) for e in data["errors"]},
+        limits=data["limits"],
+        types=data["types"],
+    )

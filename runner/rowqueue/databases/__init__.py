@@ -1,0 +1,138 @@
+"""What the runner needs of a database: one interface, one module a database.
+
+Nothing outside the modules of this folder knows a driver, an SQL dialect or a server's habits.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, ClassVar
+
+Row = dict[str, Any]
+
+
+class QueueError(Exception):
+    """A numbered error of the contract, such as 50002 invalid_argument."""
+
+    def __init__(self, number: int, message: str) -> None:
+        super().__init__(message)
+        self.number = number
+
+
+class DatabaseError(Exception):
+    """The database refused a statement for a reason that trying again will not cure."""
+
+
+class Conflict(DatabaseError):
+    """A deadlock or a serialization failure: the whole call may be tried again."""
+
+
+class Disconnected(DatabaseError):
+    """The connection is gone or the server cannot be reached: connect anew and try again."""
+
+
+class SchemaMissing(DatabaseError):
+    """The queue is not installed in this database, or not in this version: `runner apply` is needed."""
+
+
+class Session(ABC):
+    """One connection. Not to be shared between threads."""
+
+    @abstractmethod
+    def call(self, procedure: str, *arguments: Any) -> list[Row]:
+        """Call a procedure of the contract with positional arguments and return its rows as dicts.
+
+        Trailing arguments may be left out. Outside `transaction()` each call is a transaction of its own.
+        Raises QueueError, Conflict, Disconnected, SchemaMissing or DatabaseError.
+        """
+
+    @abstractmethod
+    def transaction(self) -> AbstractContextManager[Any]:
+        """A transaction around calls and the handler's own statements; yields the driver's connection."""
+
+    @abstractmethod
+    def listen(self, types: Sequence[str]) -> None:
+        """Ask for wake-ups for these types where the database has them; else do nothing."""
+
+    @abstractmethod
+    def wait(self, seconds: float, interrupt: int) -> bool:
+        """Sleep until a wake-up comes, `interrupt` (a file descriptor) is readable, or `seconds` are over.
+
+        Returns True when the database woke us.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the connection; never raises."""
+
+
+@dataclass(frozen=True)
+class Installed:
+    """What the database remembers of one installed file: its SHA-256 and the catalog's fingerprint then and now."""
+
+    name: str
+    kind: str
+    sha256: str
+    fingerprint: str | None
+    current_fingerprint: str | None
+
+
+class Database(ABC):
+    """One database server and database, named by a URL; makes sessions and installs the SQL."""
+
+    name: ClassVar[str]
+    schemes: ClassVar[tuple[str, ...]]
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    @abstractmethod
+    def connect(self, application_name: str) -> Session:
+        """Open a connection. Raises Disconnected when the server cannot be reached, DatabaseError when it refuses."""
+
+    @abstractmethod
+    def yoyo_url(self) -> str:
+        """The URL under which yoyo-migrations knows this database."""
+
+    @abstractmethod
+    def installing(self) -> AbstractContextManager[None]:
+        """Hold this database's installation lock, so that installers run one after the other; a crash frees it."""
+
+    @abstractmethod
+    def installed(self) -> dict[str, Installed] | None:
+        """What is installed, by name; None when the queue's own tables are not there."""
+
+    @abstractmethod
+    def run_files(self, files: Sequence[tuple[str, str, str, str]]) -> list[str]:
+        """Run files of (kind, name, sha256, text) and record them, all or nothing where the database can.
+
+        A text of '' is only recorded. Returns the server's notices.
+        """
+
+    @abstractmethod
+    def script(self, files: Sequence[tuple[str, str, str, str]]) -> Iterator[str]:
+        """The parts of a plain script for the database's own client that does what `apply` does on an empty database.
+
+        It leaves the same records behind, so that `apply` afterwards has nothing to do.
+        """
+
+    @abstractmethod
+    def uninstall(self) -> None:
+        """Remove every object of the queue, the migration records included, and nothing else."""
+
+
+_MODULES = {"postgresql": ("postgresql", "postgres")}
+
+
+def open_database(url: str) -> Database:
+    """The database a URL names. Raises ValueError for a scheme that nobody serves."""
+    scheme = url.partition("://")[0]
+    for module, schemes in _MODULES.items():
+        if scheme in schemes:
+            database = import_module(f"{__name__}.{module}").DATABASE(url)
+            assert isinstance(database, Database)
+            return database
+    known = ", ".join(sorted(s for schemes in _MODULES.values() for s in schemes))
+    raise ValueError(f"database URL: unknown scheme {scheme!r}; known: {known}")
