@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any, ClassVar
 
 Row = dict[str, Any]
@@ -31,6 +32,10 @@ class Conflict(DatabaseError):
 
 class Disconnected(DatabaseError):
     """The connection is gone or the server cannot be reached: connect anew and try again."""
+
+
+class Forbidden(DatabaseError):
+    """The role of this connection lacks a right that the statement needs."""
 
 
 class SchemaMissing(DatabaseError):
@@ -136,3 +141,14 @@ def open_database(url: str) -> Database:
             return database
     known = ", ".join(sorted(s for schemes in _MODULES.values() for s in schemes))
     raise ValueError(f"database URL: unknown scheme {scheme!r}; known: {known}")
+
+
+def open_embedded(data_dir: Path | None = None) -> AbstractContextManager[Database]:
+    """A database of our own for users without a server, kept in `data_dir` (None: the user's data directory).
+
+    Started on entry, shared with other processes that ask for it, stopped when the last of them ends.
+    Raises DatabaseError when it cannot be started or is not installed.
+    """
+    embedded = import_module(f"{__name__}.{next(iter(_MODULES))}").embedded
+    context: AbstractContextManager[Database] = embedded(data_dir)
+    return context

@@ -1,0 +1,399 @@
+"""PostgreSQL through psycopg 3. Everything the runner knows of this server stands here and in postgresql_embedded."""
+
+import hashlib
+import logging
+import selectors
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar
+from urllib.parse import urlencode
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.pq import TransactionStatus
+from psycopg.rows import dict_row
+
+from .. import contract
+from . import (
+    Conflict,
+    Database,
+    DatabaseError,
+    Disconnected,
+    Forbidden,
+    Installed,
+    QueueError,
+    Row,
+    SchemaMissing,
+    Session,
+)
+
+_log = logging.getLogger(__name__)
+
+# A dead peer is noticed within about a minute; what the URL says goes first.
+_DEFAULTS = {
+    "connect_timeout": "10",
+    "client_encoding": "utf8",
+    "keepalives_idle": "30",
+    "keepalives_interval": "10",
+    "keepalives_count": "3",
+}
+# The key of the installation lock: an arbitrary number, the same in every release.
+_INSTALL_LOCK = 7_230_415_118
+_INSTALL_WAIT = "60s"
+_ROLES = ("mq_producer", "mq_consumer", "mq_operator")
+_YOYO_TABLES = ("_yoyo_migration", "_yoyo_log", "_yoyo_version", "yoyo_lock")
+
+_CONFLICTS = {"40001", "40P01", "55P03"}
+_DISCONNECTS = {"53300", "57P01", "57P02", "57P03", "57P04", "57P05"}
+_BAD_VALUES = {"22003", "22007", "22008", "22021", "22P02", "22P05"}
+_RANGES = {"smallint": 15, "integer": 31, "bigint": 63}
+# libpq tells a refused connection apart from a missing server by its text only.
+_REFUSALS = (
+    "authentication",
+    "does not exist",
+    "no such",
+    "no password supplied",
+    "not permitted to log in",
+    "permission denied",
+    "pg_hba.conf",
+    "certificate",
+    "does not support SSL",
+    "invalid connection option",
+    "invalid port",
+)
+
+
+@cache
+def _query(procedure: str, count: int) -> str:
+    """The text of a call. Every argument is cast: psycopg sends integers by their size and strings as unknown."""
+    types = contract.load().types["postgresql"]
+    arguments = contract.load().procedures[procedure].arguments[:count]
+    return f"SELECT * FROM mq.{procedure}({', '.join(f'%s::{types[a.type]}' for a in arguments)})"
+
+
+def _line(error: BaseException) -> str:
+    """What the server or the driver says, on one line."""
+    primary = error.diag.message_primary if isinstance(error, psycopg.Error) else None
+    return " ".join((primary or str(error)).split()) or type(error).__name__
+
+
+def _translate(error: Exception, closed: bool = False) -> Exception:
+    """Our exception for one of the driver's; `closed`: the connection did not survive it."""
+    state = (error.sqlstate or "") if isinstance(error, psycopg.Error) else ""
+    message = _line(error)
+    if state.isdigit() and 50001 <= int(state) <= 50999:
+        return QueueError(int(state), message)
+    lost = isinstance(error, psycopg.OperationalError) and not state
+    if closed or lost or state in _DISCONNECTS or state.startswith("08"):
+        return Disconnected(message)
+    if state in _CONFLICTS:
+        return Conflict(message)
+    if state == "3F000" or (state in {"42883", "42P01"} and "mq." in message):
+        return SchemaMissing(f"the queue is not installed here, or not in this version: run `runner apply` ({message})")
+    if state == "42501":
+        return Forbidden(message)
+    return DatabaseError(message)
+
+
+def _bad_argument(error: Exception, procedure: str, arguments: Sequence[Any]) -> QueueError | None:
+    """The contract's error for a value that never reached the procedure because the type cannot hold it."""
+    state = error.sqlstate if isinstance(error, psycopg.Error) else None
+    # A DataError without a state is the driver's own: the value did not reach the server.
+    local = isinstance(error, UnicodeError | OverflowError) or (isinstance(error, psycopg.DataError) and not state)
+    if not local and state not in _BAD_VALUES:
+        return None
+    types = contract.load().types["postgresql"]
+    reason = _line(error)
+    for argument, value in zip(contract.load().procedures[procedure].arguments, arguments, strict=False):
+        bits = _RANGES.get(types[argument.type])
+        if isinstance(value, str) and "\0" in value:
+            reason = f"{argument.name}: must not hold the character NUL"
+        elif isinstance(value, str) and not value.isascii() and _unencodable(value):
+            reason = f"{argument.name}: must be valid Unicode text"
+        elif bits and isinstance(value, int) and not -(1 << bits) <= value < 1 << bits:
+            reason = f"{argument.name}: must be {-(1 << bits):,} to {(1 << bits) - 1:,}"
+        else:
+            continue
+        break
+    return QueueError(50002, f"invalid_argument: {reason}")
+
+
+def _unencodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except psycopg.Error as error:
+        raise _translate(error) from error
+
+
+class PostgreSQLSession(Session):
+    """One connection, in autocommit outside `transaction()`, without prepared statements: poolers may stand between."""
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self._connection = connection
+        self._cursor = connection.cursor(row_factory=dict_row)
+        self._listening: set[str] = set()
+        self._woken = False
+        connection.add_notify_handler(self._wake)
+
+    def _wake(self, _: psycopg.Notify) -> None:
+        self._woken = True
+
+    def call(self, procedure: str, *arguments: Any) -> list[Row]:
+        try:
+            return self._cursor.execute(_query(procedure, len(arguments)), arguments).fetchall()
+        except (psycopg.Error, UnicodeError, OverflowError) as error:
+            bad = _bad_argument(error, procedure, arguments)
+            raise bad or _translate(error, self._connection.closed) from error
+
+    @contextmanager
+    def transaction(self) -> Iterator[psycopg.Connection[Any]]:
+        block = self._connection.transaction()
+        with _translated():
+            block.__enter__()
+        try:
+            yield self._connection
+            # A COMMIT would be answered with a silent ROLLBACK, and the caller would take its work for done.
+            if self._connection.info.transaction_status == TransactionStatus.INERROR:
+                raise DatabaseError("a statement failed inside the transaction and its error was swallowed")
+        except BaseException as error:
+            block.__exit__(type(error), error, error.__traceback__)
+            raise
+        with _translated():
+            block.__exit__(None, None, None)
+
+    def listen(self, types: Sequence[str]) -> None:
+        for name in set(types) - self._listening:
+            # The name of a channel is an identifier of at most 63 bytes: hence the hash.
+            channel = "mq_" + hashlib.md5(name.encode(), usedforsecurity=False).hexdigest()
+            try:
+                self._connection.execute(f"LISTEN {channel}")
+            except psycopg.Error as error:
+                translated = _translate(error, self._connection.closed)
+                if isinstance(translated, Disconnected):
+                    raise translated from error
+            self._listening.add(name)
+
+    def wait(self, seconds: float, interrupt: int) -> bool:
+        deadline = time.monotonic() + seconds
+        with _translated(), selectors.DefaultSelector() as selector:
+            own = selector.register(self._connection.fileno(), selectors.EVENT_READ)
+            selector.register(interrupt, selectors.EVENT_READ)
+            while not self._drained():
+                ready = selector.select(max(0.0, deadline - time.monotonic()))
+                if any(key == own for key, _ in ready):
+                    self._connection.pgconn.consume_input()
+                elif ready or time.monotonic() >= deadline:
+                    return False
+        self._woken = False
+        return True
+
+    def _drained(self) -> bool:
+        """Whether a notification came, now or during an earlier call; all that are there are taken."""
+        while self._connection.pgconn.notifies():
+            self._woken = True
+        return self._woken
+
+    def close(self) -> None:
+        try:
+            self._connection.close()
+        except psycopg.Error as error:
+            _log.debug("closing: %s", _line(error))
+
+
+class PostgreSQL(Database):
+    """A PostgreSQL database, 15 or later, named by a libpq URL."""
+
+    name: ClassVar[str] = "postgresql"
+    schemes: ClassVar[tuple[str, ...]] = ("postgresql", "postgres")
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        try:
+            self._parameters = {key: str(value) for key, value in conninfo_to_dict(url).items() if value is not None}
+        except (psycopg.Error, UnicodeError) as error:
+            # libpq quotes a malformed token whole, and it may be the password.
+            reason = _line(error).partition(' token: "')[0]
+            raise ValueError(f"database URL: {reason}") from None
+
+    def _open(self, application_name: str) -> psycopg.Connection[Any]:
+        parameters = {**_DEFAULTS, "application_name": application_name, **self._parameters}
+        try:
+            connection = psycopg.connect(make_conninfo(**parameters), autocommit=True, prepare_threshold=None)
+        except (psycopg.Error, UnicodeError) as error:
+            message = _line(error)
+            refused = any(text in message for text in _REFUSALS) and "socket" not in message
+            raise (DatabaseError if refused else Disconnected)(message) from error
+        if connection.info.parameter_status("TimeZone") not in {"UTC", "Etc/UTC"}:
+            # A parameter that poolers carry along with the client. Times of results are then UTC.
+            with _translated():
+                connection.execute("SET TIME ZONE 'UTC'")
+        return connection
+
+    def connect(self, application_name: str) -> Session:
+        return PostgreSQLSession(self._open(application_name))
+
+    def yoyo_url(self) -> str:
+        parameters = {**_DEFAULTS, "application_name": "rowqueue yoyo", **self._parameters}
+        return f"postgresql+psycopg:///?{urlencode(parameters)}"
+
+    @contextmanager
+    def installing(self) -> Iterator[None]:
+        # A lock of a transaction, not of a session: it holds through a pooler in transaction mode as well.
+        with _translated(), self._open("rowqueue apply") as connection, connection.transaction():
+            self._check_rights(connection)
+            connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+            connection.execute(f"SET LOCAL lock_timeout = '{_INSTALL_WAIT}'")
+            try:
+                connection.execute("SELECT pg_advisory_xact_lock(%s)", [_INSTALL_LOCK])
+            except psycopg.errors.LockNotAvailable:
+                raise Conflict(f"another installation runs in this database; gave up after {_INSTALL_WAIT}") from None
+            yield
+
+    @staticmethod
+    def _check_rights(connection: psycopg.Connection[Any]) -> None:
+        """yoyo would report a missing right as a missing table."""
+        row = connection.execute(
+            "SELECT current_user, current_database(), current_schema(),"
+            " has_database_privilege(current_database(), 'CREATE'), has_schema_privilege(current_schema(), 'CREATE')"
+        ).fetchone()
+        assert row is not None
+        user, database, schema, in_database, in_schema = row
+        if not in_database:
+            raise Forbidden(f"role {user} needs the right CREATE on database {database} to install")
+        if not in_schema:
+            raise Forbidden(f"role {user} needs the right CREATE on schema {schema or 'public'} to install")
+
+    def installed(self) -> dict[str, Installed] | None:
+        with _translated(), self._open("rowqueue apply") as connection:
+            found = connection.execute(
+                "SELECT to_regclass('mq.installed'), to_regprocedure('mq.object_fingerprint(text)')"
+            ).fetchone()
+            assert found is not None
+            table, fingerprint = found
+            if table is None:
+                return None
+            current = "CASE WHEN kind = 'procedure' THEN mq.object_fingerprint(name) END" if fingerprint else "NULL"
+            rows = connection.execute(f"SELECT name, kind, sha256, fingerprint, {current} FROM mq.installed")
+            return {row[0]: Installed(*row) for row in rows}
+
+    def run_files(self, files: Sequence[tuple[str, str, str, str]]) -> list[str]:
+        notices: list[str] = []
+        with _translated(), self._open("rowqueue apply") as connection:
+            connection.add_notice_handler(lambda notice: notices.append(notice.message_primary or ""))
+            with connection.transaction():
+                connection.execute("SET LOCAL client_min_messages = warning")
+                for _, name, _, text in files:
+                    self._run_file(connection, name, text)
+                # Afterwards, because a file may change what an earlier one made.
+                connection.cursor().executemany(_RECORD, [(kind, name, sha256) for kind, name, sha256, _ in files])
+        return notices
+
+    @staticmethod
+    def _run_file(connection: psycopg.Connection[Any], name: str, text: str) -> None:
+        try:
+            if text:
+                connection.execute(text.encode(), prepare=False)
+        except psycopg.Error as error:
+            translated = _translate(error, connection.closed)
+            raise type(translated)(f"{name}.sql: {_line(error)}") from error
+
+    def script(self, files: Sequence[tuple[str, str, str, str]]) -> Iterator[str]:
+        yield _SCRIPT_HEAD
+        for kind, name, _, text in files:
+            if kind == "migration":
+                yield _YOYO_ROW.format(name=name, hash=hashlib.sha256(name.encode()).hexdigest())
+            yield f"-- {kind} {name}\n{text.rstrip()}\n"
+        records = ",\n".join(f"    ('{kind}', '{name}', '{sha256}')" for kind, name, sha256, _ in files)
+        yield f"{_RECORD_HEAD}FROM (VALUES\n{records}\n) AS f (kind, name, sha256);\n"
+        yield "COMMIT;\n"
+
+    def uninstall(self) -> None:
+        with self.installing(), _translated(), self._open("rowqueue uninstall") as connection, connection.transaction():
+            migrations = {name for name, entry in (self.installed() or {}).items() if entry.kind == "migration"}
+            migrations |= {path.stem for path in (contract.sql_root() / "migrations" / self.name).glob("*.sql")}
+            connection.execute("SET LOCAL client_min_messages = warning")
+            connection.execute("DROP SCHEMA IF EXISTS mq CASCADE")
+            self._forget_migrations(connection, migrations)
+            for role in _ROLES:
+                self._drop_role(connection, role)
+
+    @staticmethod
+    def _forget_migrations(connection: psycopg.Connection[Any], migrations: set[str]) -> None:
+        """Delete our rows of yoyo's tables, and the tables when no other project's migrations are left in them."""
+        found = connection.execute("SELECT to_regclass('_yoyo_migration') IS NOT NULL").fetchone()
+        if found != (True,):
+            return
+        for table in ("_yoyo_migration", "_yoyo_log"):
+            connection.execute(f"DELETE FROM {table} WHERE migration_id = ANY (%s)", [list(migrations)])
+        if connection.execute("SELECT 1 FROM _yoyo_migration LIMIT 1").fetchone() is None:
+            connection.execute(f"DROP TABLE IF EXISTS {', '.join(_YOYO_TABLES)}")
+
+    @staticmethod
+    def _drop_role(connection: psycopg.Connection[Any], role: str) -> None:
+        """Roles belong to all databases of a server: one that is still used elsewhere stays."""
+        try:
+            with connection.transaction():
+                connection.execute(f"DROP ROLE IF EXISTS {role}")
+        except (psycopg.errors.DependentObjectsStillExist, psycopg.errors.InsufficientPrivilege) as error:
+            _log.warning("role %s stays: %s", role, _line(error))
+
+
+DATABASE = PostgreSQL
+
+
+@contextmanager
+def embedded(data_dir: Path | None = None) -> Iterator[Database]:
+    """See `open_embedded`."""
+    from . import postgresql_embedded
+
+    with postgresql_embedded.running(data_dir) as url:
+        yield PostgreSQL(url)
+
+
+_RECORD_HEAD = """\
+INSERT INTO mq.installed (kind, name, sha256, fingerprint, applied_at)
+SELECT f.kind, f.name, f.sha256, CASE WHEN f.kind = 'procedure' THEN mq.object_fingerprint(f.name) END, now()
+"""
+
+_RECORD = f"""\
+{_RECORD_HEAD}FROM (VALUES (%s, %s, %s)) AS f (kind, name, sha256)
+ON CONFLICT (name) DO UPDATE
+SET kind = excluded.kind, sha256 = excluded.sha256, fingerprint = excluded.fingerprint, applied_at = excluded.applied_at
+"""
+
+# yoyo's own tables as yoyo 9 makes them, so that `yoyo apply` and `runner apply` go on from here.
+_SCRIPT_HEAD = """\
+-- rowqueue for PostgreSQL: the whole installation, for psql. All or nothing.
+\\set ON_ERROR_STOP on
+BEGIN;
+SET LOCAL client_encoding = 'UTF8';
+SET LOCAL client_min_messages = warning;
+CREATE TABLE IF NOT EXISTS yoyo_lock (
+    locked integer DEFAULT 1, ctime timestamp, pid integer NOT NULL, PRIMARY KEY (locked)
+);
+CREATE TABLE IF NOT EXISTS _yoyo_log (
+    id varchar(36), migration_hash varchar(64), migration_id varchar(255), operation varchar(10), username varchar(255),
+    hostname varchar(255), comment varchar(255), created_at_utc timestamp, PRIMARY KEY (id)
+);
+CREATE TABLE IF NOT EXISTS _yoyo_version (version integer NOT NULL PRIMARY KEY, installed_at_utc timestamp);
+INSERT INTO _yoyo_version VALUES (2, now() AT TIME ZONE 'UTC') ON CONFLICT DO NOTHING;
+CREATE TABLE IF NOT EXISTS _yoyo_migration (
+    migration_hash varchar(64), migration_id varchar(255), applied_at_utc timestamp, PRIMARY KEY (migration_hash)
+);
+"""
+
+_YOYO_ROW = """\
+INSERT INTO _yoyo_migration VALUES ('{hash}', '{name}', now() AT TIME ZONE 'UTC');
+"""

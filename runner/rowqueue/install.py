@@ -1,0 +1,160 @@
+"""Installs the SQL: versioned migrations through yoyo, then the procedure files that changed, then the grants."""
+
+import glob
+import hashlib
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from . import contract
+from .databases import Database, DatabaseError, Forbidden, Installed, open_database
+
+_GRANTS = "grants"
+_YOYO_LOCK_SECONDS = 10
+
+File = tuple[str, str, str, str]
+
+
+class InstallError(Exception):
+    """The installation was refused; nothing was changed by the step that says so."""
+
+
+@dataclass(frozen=True)
+class FileStatus:
+    """How one file stands to the database.
+
+    `state` is `ok`; `missing`: never installed; `pending`: the file was changed since; `drifted`: the object in the
+    database was changed or removed by somebody else; `edited`: a migration was changed after it had been applied;
+    `newer`: the database has a migration that this release does not know.
+    """
+
+    kind: str
+    name: str
+    state: str
+
+
+@dataclass
+class Applied:
+    """What an `apply` did: names of migrations and procedure files, and the server's warnings."""
+
+    migrations: list[str] = field(default_factory=list)
+    procedures: list[str] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+
+
+def files(database: str) -> list[File]:
+    """All SQL files of a database in the order of installation: (kind, name, SHA-256, text). LookupError if none."""
+    root = contract.sql_root()
+    migrations = sorted((root / "migrations" / database).glob("*.sql"))
+    if not migrations:
+        known = ", ".join(sorted(path.name for path in (root / "migrations").iterdir() if any(path.glob("*.sql"))))
+        raise LookupError(f"database: no SQL for {database!r}; known: {known}")
+    procedures = [root / "procedures" / database / f"{name}.sql" for name in (*contract.load().objects, _GRANTS)]
+    return [*(_file("migration", path) for path in migrations), *(_file("procedure", path) for path in procedures)]
+
+
+def _file(kind: str, path: Path) -> File:
+    text = path.read_text("utf-8")
+    return kind, path.stem, hashlib.sha256(text.encode()).hexdigest(), text
+
+
+def script(database: str) -> Iterator[str]:
+    """The whole installation as a plain script for the database's own client, in parts. LookupError if unknown."""
+    return open_database(f"{database}://").script(files(database))
+
+
+def status(database: Database) -> list[FileStatus]:
+    """Every file and how it stands to the database. Raises Forbidden for a role that may not look."""
+    installed = database.installed() or {}
+    known = files(database.name)
+    names = {name for _, name, _, _ in known}
+    found = [FileStatus(kind, name, _state(kind, sha256, installed.get(name))) for kind, name, sha256, _ in known]
+    unknown = [entry.name for entry in installed.values() if entry.kind == "migration" and entry.name not in names]
+    return found + [FileStatus("migration", name, "newer") for name in unknown]
+
+
+def _state(kind: str, sha256: str, entry: Installed | None) -> str:
+    if entry is None:
+        return "missing"
+    if entry.sha256 != sha256:
+        return "edited" if kind == "migration" else "pending"
+    return "ok" if entry.fingerprint == entry.current_fingerprint else "drifted"
+
+
+def pending(database: Database) -> list[FileStatus]:
+    """What `apply` would have to see to; empty also for a role that has no right to look."""
+    try:
+        return [file for file in status(database) if file.state != "ok"]
+    except Forbidden:
+        return []
+
+
+def apply(database: Database, break_lock: bool = False) -> Applied:
+    """Bring the database to this release; a second call does nothing.
+
+    `break_lock` removes the lock row that a crashed `yoyo apply` left. Raises InstallError when a migration was edited
+    after its release, when the database is newer than this release or when yoyo's lock is held; DatabaseError when the
+    database refuses a statement.
+    """
+    known = files(database.name)
+    applied = Applied()
+    with database.installing():
+        _refuse(status(database))
+        applied.migrations = _migrate(database, break_lock)
+        states = {file.name: file.state for file in status(database)}
+        changed = {file[1] for file in known if states[file[1]] != "ok"}
+        if any(kind == "procedure" and name in changed for kind, name, _, _ in known):
+            changed.add(_GRANTS)
+        run = [file if file[0] == "procedure" else (*file[:3], "") for file in known if file[1] in changed]
+        if run:
+            applied.notices = database.run_files(run)
+            applied.procedures = [name for kind, name, _, _ in run if kind == "procedure"]
+    return applied
+
+
+def _refuse(found: list[FileStatus]) -> None:
+    if edited := [file.name for file in found if file.state == "edited"]:
+        raise InstallError(f"migration {edited[0]} was edited after it had been applied; restore the released file")
+    if newer := [file.name for file in found if file.state == "newer"]:
+        raise InstallError(f"the database is newer than this release: it has migration {newer[0]}; upgrade rowqueue")
+
+
+def _migrate(database: Database, break_lock: bool) -> list[str]:
+    """Apply the migrations that yoyo does not know as applied; returns their names."""
+    import yoyo  # type: ignore[import-untyped]
+
+    logging.getLogger("yoyo").setLevel(logging.CRITICAL)
+    folder = contract.sql_root() / "migrations" / database.name
+    migrations = yoyo.read_migrations(glob.escape(str(folder)))
+    with _yoyo_backend(database) as backend:
+        if break_lock:
+            backend.break_lock()
+        if not (todo := backend.to_apply(migrations)):
+            return []
+        with backend.lock(_YOYO_LOCK_SECONDS):
+            backend.apply_migrations(todo)
+        # yoyo passes over a file that it cannot read.
+        if left := [migration.id for migration in backend.to_apply(migrations)]:
+            raise InstallError(f"migration {left[0]}: cannot be read")
+        return [migration.id for migration in todo]
+
+
+@contextmanager
+def _yoyo_backend(database: Database) -> Iterator[Any]:
+    """yoyo's connection; its errors and its driver's come out as ours."""
+    import yoyo
+    from yoyo import exceptions
+
+    try:
+        with yoyo.get_backend(database.yoyo_url()) as backend:
+            yield backend
+    except exceptions.LockTimeout as error:
+        raise InstallError(
+            "yoyo's lock is held: another `yoyo apply` runs, or one was killed; if none runs: "
+            f"`runner apply --break-lock` ({str(error).partition(' (')[0]})"
+        ) from error
+    except exceptions.DatabaseError as error:
+        raise DatabaseError("migration: " + " ".join(str(error).split())) from error
