@@ -1,0 +1,29 @@
+-- cancel: remove one message that nobody holds: new or dead.
+-- Arguments:   p_id
+-- Returns:     count (0: it is active, is being claimed at this moment, or does not exist)
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's; never waits for a claim
+-- Example:     SELECT mq.cancel(17);
+
+CREATE OR REPLACE FUNCTION mq.cancel(
+    p_id bigint,
+    OUT count bigint
+)
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+AS $$
+DECLARE
+    v_message record;
+BEGIN
+    IF p_id IS NULL THEN
+        PERFORM mq.raise_error('invalid_argument', 'id: must not be NULL');
+    END IF;
+    SELECT m.type, coalesce(m.group_key, '') AS group_key INTO v_message FROM mq.message AS m WHERE m.id = p_id;
+    count := 0;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    count := mq.erase(mq.policy(v_message.type), ARRAY[p_id], 'NE');
+END
+$$;

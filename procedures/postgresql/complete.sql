@@ -1,0 +1,31 @@
+-- complete: one claimed message is done: deleted or archived as the queue's policy says.
+-- Arguments:   p_id, p_batch_key
+-- Returns:     count (0: the key does not hold the message, and nothing was changed)
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's
+-- Example:     SELECT mq.complete(17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
+
+CREATE OR REPLACE FUNCTION mq.complete(
+    p_id bigint,
+    p_batch_key uuid,
+    OUT count bigint
+)
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+AS $$
+DECLARE
+    v_held record;
+BEGIN
+    IF p_id IS NULL OR p_batch_key IS NULL THEN
+        PERFORM mq.raise_error('invalid_argument', CASE WHEN p_id IS NULL THEN 'id' ELSE 'batch_key' END
+            || ': must not be NULL');
+    END IF;
+    SELECT * INTO v_held FROM mq.withdraw(p_id, p_batch_key);
+    count := 0;
+    IF v_held.type IS NOT NULL THEN
+        PERFORM mq.settle(mq.policy(v_held.type), ARRAY[p_id], ARRAY[v_held.attempt], v_held.reader);
+        count := 1;
+    END IF;
+END
+$$;

@@ -1,0 +1,28 @@
+-- complete_batch: all messages that the batch key still holds are done.
+-- Arguments:   p_batch_key
+-- Returns:     count (0: the batch was lost)
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's
+-- Example:     SELECT mq.complete_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
+
+CREATE OR REPLACE FUNCTION mq.complete_batch(
+    p_batch_key uuid,
+    OUT count bigint
+)
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+AS $$
+DECLARE
+    v_batch mq.batch;
+BEGIN
+    IF p_batch_key IS NULL THEN
+        PERFORM mq.raise_error('invalid_argument', 'batch_key: must not be NULL');
+    END IF;
+    DELETE FROM mq.batch WHERE batch_key = p_batch_key RETURNING * INTO v_batch;
+    IF FOUND THEN
+        PERFORM mq.settle(mq.policy(v_batch.type), v_batch.ids, v_batch.attempts, v_batch.reader);
+    END IF;
+    count := coalesce(cardinality(v_batch.ids), 0);
+END
+$$;

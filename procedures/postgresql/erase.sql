@@ -1,0 +1,83 @@
+-- erase: delete messages that nobody holds.
+-- Arguments:   p_queue (the policy), p_ids (messages of that type), p_states (the states to delete from: N, E or NE)
+-- Returns:     how many are gone; those that are held or are being claimed at this moment stay
+-- Errors:      none
+-- Transaction: joins the caller's; never waits for a claim
+-- Example:     SELECT mq.erase(mq.policy('email'), ARRAY[17], 'NE');
+
+CREATE OR REPLACE FUNCTION mq.erase(
+    p_queue mq.queue,
+    p_ids bigint[],
+    p_states text
+) RETURNS bigint
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+AS $$
+DECLARE
+    v_gone bigint[] := '{}';
+    v_more bigint[];
+    v_groups text[];
+BEGIN
+    IF p_states LIKE '%N%' THEN
+        IF p_queue.ordered THEN
+            SELECT array_agg(DISTINCT coalesce(m.group_key, '')) INTO v_groups FROM mq.message AS m WHERE m.id = ANY (p_ids);
+            WITH gone AS (
+                DELETE FROM mq.grouped
+                WHERE ctid = ANY (ARRAY(
+                    SELECT g.ctid
+                    FROM mq.message AS m
+                    JOIN mq.grouped AS g
+                        ON g.type = p_queue.type AND g.group_key = coalesce(m.group_key, '') AND g.id = m.id
+                    WHERE m.id = ANY (p_ids)
+                    FOR UPDATE OF g SKIP LOCKED
+                ))
+                RETURNING id
+            )
+            SELECT array_agg(id) INTO v_gone FROM gone;
+            v_gone := coalesce(v_gone, '{}');
+        END IF;
+        WITH gone AS (
+            DELETE FROM mq.ready
+            WHERE ctid = ANY (ARRAY(
+                SELECT ctid
+                FROM mq.ready
+                -- In an ordered queue only the tickets of what is already gone.
+                WHERE type = p_queue.type AND id = ANY (CASE WHEN p_queue.ordered THEN v_gone ELSE p_ids END)
+                FOR UPDATE SKIP LOCKED
+            ))
+            RETURNING id
+        )
+        SELECT array_agg(id) INTO v_more FROM gone;
+        IF NOT p_queue.ordered THEN
+            v_gone := v_gone || v_more;
+        END IF;
+        WITH gone AS (
+            DELETE FROM mq.delayed
+            WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.delayed WHERE id = ANY (p_ids) FOR UPDATE SKIP LOCKED))
+            RETURNING id
+        )
+        SELECT array_agg(id) INTO v_more FROM gone;
+        v_gone := v_gone || v_more;
+    END IF;
+    IF p_states LIKE '%E%' THEN
+        WITH gone AS (
+            DELETE FROM mq.dead
+            WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.dead WHERE id = ANY (p_ids) FOR UPDATE SKIP LOCKED))
+            RETURNING id
+        )
+        SELECT array_agg(id) INTO v_more FROM gone;
+        v_gone := v_gone || v_more;
+    END IF;
+    DELETE FROM mq.message WHERE id = ANY (v_gone);
+    IF v_groups IS NOT NULL THEN
+        -- A head that waited for its next attempt is gone, or a ticket that stood for its group.
+        DELETE FROM mq.group_lock WHERE id = ANY (v_gone);
+        PERFORM mq.issue_tickets(p_queue.type, v_groups);
+    END IF;
+    RETURN cardinality(v_gone);
+END
+$$;

@@ -1,0 +1,28 @@
+-- extend_lease: heartbeat: the claim holds for so many seconds from now.
+-- Arguments:   p_batch_key, p_seconds (0 to ten years; NULL: as long as the claim asked for)
+-- Returns:     count of messages still held (0: the batch was lost)
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's
+-- Example:     SELECT mq.extend_lease('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', 60);
+
+CREATE OR REPLACE FUNCTION mq.extend_lease(
+    p_batch_key uuid,
+    p_seconds integer DEFAULT NULL,
+    OUT count bigint
+)
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+AS $$
+BEGIN
+    IF p_batch_key IS NULL THEN
+        PERFORM mq.raise_error('invalid_argument', 'batch_key: must not be NULL');
+    END IF;
+    PERFORM mq.require_range('seconds', p_seconds, 0, 315360000);
+    UPDATE mq.batch
+    SET lease_until = clock_timestamp() + make_interval(secs => coalesce(p_seconds, lease_seconds))
+    WHERE batch_key = p_batch_key
+    RETURNING cardinality(ids) INTO count;
+    count := coalesce(count, 0);
+END
+$$;

@@ -1,0 +1,47 @@
+-- fail: one attempt failed: back to new after a delay, or dead when the attempts are used up.
+-- Arguments:   p_id, p_batch_key (NULL: a ready message, after a rolled-back take), p_error (cut to 4,000 characters),
+--              p_retry_after_seconds (NULL: the queue's backoff; -1: dead now)
+-- Returns:     state: N or E; NULL when the key does not hold the message, and nothing was changed
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's
+-- Example:     SELECT mq.fail(17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', 'connection refused');
+
+CREATE OR REPLACE FUNCTION mq.fail(
+    p_id bigint,
+    p_batch_key uuid,
+    p_error text DEFAULT NULL,
+    p_retry_after_seconds integer DEFAULT NULL,
+    OUT state text
+)
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+AS $$
+DECLARE
+    v_queue mq.queue;
+    v_held record;
+BEGIN
+    IF p_id IS NULL THEN
+        PERFORM mq.raise_error('invalid_argument', 'id: must not be NULL');
+    END IF;
+    IF p_retry_after_seconds <> -1 THEN
+        PERFORM mq.require_range('retry_after_seconds', p_retry_after_seconds, -1, 315360000);
+    END IF;
+    IF p_batch_key IS NULL THEN
+        SELECT * INTO v_held FROM mq.remove_ready(p_id);
+    ELSE
+        SELECT * INTO v_held FROM mq.withdraw(p_id, p_batch_key);
+    END IF;
+    IF v_held.type IS NULL THEN
+        RETURN;
+    END IF;
+    v_queue := mq.policy(v_held.type);
+    IF p_batch_key IS NULL AND v_queue.ordered THEN
+        -- As after a claim: its group waits for it.
+        INSERT INTO mq.group_lock (id, type, group_key)
+        SELECT id, type, coalesce(group_key, '') FROM mq.message WHERE id = p_id;
+    END IF;
+    state := CASE WHEN mq.fail_messages(v_queue, v_held.reader, ARRAY[p_id], ARRAY[v_held.attempt],
+        ARRAY[p_retry_after_seconds], ARRAY[p_error]) IS NULL THEN 'N' ELSE 'E' END;
+END
+$$;

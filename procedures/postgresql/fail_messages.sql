@@ -1,0 +1,49 @@
+-- fail_messages: attempts have failed: each message waits for its next attempt, or is dead when it has none left.
+-- Arguments:   p_queue (the policy), p_reader; side by side: p_ids, p_attempts (this attempt's number), p_retries
+--              (seconds; NULL: the policy's backoff; -1: dead now), p_errors (cut to 4,000 characters)
+-- Returns:     the ids that are dead, or NULL
+-- Errors:      none
+-- Transaction: joins the caller's
+-- Example:     SELECT mq.fail_messages(mq.policy('email'), 'worker-1', ARRAY[17], ARRAY[1], ARRAY[30], ARRAY['busy']);
+
+CREATE OR REPLACE FUNCTION mq.fail_messages(
+    p_queue mq.queue,
+    p_reader text,
+    p_ids bigint[],
+    p_attempts smallint[],
+    p_retries integer[],
+    p_errors text[]
+) RETURNS bigint[]
+LANGUAGE plpgsql
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET enable_seqscan = off
+AS $$
+DECLARE
+    v_now timestamptz := clock_timestamp();
+    v_dead bigint[];
+BEGIN
+    WITH failed AS (
+        SELECT m.id, m.type, m.priority, u.attempt, left(u.error, 4000) AS error,
+            u.retry IS NOT DISTINCT FROM -1 OR u.attempt >= coalesce(m.max_attempts, p_queue.max_attempts) AS dies,
+            -- Jitter between half and the whole, so that what failed together does not come back together.
+            coalesce(u.retry, least(p_queue.backoff_max_seconds, p_queue.backoff_seconds * 2.0 ^ least(u.attempt - 1, 40))
+                * (0.5 + random() / 2)) AS delay
+        FROM unnest(p_ids, p_attempts, p_retries, p_errors) AS u (id, attempt, retry, error)
+        JOIN mq.message AS m ON m.id = u.id
+    ), retried AS (
+        INSERT INTO mq.delayed (id, run_at, priority, attempts, type, error)
+        SELECT id, v_now + make_interval(secs => delay), priority, attempt, type, error FROM failed WHERE NOT dies
+    ), died AS (
+        INSERT INTO mq.dead (id, died_at, attempts, type, reader, error)
+        SELECT id, v_now, attempt, type, p_reader, error FROM failed WHERE dies
+        RETURNING id
+    )
+    SELECT array_agg(id) INTO v_dead FROM died;
+    IF p_queue.ordered AND v_dead IS NOT NULL THEN
+        PERFORM mq.free_groups(p_queue.type, v_dead);
+    END IF;
+    PERFORM mq.wake(p_queue.type);
+    RETURN v_dead;
+END
+$$;

@@ -1,0 +1,73 @@
+-- finish_batch: complete a batch but for the listed failures, and claim the next one, in one transaction.
+-- Arguments:   p_batch_key, p_failures (one a line: id,retry_after_seconds,error; an empty second field: the queue's
+--              backoff, -1: dead now), p_next_size (0 to 10,000; NULL or 0: claim nothing)
+-- Returns:     the next batch, as claim_batch does; no rows when the batch was lost
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's; never waits for another claim
+-- Example:     SELECT * FROM mq.finish_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '17,30,busy', 100);
+
+CREATE OR REPLACE FUNCTION mq.finish_batch(
+    p_batch_key uuid,
+    p_failures text DEFAULT NULL,
+    p_next_size integer DEFAULT NULL
+) RETURNS TABLE (
+    id bigint,
+    type text,
+    body text,
+    headers text,
+    priority integer,
+    group_key text,
+    dedup_key text,
+    attempt integer,
+    created_at timestamptz,
+    source text,
+    batch_key uuid,
+    lease_until timestamptz
+)
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    v_batch mq.batch;
+    v_queue mq.queue;
+    v_failed record;
+    v_picked record;
+BEGIN
+    IF p_batch_key IS NULL THEN
+        PERFORM mq.raise_error('invalid_argument', 'batch_key: must not be NULL');
+    END IF;
+    PERFORM mq.require_range('next_size', p_next_size, 0, 10000);
+    DELETE FROM mq.batch WHERE batch_key = p_batch_key RETURNING * INTO v_batch;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    v_queue := mq.policy(v_batch.type);
+    IF p_failures <> '' THEN
+        SELECT array_agg(f.id) AS ids, array_agg(u.attempt) AS attempts, array_agg(f.retry) AS retries,
+            array_agg(f.error) AS errors
+        INTO v_failed
+        FROM (SELECT DISTINCT ON (id) id, retry, error FROM mq.read_failures(p_failures)) AS f
+        JOIN unnest(v_batch.ids, v_batch.attempts) AS u (id, attempt) ON u.id = f.id;
+        IF v_failed.ids IS NOT NULL THEN
+            PERFORM mq.fail_messages(v_queue, v_batch.reader, v_failed.ids, v_failed.attempts, v_failed.retries,
+                v_failed.errors);
+            SELECT array_agg(u.id), array_agg(u.attempt)
+            INTO v_batch.ids, v_batch.attempts
+            FROM unnest(v_batch.ids, v_batch.attempts) AS u (id, attempt)
+            WHERE u.id <> ALL (v_failed.ids);
+        END IF;
+    END IF;
+    IF v_batch.ids IS NOT NULL THEN
+        PERFORM mq.settle(v_queue, v_batch.ids, v_batch.attempts, v_batch.reader);
+    END IF;
+    IF p_next_size > 0 AND NOT v_queue.paused THEN
+        SELECT * INTO v_picked FROM mq.pick(v_queue, p_next_size, false);
+        IF v_picked.picked IS NOT NULL THEN
+            RETURN QUERY SELECT * FROM mq.hold(v_queue, v_picked.picked, v_picked.attempts, v_batch.reader,
+                v_batch.lease_seconds);
+        END IF;
+    END IF;
+END
+$$;

@@ -1,0 +1,27 @@
+-- free_groups: in an ordered queue, messages have left the hands of their consumer for good: their groups go on.
+-- Arguments:   p_type, p_ids
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's
+-- Example:     SELECT mq.free_groups('invoice', ARRAY[17]);
+
+CREATE OR REPLACE FUNCTION mq.free_groups(
+    p_type text,
+    p_ids bigint[]
+) RETURNS void
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    v_groups text[];
+BEGIN
+    -- A claim that drops tickets of a busy group holds its lock row FOR SHARE until it commits, so this DELETE waits
+    -- for it, and the look for the group's next message comes after.
+    WITH freed AS (
+        DELETE FROM mq.group_lock WHERE id = ANY (p_ids) RETURNING group_key
+    )
+    SELECT array_agg(group_key) INTO v_groups FROM freed;
+    IF v_groups IS NOT NULL THEN
+        PERFORM mq.issue_tickets(p_type, v_groups);
+    END IF;
+END
+$$;

@@ -1,0 +1,45 @@
+-- message_state: one row a message with its state letter, reader, times and error, for people who look.
+-- Arguments:   none; it is a view
+-- Returns:     id, type, state (N, A, E; C for archived ones; NULL: damaged, in no state), body, headers, priority,
+--              group_key, dedup_key, attempts, created_at, source, run_at, reader, batch_key, lease_until, changed_at, error
+-- Errors:      none
+-- Transaction: reads only
+-- Example:     SELECT state, count(*) FROM mq.message_state WHERE type = 'email' GROUP BY state;
+
+CREATE OR REPLACE VIEW mq.message_state AS
+SELECT
+    m.id,
+    m.type,
+    CASE
+        WHEN a.id IS NOT NULL THEN 'A'
+        WHEN e.id IS NOT NULL THEN 'E'
+        WHEN d.id IS NOT NULL OR g.id IS NOT NULL OR r.id IS NOT NULL THEN 'N'
+    END AS state,
+    m.body,
+    m.headers,
+    m.priority,
+    m.group_key,
+    m.dedup_key,
+    coalesce(a.attempt, e.attempts, d.attempts, g.attempts, r.attempts) AS attempts,
+    m.created_at,
+    m.source,
+    coalesce(d.run_at, r.run_at, m.run_at) AS run_at,
+    coalesce(a.reader, e.reader) AS reader,
+    a.batch_key,
+    a.lease_until,
+    coalesce(a.claimed_at, e.died_at) AS changed_at,
+    coalesce(e.error, d.error) AS error
+FROM mq.message AS m
+LEFT JOIN (
+    SELECT u.id, u.attempt, b.reader, b.batch_key, b.lease_until, b.claimed_at
+    FROM mq.batch AS b
+    CROSS JOIN LATERAL unnest(b.ids, b.attempts) AS u (id, attempt)
+) AS a ON a.id = m.id
+LEFT JOIN mq.dead AS e ON e.id = m.id
+LEFT JOIN mq.delayed AS d ON d.id = m.id
+LEFT JOIN mq.grouped AS g ON g.type = m.type AND g.group_key = coalesce(m.group_key, '') AND g.id = m.id
+LEFT JOIN mq.ready AS r ON r.type = m.type AND r.id = m.id
+UNION ALL
+SELECT c.id, c.type, 'C', c.body, c.headers, c.priority, c.group_key, c.dedup_key, c.attempts, c.created_at, c.source,
+    NULL, c.reader, NULL, NULL, c.completed_at, NULL
+FROM mq.archive AS c;

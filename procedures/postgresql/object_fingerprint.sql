@@ -1,0 +1,24 @@
+-- object_fingerprint: a hash of an installed object as the catalog has it, to notice changes made by hand.
+-- Arguments:   p_name (a function or view of schema mq)
+-- Returns:     32 hexadecimal digits; NULL when there is no such object
+-- Errors:      none
+-- Transaction: reads only
+-- Example:     SELECT name FROM mq.installed WHERE fingerprint <> mq.object_fingerprint(name);
+
+CREATE OR REPLACE FUNCTION mq.object_fingerprint(
+    p_name text
+) RETURNS text
+LANGUAGE sql
+SET search_path = mq, pg_temp
+AS $$
+    SELECT md5(string_agg(o.definition, E'\n' ORDER BY o.definition))
+    FROM (
+        SELECT pg_get_functiondef(p.oid)
+        FROM pg_proc AS p
+        WHERE p.pronamespace = 'mq'::regnamespace AND p.proname = p_name
+        UNION ALL
+        SELECT pg_get_viewdef(c.oid)
+        FROM pg_class AS c
+        WHERE c.relnamespace = 'mq'::regnamespace AND c.relname = p_name AND c.relkind = 'v'
+    ) AS o (definition);
+$$;

@@ -1,0 +1,105 @@
+-- pick_ordered: take the head messages of up to p_size groups of an ordered queue, one a group.
+-- Arguments:   p_type, p_size, p_take (true: the messages are finished by the caller's own commit)
+-- Returns:     picked and attempts (the number of this attempt), side by side; NULL when no group can go on
+-- Errors:      none
+-- Transaction: joins the caller's; never waits for another claim
+-- Example:     SELECT * FROM mq.pick_ordered('invoice', 10, false);
+--
+-- A row of mq.ready is a ticket here: 'the group of this message has something to do', and every message brings one, so
+-- that senders lock nothing. A claim meets a ticket and looks at its group. At work elsewhere: the ticket is dropped,
+-- for whoever finishes the head issues a new one. Free: the group's first message is taken, whichever ticket it was.
+-- The race between dropping and finishing is closed by the row of mq.group_lock: who drops holds it FOR SHARE until
+-- commit, who finishes deletes it, and looks for the group's next message only after the wait.
+
+CREATE OR REPLACE FUNCTION mq.pick_ordered(
+    p_type text,
+    p_size integer,
+    p_take boolean,
+    OUT picked bigint[],
+    OUT attempts smallint[]
+)
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+AS $$
+DECLARE
+    -- Each group costs an entry of the server's lock table until the caller commits.
+    c_groups CONSTANT integer := 250;
+    c_tickets CONSTANT integer := 10000;
+    v_ticket record;
+    v_head record;
+    v_spent tid[];
+    v_used text[] := '{}';
+    v_busy text[] := '{}';
+BEGIN
+    FOR v_ticket IN
+        SELECT r.ctid, r.id, r.attempts, m.id IS NULL AS stale, coalesce(m.group_key, '') AS group_key
+        FROM mq.ready AS r
+        LEFT JOIN mq.message AS m ON m.id = r.id
+        WHERE r.type = p_type
+        ORDER BY r.type, r.priority, r.run_at, r.id
+        LIMIT c_tickets
+        FOR UPDATE OF r SKIP LOCKED
+    LOOP
+        EXIT WHEN cardinality(picked) >= least(p_size, c_groups);
+        IF v_ticket.stale OR v_ticket.group_key = ANY (v_busy) THEN
+            v_spent := v_spent || v_ticket.ctid;
+            CONTINUE;
+        END IF;
+        -- Another claim is looking at this group at this moment, or a take holds it: leave the ticket.
+        CONTINUE WHEN v_ticket.group_key = ANY (v_used)
+            OR NOT pg_try_advisory_xact_lock(hashtextextended(p_type || E'\n' || v_ticket.group_key, 0));
+        IF EXISTS (SELECT FROM mq.group_lock WHERE type = p_type AND group_key = v_ticket.group_key) THEN
+            -- A take would hold the share lock as long as its handler works, and whoever finishes would wait for it.
+            IF NOT p_take THEN
+                PERFORM FROM mq.group_lock
+                WHERE type = p_type AND group_key = v_ticket.group_key
+                FOR SHARE SKIP LOCKED;
+                IF FOUND THEN
+                    v_busy := v_busy || v_ticket.group_key;
+                    v_spent := v_spent || v_ticket.ctid;
+                END IF;
+            END IF;
+            CONTINUE;
+        END IF;
+
+        SELECT g.id, g.attempts INTO v_head
+        FROM mq.grouped AS g
+        WHERE g.type = p_type AND g.group_key = v_ticket.group_key
+        ORDER BY g.type, g.group_key, g.id
+        LIMIT 1;
+        IF FOUND THEN
+            DELETE FROM mq.grouped
+            WHERE ctid = ANY (ARRAY(
+                SELECT ctid
+                FROM mq.grouped
+                WHERE type = p_type AND group_key = v_ticket.group_key AND id = v_head.id
+                FOR UPDATE SKIP LOCKED
+            ));
+            CONTINUE WHEN NOT FOUND;  -- it is being cancelled or purged
+        ELSIF EXISTS (SELECT FROM mq.dead WHERE id = v_ticket.id)
+            OR EXISTS (SELECT FROM mq.delayed WHERE id = v_ticket.id)
+        THEN
+            v_spent := v_spent || v_ticket.ctid;
+            CONTINUE;
+        ELSE
+            -- Sent by a transaction that began before the queue was made ordered: it is in no group yet.
+            SELECT v_ticket.id AS id, v_ticket.attempts AS attempts INTO v_head;
+        END IF;
+
+        v_spent := v_spent || v_ticket.ctid;
+        v_used := v_used || v_ticket.group_key;
+        picked := picked || v_head.id;
+        attempts := attempts || (v_head.attempts + 1)::smallint;
+        IF p_take THEN
+            PERFORM mq.issue_tickets(p_type, ARRAY[v_ticket.group_key]);
+        ELSE
+            INSERT INTO mq.group_lock (id, type, group_key) VALUES (v_head.id, p_type, v_ticket.group_key);
+        END IF;
+    END LOOP;
+    DELETE FROM mq.ready WHERE ctid = ANY (v_spent);
+END
+$$;

@@ -1,0 +1,22 @@
+-- policy: the settings of a type, the defaults when nobody has set any.
+-- Arguments:   p_type
+-- Returns:     one row of mq.queue
+-- Errors:      none
+-- Transaction: reads only
+-- Example:     SELECT * FROM mq.policy('email');
+
+CREATE OR REPLACE FUNCTION mq.policy(
+    p_type text
+) RETURNS mq.queue
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    v_queue mq.queue;
+BEGIN
+    SELECT * INTO v_queue FROM mq.queue WHERE type = p_type;
+    IF NOT FOUND THEN
+        v_queue := ROW(p_type, 60, 10, 5, 3600, 'delete', false, true, false);
+    END IF;
+    RETURN v_queue;
+END
+$$;

@@ -1,0 +1,63 @@
+-- promote: move delayed messages that are due to ready.
+-- Arguments:   p_queue (the policy), p_after and p_until (due in this span), p_size (at most so many)
+-- Returns:     moved, and of each priority the first place: priorities, run_ats, ids side by side
+-- Errors:      none
+-- Transaction: joins the caller's
+-- Example:     SELECT * FROM mq.promote(mq.policy('email'), '-infinity', now(), 1000);
+
+CREATE OR REPLACE FUNCTION mq.promote(
+    p_queue mq.queue,
+    p_after timestamptz,
+    p_until timestamptz,
+    p_size integer,
+    OUT moved bigint,
+    OUT priorities smallint[],
+    OUT run_ats timestamptz[],
+    OUT ids bigint[]
+)
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+AS $$
+DECLARE
+    v_due bigint[];
+BEGIN
+    WITH due AS (
+        DELETE FROM mq.delayed
+        WHERE ctid = ANY (ARRAY(
+            SELECT ctid
+            FROM mq.delayed
+            WHERE type = p_queue.type AND run_at > p_after AND run_at <= p_until
+            ORDER BY type, run_at, id
+            LIMIT p_size
+            FOR UPDATE SKIP LOCKED
+        ))
+        RETURNING run_at, id, priority, attempts
+    ), moving AS (
+        INSERT INTO mq.ready (run_at, id, priority, attempts, type)
+        SELECT run_at, id, priority, attempts, p_queue.type FROM due
+        ON CONFLICT DO NOTHING
+    ), place AS (
+        SELECT *, row_number() OVER (PARTITION BY priority ORDER BY run_at, id) = 1 AS first FROM due
+    )
+    SELECT count(*), array_agg(id),
+        array_agg(priority ORDER BY priority) FILTER (WHERE first),
+        array_agg(run_at ORDER BY priority) FILTER (WHERE first),
+        array_agg(id ORDER BY priority) FILTER (WHERE first)
+    INTO moved, v_due, priorities, run_ats, ids
+    FROM place;
+    IF p_queue.ordered AND moved > 0 THEN
+        INSERT INTO mq.grouped (id, attempts, type, group_key)
+        SELECT m.id, r.attempts, m.type, coalesce(m.group_key, '')
+        FROM unnest(v_due) AS d (id)
+        JOIN mq.message AS m ON m.id = d.id
+        JOIN mq.ready AS r ON r.type = p_queue.type AND r.id = m.id
+        ON CONFLICT DO NOTHING;
+        -- A failed head comes back: its group may go on, and it is the first of it again.
+        DELETE FROM mq.group_lock WHERE id = ANY (v_due);
+    END IF;
+END
+$$;

@@ -1,0 +1,36 @@
+-- put_back: make messages ready again at their old place in the order.
+-- Arguments:   p_type, p_ids and p_attempts (side by side), p_ordered (the queue's policy)
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's
+-- Example:     SELECT mq.put_back('email', ARRAY[17], ARRAY[0], false);
+
+CREATE OR REPLACE FUNCTION mq.put_back(
+    p_type text,
+    p_ids bigint[],
+    p_attempts smallint[],
+    p_ordered boolean
+) RETURNS void
+LANGUAGE plpgsql
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET enable_seqscan = off
+AS $$
+BEGIN
+    IF p_ordered THEN
+        INSERT INTO mq.grouped (id, attempts, type, group_key)
+        SELECT m.id, u.attempts, m.type, coalesce(m.group_key, '')
+        FROM unnest(p_ids, p_attempts) AS u (id, attempts)
+        JOIN mq.message AS m ON m.id = u.id
+        ON CONFLICT DO NOTHING;
+        DELETE FROM mq.group_lock WHERE id = ANY (p_ids);
+    END IF;
+    INSERT INTO mq.ready (run_at, id, priority, attempts, type)
+    SELECT m.run_at, m.id, m.priority, u.attempts, m.type
+    FROM unnest(p_ids, p_attempts) AS u (id, attempts)
+    JOIN mq.message AS m ON m.id = u.id
+    ON CONFLICT DO NOTHING;
+    PERFORM mq.lower_mark(p_type);
+    PERFORM mq.wake(p_type);
+END
+$$;

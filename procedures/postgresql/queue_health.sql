@@ -1,0 +1,145 @@
+-- queue_health: what hurts queues in this database, with a verdict each.
+-- Arguments:   none
+-- Returns:     name, verdict (ok, warn or bad), value, unit, detail
+-- Errors:      none
+-- Transaction: reads only; sees other users' sessions when the owner of the functions is a member of pg_read_all_stats
+-- Example:     SELECT * FROM mq.queue_health() WHERE verdict <> 'ok';
+
+CREATE OR REPLACE FUNCTION mq.queue_health(
+) RETURNS TABLE (
+    name text,
+    verdict text,
+    value double precision,
+    unit text,
+    detail text
+)
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+    v_row record;
+BEGIN
+    -- Whatever keeps an old snapshot keeps every deleted message from being cleaned up.
+    SELECT a.pid, a.usename, a.application_name, a.state, a.query,
+        extract(epoch FROM clock_timestamp() - a.xact_start) AS seconds
+    INTO v_row
+    FROM pg_stat_activity AS a
+    WHERE a.datname = current_database() AND a.backend_type = 'client backend' AND a.pid <> pg_backend_pid()
+        AND a.xact_start IS NOT NULL
+    ORDER BY a.xact_start
+    LIMIT 1;
+    name := 'oldest_transaction';
+    value := coalesce(v_row.seconds, 0);
+    unit := 'seconds';
+    verdict := CASE WHEN value > 3600 THEN 'bad' WHEN value > 300 THEN 'warn' ELSE 'ok' END;
+    detail := CASE WHEN v_row.pid IS NULL THEN 'no other transaction is open'
+        ELSE format('process %s, user %s, application %s, %s: %s; end it with pg_terminate_backend(%s)', v_row.pid,
+            v_row.usename, coalesce(nullif(v_row.application_name, ''), '(unnamed)'), v_row.state,
+            left(regexp_replace(v_row.query, '\s+', ' ', 'g'), 100), v_row.pid) END;
+    RETURN NEXT;
+
+    SELECT p.gid, p.owner, extract(epoch FROM clock_timestamp() - p.prepared) AS seconds
+    INTO v_row
+    FROM pg_prepared_xacts AS p
+    WHERE p.database = current_database()
+    ORDER BY p.prepared
+    LIMIT 1;
+    name := 'oldest_prepared_transaction';
+    value := coalesce(v_row.seconds, 0);
+    verdict := CASE WHEN value > 3600 THEN 'bad' WHEN value > 300 THEN 'warn' ELSE 'ok' END;
+    detail := CASE WHEN v_row.gid IS NULL THEN 'none'
+        ELSE format('%s of %s; COMMIT PREPARED or ROLLBACK PREPARED it', v_row.gid, v_row.owner) END;
+    RETURN NEXT;
+
+    SELECT s.slot_name, greatest(age(s.xmin), age(s.catalog_xmin)) AS transactions
+    INTO v_row
+    FROM pg_replication_slots AS s
+    WHERE s.xmin IS NOT NULL OR s.catalog_xmin IS NOT NULL
+    ORDER BY 2 DESC
+    LIMIT 1;
+    name := 'replication_slot_horizon';
+    value := coalesce(v_row.transactions, 0);
+    unit := 'transactions';
+    verdict := CASE WHEN value > 10000000 THEN 'bad' WHEN value > 1000000 THEN 'warn' ELSE 'ok' END;
+    detail := CASE WHEN v_row.slot_name IS NULL THEN 'no slot holds old rows'
+        ELSE format('slot %s; let its reader catch up, or drop it', v_row.slot_name) END;
+    RETURN NEXT;
+
+    FOR v_row IN
+        SELECT t.relname, t.n_dead_tup, t.n_live_tup, t.last_autovacuum
+        FROM pg_stat_user_tables AS t
+        WHERE t.schemaname = 'mq' AND t.relname IN ('message', 'ready', 'delayed', 'batch', 'mark', 'grouped')
+        ORDER BY t.relname
+    LOOP
+        name := 'dead_rows_' || v_row.relname;
+        value := v_row.n_dead_tup;
+        unit := 'rows';
+        verdict := CASE
+            WHEN value > 1000000 + 2 * v_row.n_live_tup THEN 'bad'
+            WHEN value > 100000 + v_row.n_live_tup / 2 THEN 'warn'
+            ELSE 'ok'
+        END;
+        detail := format('beside %s live rows; last autovacuum %s', v_row.n_live_tup,
+            coalesce(to_char(v_row.last_autovacuum AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"'), 'never'))
+            || CASE WHEN verdict = 'ok' THEN '' ELSE '; end old transactions, then VACUUM mq.' || v_row.relname END;
+        RETURN NEXT;
+    END LOOP;
+
+    SELECT count(*) AS batches, coalesce(extract(epoch FROM clock_timestamp() - min(b.lease_until)), 0) AS seconds
+    INTO v_row
+    FROM (SELECT lease_until FROM mq.batch WHERE lease_until <= clock_timestamp() LIMIT 10000) AS b;
+    name := 'expired_leases';
+    value := v_row.batches;
+    unit := 'claims';
+    verdict := CASE WHEN v_row.seconds > 3600 THEN 'bad' WHEN v_row.seconds > 60 THEN 'warn' ELSE 'ok' END;
+    detail := CASE WHEN value = 0 THEN 'none'
+        ELSE format('the oldest for %s s; claims of the type rescue them, or call mq.rescue_expired()', round(v_row.seconds))
+        END;
+    RETURN NEXT;
+
+    SELECT count(*) AS objects, string_agg(i.name, ', ' ORDER BY i.name) AS names
+    INTO v_row
+    FROM mq.installed AS i
+    WHERE i.fingerprint IS DISTINCT FROM mq.object_fingerprint(i.name) AND i.kind = 'procedure' AND i.name <> 'grants';
+    name := 'changed_objects';
+    value := v_row.objects;
+    unit := 'objects';
+    verdict := CASE WHEN value > 0 THEN 'bad' ELSE 'ok' END;
+    detail := coalesce('missing or changed by hand: ' || v_row.names || '; run the installation again',
+        'all procedures are as installed');
+    RETURN NEXT;
+
+    SELECT count(*) AS indexes, string_agg(w.name, ', ' ORDER BY w.name) AS names
+    INTO v_row
+    FROM unnest(ARRAY['message_pkey', 'message_dedup', 'ready_pkey', 'ready_ring', 'delayed_pkey', 'delayed_due',
+        'batch_pkey', 'batch_lease', 'dead_pkey', 'dead_age', 'archive_type', 'archive_age', 'mark_newest', 'ring_newest',
+        'grouped_pkey', 'group_lock_pkey', 'group_lock_id_key', 'queue_pkey', 'waiter_pkey']) AS w (name)
+    WHERE NOT EXISTS (
+        SELECT FROM pg_index AS x
+        JOIN pg_class AS c ON c.oid = x.indexrelid
+        WHERE c.relnamespace = 'mq'::regnamespace AND c.relname = w.name AND x.indisvalid
+    );
+    name := 'missing_indexes';
+    value := v_row.indexes;
+    unit := 'indexes';
+    verdict := CASE WHEN value > 0 THEN 'bad' ELSE 'ok' END;
+    detail := coalesce('missing or invalid: ' || v_row.names, 'all there');
+    RETURN NEXT;
+
+    name := 'autovacuum';
+    value := current_setting('autovacuum')::boolean::integer;
+    unit := 'flag';
+    verdict := CASE WHEN value = 1 THEN 'ok' ELSE 'bad' END;
+    detail := CASE WHEN value = 1 THEN 'on' ELSE 'off: finished messages are never cleaned up; set autovacuum = on' END;
+    RETURN NEXT;
+
+    name := 'durability';
+    value := (current_setting('fsync')::boolean AND current_setting('full_page_writes')::boolean)::integer;
+    verdict := CASE WHEN value = 0 THEN 'bad' WHEN current_setting('synchronous_commit') = 'off' THEN 'warn' ELSE 'ok' END;
+    detail := format('fsync %s, full_page_writes %s, synchronous_commit %s', current_setting('fsync'),
+        current_setting('full_page_writes'), current_setting('synchronous_commit'));
+    RETURN NEXT;
+END
+$$;

@@ -1,0 +1,24 @@
+-- raise_error: stop with a numbered error of the contract.
+-- Arguments:   p_name (the error's name), p_detail (which argument and which limit)
+-- Returns:     never
+-- Errors:      the one named; its number is the SQLSTATE, its message 'name: detail'
+-- Transaction: the caller's statement is undone
+-- Example:     SELECT mq.raise_error('invalid_argument', 'size: must be 1 to 10,000');
+
+CREATE OR REPLACE FUNCTION mq.raise_error(
+    p_name text,
+    p_detail text
+) RETURNS void
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    RAISE EXCEPTION USING
+        MESSAGE = p_name || ': ' || p_detail,
+        ERRCODE = CASE p_name
+            WHEN 'wrong_isolation' THEN '50001'
+            WHEN 'invalid_argument' THEN '50002'
+            WHEN 'queue_is_ordered' THEN '50003'
+            WHEN 'queue_not_empty' THEN '50004'
+        END;
+END
+$$;

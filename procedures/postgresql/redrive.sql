@@ -1,0 +1,46 @@
+-- redrive: send dead letters round again, with their attempts set back to 0.
+-- Arguments:   p_type, p_id (NULL: all, the oldest dead first, at most 10,000 a call)
+-- Returns:     count
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's
+-- Example:     SELECT mq.redrive('email');
+
+CREATE OR REPLACE FUNCTION mq.redrive(
+    p_type text,
+    p_id bigint DEFAULT NULL,
+    OUT count bigint
+)
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+AS $$
+DECLARE
+    v_ids bigint[];
+BEGIN
+    PERFORM mq.require_name('type', p_type, false);
+    IF p_id IS NULL THEN
+        WITH gone AS (
+            DELETE FROM mq.dead
+            WHERE ctid = ANY (ARRAY(
+                SELECT ctid FROM mq.dead
+                WHERE type = p_type
+                ORDER BY type, died_at, id
+                LIMIT 10000
+                FOR UPDATE SKIP LOCKED
+            ))
+            RETURNING id
+        )
+        SELECT array_agg(id ORDER BY id) INTO v_ids FROM gone;
+    ELSE
+        DELETE FROM mq.dead WHERE id = p_id AND type = p_type;
+        v_ids := CASE WHEN FOUND THEN ARRAY[p_id] END;
+    END IF;
+    count := coalesce(cardinality(v_ids), 0);
+    IF count > 0 THEN
+        PERFORM mq.put_back(p_type, v_ids, array_fill(0::smallint, ARRAY[count::integer]), (mq.policy(p_type)).ordered);
+    END IF;
+END
+$$;

@@ -1,0 +1,52 @@
+-- remove_ready: take one ready message that nobody holds out of the ready table.
+-- Arguments:   p_id
+-- Returns:     type, attempt (the one that would begin now) and reader (the caller); type is NULL when it is not ready,
+--              is being claimed at this moment, or its ordered group is at work
+-- Errors:      none
+-- Transaction: joins the caller's; never waits
+-- Example:     SELECT * FROM mq.remove_ready(17);
+
+CREATE OR REPLACE FUNCTION mq.remove_ready(
+    p_id bigint,
+    OUT type text,
+    OUT attempt smallint,
+    OUT reader text
+)
+LANGUAGE plpgsql
+SET enable_seqscan = off
+AS $$
+DECLARE
+    v_message record;
+    v_attempts smallint;
+BEGIN
+    SELECT m.type, coalesce(m.group_key, '') AS group_key INTO v_message FROM mq.message AS m WHERE m.id = p_id;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    IF (mq.policy(v_message.type)).ordered THEN
+        IF NOT pg_try_advisory_xact_lock(hashtextextended(v_message.type || E'\n' || v_message.group_key, 0)) THEN
+            RETURN;
+        END IF;
+        DELETE FROM mq.grouped AS g
+        WHERE g.type = v_message.type AND g.group_key = v_message.group_key AND g.id = p_id
+            AND NOT EXISTS (
+                SELECT FROM mq.group_lock AS l
+                WHERE l.type = v_message.type AND l.group_key = v_message.group_key
+            )
+        RETURNING g.attempts INTO v_attempts;
+    ELSE
+        DELETE FROM mq.ready AS r
+        WHERE r.ctid = ANY (ARRAY(
+            SELECT r2.ctid FROM mq.ready AS r2
+            WHERE r2.type = v_message.type AND r2.id = p_id
+            FOR UPDATE SKIP LOCKED
+        ))
+        RETURNING r.attempts INTO v_attempts;
+    END IF;
+    IF FOUND THEN
+        type := v_message.type;
+        attempt := v_attempts + 1;
+        reader := mq.reader_name(NULL);
+    END IF;
+END
+$$;

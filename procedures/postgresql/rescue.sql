@@ -1,0 +1,57 @@
+-- rescue: take back up to p_batches expired claims of a type.
+-- Arguments:   p_queue (the policy), p_batches (at most so many claims)
+-- Returns:     how many messages were made new or dead
+-- Errors:      none
+-- Transaction: joins the caller's
+-- Example:     SELECT mq.rescue(mq.policy('email'), 1000);
+
+CREATE OR REPLACE FUNCTION mq.rescue(
+    p_queue mq.queue,
+    p_batches integer
+) RETURNS bigint
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+AS $$
+DECLARE
+    v_batch record;
+    v_ids bigint[];
+    v_attempts smallint[];
+    v_count bigint := 0;
+BEGIN
+    FOR v_batch IN
+        DELETE FROM mq.batch
+        WHERE ctid = ANY (ARRAY(
+            SELECT ctid
+            FROM mq.batch
+            WHERE type = p_queue.type AND lease_until <= clock_timestamp()
+            ORDER BY type, lease_until
+            LIMIT p_batches
+            FOR UPDATE SKIP LOCKED
+        ))
+        RETURNING reader, ids, attempts
+    LOOP
+        -- A message with attempts left goes back to its old place at once; the others are dead.
+        SELECT array_agg(u.id), array_agg(u.attempt)
+        INTO v_ids, v_attempts
+        FROM unnest(v_batch.ids, v_batch.attempts) AS u (id, attempt)
+        JOIN mq.message AS m ON m.id = u.id
+        WHERE u.attempt < coalesce(m.max_attempts, p_queue.max_attempts);
+        IF v_ids IS NOT NULL THEN
+            PERFORM mq.put_back(p_queue.type, v_ids, v_attempts, p_queue.ordered);
+        END IF;
+        IF cardinality(v_batch.ids) > coalesce(cardinality(v_ids), 0) THEN
+            SELECT array_agg(u.id), array_agg(u.attempt)
+            INTO v_ids, v_attempts
+            FROM unnest(v_batch.ids, v_batch.attempts) AS u (id, attempt)
+            WHERE v_ids IS NULL OR u.id <> ALL (v_ids);
+            PERFORM mq.fail_messages(p_queue, v_batch.reader, v_ids, v_attempts,
+                array_fill(-1, ARRAY[cardinality(v_ids)]),
+                array_fill('lease expired: the consumer died or was too slow'::text, ARRAY[cardinality(v_ids)]));
+        END IF;
+        v_count := v_count + cardinality(v_batch.ids);
+    END LOOP;
+    RETURN v_count;
+END
+$$;

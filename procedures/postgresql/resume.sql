@@ -1,0 +1,22 @@
+-- resume: claims go on after a pause.
+-- Arguments:   p_type
+-- Returns:     count (1: it was paused, 0: it was running already)
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's
+-- Example:     SELECT mq.resume('email');
+
+CREATE OR REPLACE FUNCTION mq.resume(
+    p_type text,
+    OUT count bigint
+)
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+AS $$
+BEGIN
+    PERFORM mq.require_name('type', p_type, false);
+    UPDATE mq.queue SET paused = false WHERE type = p_type AND paused;
+    GET DIAGNOSTICS count = ROW_COUNT;
+    PERFORM mq.wake(p_type);
+END
+$$;

@@ -1,0 +1,54 @@
+-- send_batch: send many messages in one call, all or none.
+-- Arguments:   p_type (1 to 200 characters), p_bodies (1 to 10,000 bodies, one a line; a body that holds a line feed, is
+--              empty or begins with a double quote is written as a JSON string)
+-- Returns:     count
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's; the messages can be claimed when it commits
+-- Example:     SELECT mq.send_batch('email', E'{"to":"ada@example.org"}\n{"to":"alan@example.org"}');
+
+CREATE OR REPLACE FUNCTION mq.send_batch(
+    p_type text,
+    p_bodies text,
+    OUT count bigint
+)
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+AS $$
+DECLARE
+    v_now timestamptz := clock_timestamp();
+    v_queue mq.queue;
+    v_bodies text[];
+    v_bad bigint;
+BEGIN
+    PERFORM mq.require_name('type', p_type, false);
+    SELECT array_agg(l.item ORDER BY l.n), min(l.n) FILTER (WHERE octet_length(l.item) > 16777216)
+    INTO v_bodies, v_bad
+    FROM mq.split_list('bodies', p_bodies) AS l;
+    IF coalesce(cardinality(v_bodies), 0) NOT BETWEEN 1 AND 10000 THEN
+        PERFORM mq.raise_error('invalid_argument', format('bodies: must be 1 to 10,000 lines, not %s',
+            coalesce(cardinality(v_bodies), 0)));
+    END IF;
+    IF v_bad IS NOT NULL THEN
+        PERFORM mq.raise_error('invalid_argument', format(
+            'bodies: line %s: must be a text of up to 16 MiB (16,777,216 bytes)', v_bad));
+    END IF;
+    v_queue := mq.policy(p_type);
+    WITH sent AS (
+        INSERT INTO mq.message (run_at, created_at, priority, type, body, source)
+        SELECT v_now, v_now, 0, p_type, b.body, s.source
+        FROM (SELECT mq.reader_name(NULL) AS source OFFSET 0) AS s, unnest(v_bodies) WITH ORDINALITY AS b (body, n)
+        ORDER BY b.n
+        RETURNING id
+    ), grouped AS (
+        INSERT INTO mq.grouped (id, attempts, type, group_key)
+        SELECT id, 0, p_type, '' FROM sent WHERE v_queue.ordered
+    )
+    INSERT INTO mq.ready (run_at, id, priority, attempts, type)
+    SELECT v_now, id, 0, 0, p_type FROM sent;
+    count := cardinality(v_bodies);
+    IF v_queue.notify THEN
+        PERFORM mq.wake(p_type);
+    END IF;
+END
+$$;

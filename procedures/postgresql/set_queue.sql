@@ -1,0 +1,81 @@
+-- set_queue: set the policy of a type; NULL leaves a setting as it is.
+-- Arguments:   p_type, p_lease_seconds (at first 60), p_max_attempts (10), p_backoff_seconds (5), p_backoff_max_seconds
+--              (3,600), p_on_complete (delete), p_ordered (0), p_notify (1)
+-- Returns:     the policy as it is now
+-- Errors:      50002 invalid_argument, 50004 queue_not_empty (ordered can change only without new and active messages)
+-- Transaction: joins the caller's; calls for one type wait for each other
+-- Example:     SELECT * FROM mq.set_queue('invoice', p_max_attempts => 5, p_on_complete => 'archive');
+
+CREATE OR REPLACE FUNCTION mq.set_queue(
+    p_type text,
+    p_lease_seconds integer DEFAULT NULL,
+    p_max_attempts integer DEFAULT NULL,
+    p_backoff_seconds integer DEFAULT NULL,
+    p_backoff_max_seconds integer DEFAULT NULL,
+    p_on_complete text DEFAULT NULL,
+    p_ordered integer DEFAULT NULL,
+    p_notify integer DEFAULT NULL,
+    OUT type text,
+    OUT lease_seconds integer,
+    OUT max_attempts integer,
+    OUT backoff_seconds integer,
+    OUT backoff_max_seconds integer,
+    OUT on_complete text,
+    OUT ordered smallint,
+    OUT notify smallint,
+    OUT paused smallint
+)
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+SET enable_seqscan = off
+AS $$
+#variable_conflict use_column
+DECLARE
+    v_queue mq.queue;
+BEGIN
+    PERFORM mq.require_name('type', p_type, false);
+    PERFORM mq.require_range('lease_seconds', p_lease_seconds, 0, 315360000);
+    PERFORM mq.require_range('max_attempts', p_max_attempts, 1, 1000);
+    PERFORM mq.require_range('backoff_seconds', p_backoff_seconds, 0, 315360000);
+    PERFORM mq.require_range('backoff_max_seconds', p_backoff_max_seconds, 0, 315360000);
+    IF p_on_complete NOT IN ('delete', 'archive') THEN
+        PERFORM mq.raise_error('invalid_argument', 'on_complete: must be delete or archive');
+    END IF;
+    PERFORM mq.require_range('ordered', p_ordered, 0, 1);
+    PERFORM mq.require_range('notify', p_notify, 0, 1);
+
+    v_queue := mq.policy(p_type);
+    INSERT INTO mq.queue SELECT v_queue.* ON CONFLICT DO NOTHING;
+    SELECT * INTO v_queue FROM mq.queue AS q WHERE q.type = p_type FOR UPDATE;
+    IF v_queue.ordered <> (p_ordered = 1) AND (
+        EXISTS (SELECT FROM mq.ready AS r WHERE r.type = p_type)
+        OR EXISTS (SELECT FROM mq.delayed AS d WHERE d.type = p_type)
+        OR EXISTS (SELECT FROM mq.batch AS b WHERE b.type = p_type)
+        OR EXISTS (SELECT FROM mq.grouped AS g WHERE g.type = p_type)
+    ) THEN
+        PERFORM mq.raise_error('queue_not_empty', format(
+            'ordered can change only while %s holds no new and no active message', p_type));
+    END IF;
+    UPDATE mq.queue AS q
+    SET lease_seconds = coalesce(p_lease_seconds, q.lease_seconds),
+        max_attempts = coalesce(p_max_attempts, q.max_attempts),
+        backoff_seconds = coalesce(p_backoff_seconds, q.backoff_seconds),
+        backoff_max_seconds = coalesce(p_backoff_max_seconds, q.backoff_max_seconds),
+        on_complete = coalesce(p_on_complete, q.on_complete),
+        ordered = coalesce(p_ordered = 1, q.ordered),
+        notify = coalesce(p_notify = 1, q.notify)
+    WHERE q.type = p_type
+    RETURNING q.* INTO v_queue;
+
+    type := v_queue.type;
+    lease_seconds := v_queue.lease_seconds;
+    max_attempts := v_queue.max_attempts;
+    backoff_seconds := v_queue.backoff_seconds;
+    backoff_max_seconds := v_queue.backoff_max_seconds;
+    on_complete := v_queue.on_complete;
+    ordered := v_queue.ordered::integer;
+    notify := v_queue.notify::integer;
+    paused := v_queue.paused::integer;
+END
+$$;

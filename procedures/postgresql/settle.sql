@@ -1,0 +1,40 @@
+-- settle: messages are completed: delete them, or archive them when the policy says so.
+-- Arguments:   p_queue (the policy), p_ids and p_attempts (side by side), p_reader
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's
+-- Example:     SELECT mq.settle(mq.policy('email'), ARRAY[17], ARRAY[1], 'worker-1');
+
+CREATE OR REPLACE FUNCTION mq.settle(
+    p_queue mq.queue,
+    p_ids bigint[],
+    p_attempts smallint[],
+    p_reader text
+) RETURNS void
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+AS $$
+DECLARE
+    v_now timestamptz;
+BEGIN
+    IF p_queue.on_complete = 'archive' THEN
+        v_now := clock_timestamp();
+        WITH done AS (
+            DELETE FROM mq.message WHERE id = ANY (p_ids) RETURNING *
+        )
+        INSERT INTO mq.archive (id, completed_at, created_at, priority, attempts, month, type, body, headers, group_key,
+            dedup_key, source, reader)
+        SELECT d.id, v_now, d.created_at, d.priority, u.attempts, extract(month FROM v_now AT TIME ZONE 'UTC'), d.type,
+            d.body, d.headers, d.group_key, d.dedup_key, d.source, p_reader
+        FROM done AS d
+        JOIN unnest(p_ids, p_attempts) AS u (id, attempts) ON u.id = d.id;
+    ELSE
+        DELETE FROM mq.message WHERE id = ANY (p_ids);
+    END IF;
+    IF p_queue.ordered THEN
+        PERFORM mq.free_groups(p_queue.type, p_ids);
+    END IF;
+END
+$$;

@@ -1,0 +1,42 @@
+-- split_list: the items of a list in the contract's format: one a line, empty lines passed over; a line that begins
+--              with a double quote is a JSON string and stands for its value.
+-- Arguments:   p_argument (its name in the contract), p_list
+-- Returns:     n (the line's number), item
+-- Errors:      50002 invalid_argument, naming the line
+-- Transaction: reads nothing
+-- Example:     SELECT * FROM mq.split_list('bodies', E'{"a":1}\n"two\\nlines"');
+
+CREATE OR REPLACE FUNCTION mq.split_list(
+    p_argument text,
+    p_list text
+) RETURNS TABLE (
+    n bigint,
+    item text
+)
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    v_line record;
+BEGIN
+    RETURN QUERY
+        SELECT l.n, CASE WHEN starts_with(l.line, '"') THEN l.line::json #>> '{}' ELSE l.line END
+        FROM string_to_table(p_list, E'\n') WITH ORDINALITY AS l (line, n)
+        WHERE l.line <> '';
+EXCEPTION WHEN data_exception THEN
+    -- Only a refused list pays for finding its bad line.
+    FOR v_line IN
+        SELECT l.n, l.line
+        FROM string_to_table(p_list, E'\n') WITH ORDINALITY AS l (line, n)
+        WHERE starts_with(l.line, '"')
+    LOOP
+        BEGIN
+            PERFORM v_line.line::json #>> '{}';
+        EXCEPTION WHEN data_exception THEN
+            PERFORM mq.raise_error('invalid_argument', format(
+                '%s: line %s begins with a double quote and is not a JSON string that this database can hold: %s',
+                p_argument, v_line.n, SQLERRM));
+        END;
+    END LOOP;
+    RAISE;
+END
+$$;

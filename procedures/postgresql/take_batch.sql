@@ -1,0 +1,67 @@
+-- take_batch: receive and finish in one: gone when the caller commits, back when it rolls back.
+-- Arguments:   p_type (1 to 200 characters), p_size (1 to 10,000; NULL: 1)
+-- Returns:     the messages in order of priority, run_at, id, without batch key and lease
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's, which does the work and commits; others pass over what it has taken
+-- Example:     BEGIN; SELECT * FROM mq.take_batch('email', 10); INSERT INTO ...; COMMIT;
+
+CREATE OR REPLACE FUNCTION mq.take_batch(
+    p_type text,
+    p_size integer DEFAULT NULL
+) RETURNS TABLE (
+    id bigint,
+    type text,
+    body text,
+    headers text,
+    priority integer,
+    group_key text,
+    dedup_key text,
+    attempt integer,
+    created_at timestamptz,
+    source text,
+    batch_key uuid,
+    lease_until timestamptz
+)
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+AS $$
+#variable_conflict use_column
+DECLARE
+    v_queue mq.queue;
+    v_picked record;
+BEGIN
+    PERFORM mq.require_name('type', p_type, false);
+    PERFORM mq.require_range('size', p_size, 1, 10000);
+    v_queue := mq.policy(p_type);
+    IF v_queue.paused THEN
+        RETURN;
+    END IF;
+    SELECT * INTO v_picked FROM mq.pick(v_queue, coalesce(p_size, 1), true);
+    IF v_picked.picked IS NULL THEN
+        RETURN;
+    END IF;
+    IF v_queue.on_complete = 'archive' THEN
+        RETURN QUERY
+            SELECT m.id, m.type, m.body, m.headers, m.priority::integer, m.group_key, m.dedup_key, u.attempt::integer,
+                m.created_at, m.source, NULL::uuid, NULL::timestamptz
+            FROM unnest(v_picked.picked, v_picked.attempts) WITH ORDINALITY AS u (id, attempt, n)
+            JOIN mq.message AS m ON m.id = u.id
+            ORDER BY u.n;
+        PERFORM mq.settle(v_queue, v_picked.picked, v_picked.attempts, mq.reader_name(NULL));
+    ELSE
+        RETURN QUERY
+            WITH gone AS (
+                DELETE FROM mq.message WHERE id = ANY (v_picked.picked) RETURNING *
+            )
+            SELECT m.id, m.type, m.body, m.headers, m.priority::integer, m.group_key, m.dedup_key, u.attempt::integer,
+                m.created_at, m.source, NULL::uuid, NULL::timestamptz
+            FROM unnest(v_picked.picked, v_picked.attempts) WITH ORDINALITY AS u (id, attempt, n)
+            JOIN gone AS m ON m.id = u.id
+            ORDER BY u.n;
+    END IF;
+END
+$$;

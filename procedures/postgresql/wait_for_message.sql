@@ -1,0 +1,51 @@
+-- wait_for_message: wait until something is ready or the time is up; senders wake listeners for the next 15 seconds.
+-- Arguments:   p_type, p_seconds (0 to ten years; NULL or 0: do not wait)
+-- Returns:     ready (1: a message can be claimed), next_run_at (when the next delayed message is due or the next lease
+--              runs out, or NULL)
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's; waiting needs READ COMMITTED, for a snapshot never sees new rows
+-- Example:     SELECT * FROM mq.wait_for_message('email', 30);
+
+CREATE OR REPLACE FUNCTION mq.wait_for_message(
+    p_type text,
+    p_seconds integer DEFAULT NULL,
+    OUT ready smallint,
+    OUT next_run_at timestamptz
+)
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+AS $$
+DECLARE
+    v_end timestamptz := clock_timestamp() + make_interval(secs => coalesce(p_seconds, 0));
+    v_pause double precision := 0.005;
+BEGIN
+    PERFORM mq.require_name('type', p_type, false);
+    PERFORM mq.require_range('seconds', p_seconds, 0, 315360000);
+    -- Written about every 8 seconds, by one of the waiters; the others do not wait for it.
+    IF NOT EXISTS (
+        SELECT FROM mq.waiter AS w WHERE w.type = p_type AND w.wait_until > clock_timestamp() + interval '7 seconds'
+    ) AND pg_try_advisory_xact_lock(hashtextextended(E'waiter\n' || p_type, 0)) THEN
+        INSERT INTO mq.waiter AS w (type, wait_until)
+        VALUES (p_type, clock_timestamp() + interval '15 seconds')
+        ON CONFLICT (type) DO UPDATE SET wait_until = excluded.wait_until;
+    END IF;
+    LOOP
+        ready := CASE WHEN NOT (mq.policy(p_type)).paused AND (
+            EXISTS (SELECT FROM mq.ready AS r WHERE r.type = p_type)
+            OR EXISTS (SELECT FROM mq.delayed AS d WHERE d.type = p_type AND d.run_at <= clock_timestamp())
+            OR EXISTS (SELECT FROM mq.batch AS b WHERE b.type = p_type AND b.lease_until <= clock_timestamp())
+        ) THEN 1 ELSE 0 END;
+        EXIT WHEN ready = 1 OR clock_timestamp() >= v_end;
+        PERFORM pg_sleep(least(v_pause, extract(epoch FROM v_end - clock_timestamp())));
+        v_pause := least(2 * v_pause, 0.05);
+    END LOOP;
+    SELECT least(
+        (SELECT min(d.run_at) FROM mq.delayed AS d WHERE d.type = p_type),
+        (SELECT min(b.lease_until) FROM mq.batch AS b WHERE b.type = p_type)
+    ) INTO next_run_at;
+END
+$$;

@@ -1,0 +1,38 @@
+-- withdraw: take one message out of the batch that holds it.
+-- Arguments:   p_id, p_batch_key
+-- Returns:     type, attempt and reader of the claim; type is NULL when the key does not hold the message
+-- Errors:      none
+-- Transaction: joins the caller's; calls for the same batch wait for each other
+-- Example:     SELECT * FROM mq.withdraw(17, '00000000-0000-0000-0000-000000000000');
+
+CREATE OR REPLACE FUNCTION mq.withdraw(
+    p_id bigint,
+    p_batch_key uuid,
+    OUT type text,
+    OUT attempt smallint,
+    OUT reader text
+)
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    v_batch mq.batch;
+    i integer;
+BEGIN
+    SELECT * INTO v_batch FROM mq.batch AS b WHERE b.batch_key = p_batch_key FOR UPDATE;
+    i := array_position(v_batch.ids, p_id);
+    IF i IS NULL THEN
+        RETURN;
+    END IF;
+    IF cardinality(v_batch.ids) = 1 THEN
+        DELETE FROM mq.batch AS b WHERE b.batch_key = p_batch_key;
+    ELSE
+        UPDATE mq.batch AS b
+        SET ids = v_batch.ids[:i - 1] || v_batch.ids[i + 1:],
+            attempts = v_batch.attempts[:i - 1] || v_batch.attempts[i + 1:]
+        WHERE b.batch_key = p_batch_key;
+    END IF;
+    type := v_batch.type;
+    attempt := v_batch.attempts[i];
+    reader := v_batch.reader;
+END
+$$;
