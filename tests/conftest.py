@@ -1,0 +1,109 @@
+"""Fixtures that every suite shares. Tests ask for `database` and never know which server is behind it."""
+
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import servers
+from rowqueue import install
+from rowqueue.databases import Database, Session, open_database
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--require-databases", action="store_true", help="a server that is not there fails its tests")
+
+
+def unavailable(config: pytest.Config, reason: object) -> None:
+    """Skip the test that asks, or fail it under --require-databases."""
+    if config.getoption("--require-databases"):
+        pytest.fail(str(reason), pytrace=False)
+    pytest.skip(str(reason))
+
+
+@pytest.fixture(scope="session", params=servers.names())
+def server_name(request: pytest.FixtureRequest) -> str:
+    """Which server a test runs on: each test runs once on every one."""
+    name: str = request.param
+    return name
+
+
+def _started(name: str, config: pytest.Config) -> Iterator[servers.Server]:
+    try:
+        server = servers.make(name)
+    except servers.Unavailable as error:
+        unavailable(config, error)
+        raise
+    server.start()
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="session")
+def server(server_name: str, pytestconfig: pytest.Config) -> Iterator[servers.Server]:
+    """A running server that all tests of a worker share: do not stop it, see `private_server`."""
+    yield from _started(server_name, pytestconfig)
+
+
+@pytest.fixture
+def private_server(server_name: str, pytestconfig: pytest.Config) -> Iterator[servers.Server]:
+    """A running server for one test, which may stop, kill and start it."""
+    if server_name.endswith("-dsn"):
+        pytest.skip("the named server is not ours to stop")
+    yield from _started(server_name, pytestconfig)
+
+
+@pytest.fixture(scope="session")
+def database(server: servers.Server) -> Iterator[Database]:
+    """A database with the queue installed, shared by all tests of a worker: use names of your own, see `queue`."""
+    url = server.create_database()
+    database = open_database(url)
+    install.apply(database)
+    yield database
+    server.drop_database(url)
+
+
+@pytest.fixture
+def empty_database(server: servers.Server) -> Iterator[Database]:
+    """A database with nothing in it, for one test."""
+    url = server.create_database()
+    yield open_database(url)
+    server.drop_database(url)
+
+
+@pytest.fixture
+def connect(database: Database) -> Iterator[Callable[..., Session]]:
+    """Makes sessions that are closed after the test: connect(application_name="test")."""
+    sessions: list[Session] = []
+
+    def make(application_name: str = "test") -> Session:
+        sessions.append(database.connect(application_name))
+        return sessions[-1]
+
+    yield make
+    for session in sessions:
+        session.close()
+
+
+@pytest.fixture
+def session(connect: Callable[..., Session]) -> Session:
+    """A session for one test."""
+    return connect()
+
+
+@pytest.fixture
+def sql(server: servers.Server, database: Database) -> Iterator[Callable[..., list[dict[str, Any]]]]:
+    """Looks into the database with all rights: sql("SELECT ... %s", value) -> rows as dicts."""
+    with server.client(database.url) as connection:
+
+        def query(text: str, *parameters: Any) -> list[dict[str, Any]]:
+            cursor = connection.execute(text, parameters or None)
+            return list(cursor.fetchall()) if cursor.description else []
+
+        yield query
+
+
+@pytest.fixture
+def queue() -> str:
+    """A type that no other test uses."""
+    return f"test.{uuid.uuid4().hex[:16]}"

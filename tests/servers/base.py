@@ -1,0 +1,92 @@
+"""What the tests ask of any database server, and what all local servers share."""
+
+import os
+import pwd
+import shutil
+import socket
+import tempfile
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+
+class Unavailable(Exception):
+    """The server's programs are not on this machine; the text says how to get them."""
+
+
+class Server(ABC):
+    """One database server. `restartable`: we own it and may stop it."""
+
+    name: str
+    restartable = True
+
+    @abstractmethod
+    def start(self) -> None:
+        """Start, on the same data and port as before, and return when it takes connections."""
+
+    @abstractmethod
+    def stop(self, mode: str = "fast") -> None:
+        """Stop: `fast` ends the sessions, `immediate` is a crash without a checkpoint."""
+
+    @abstractmethod
+    def kill(self) -> None:
+        """SIGKILL."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Stop and remove everything."""
+
+    @abstractmethod
+    def create_database(self) -> str:
+        """Make an empty database; returns its URL."""
+
+    @abstractmethod
+    def drop_database(self, url: str) -> None:
+        """Remove a database, whoever is connected."""
+
+    @abstractmethod
+    def client(self, url: str) -> Any:
+        """The driver's own connection, in autocommit, its rows as dicts, with all rights."""
+
+    def query(self, url: str, text: str, *parameters: Any) -> list[dict[str, Any]]:
+        """Run one statement with all rights and return its rows, if it has any."""
+        with self.client(url) as connection:
+            cursor = connection.execute(text, parameters)
+            return list(cursor.fetchall()) if cursor.description else []
+
+
+def identity() -> dict[str, Any]:
+    """Whom servers run as, for subprocess: they refuse to be root."""
+    if os.geteuid() != 0:
+        return {}
+    entry = pwd.getpwnam("nobody")
+    return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+
+
+def folder(prefix: str) -> Path:
+    """A new folder that belongs to the server's user."""
+    path = Path(tempfile.mkdtemp(prefix=f"rowqueue-{prefix}-"))
+    if who := identity():
+        os.chown(path, who["user"], who["group"])
+    return path
+
+
+def remove(path: Path) -> None:
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def new_name() -> str:
+    return f"test_{uuid.uuid4().hex[:12]}"
+
+
+def words(*parts: object) -> Sequence[str]:
+    return [str(part) for part in parts]

