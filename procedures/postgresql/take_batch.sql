@@ -26,6 +26,8 @@ LANGUAGE plpgsql
 SECURITY DEFINER
 SET search_path = mq, pg_temp
 SET plan_cache_mode = force_generic_plan
+SET enable_hashjoin = off
+SET enable_mergejoin = off
 SET enable_seqscan = off
 SET enable_bitmapscan = off
 AS $$
@@ -54,14 +56,12 @@ BEGIN
         PERFORM mq.settle(v_queue, v_picked.picked, v_picked.attempts, mq.reader_name(NULL));
     ELSE
         RETURN QUERY
-            WITH gone AS (
-                DELETE FROM mq.message WHERE id = ANY (v_picked.picked) RETURNING *
-            )
-            SELECT m.id, m.type, m.body, m.headers, m.priority::integer, m.group_key, m.dedup_key, u.attempt::integer,
-                m.created_at, m.source, NULL::uuid, NULL::timestamptz
-            FROM unnest(v_picked.picked, v_picked.attempts) WITH ORDINALITY AS u (id, attempt, n)
-            JOIN gone AS m ON m.id = u.id
-            ORDER BY u.n;
+            -- A nested loop from unnest: the rows come back in its order.
+            DELETE FROM mq.message AS m
+            USING unnest(v_picked.picked, v_picked.attempts) AS u (id, attempt)
+            WHERE m.id = u.id
+            RETURNING m.id, m.type, m.body, m.headers, m.priority::integer, m.group_key, m.dedup_key, u.attempt::integer,
+                m.created_at, m.source, NULL::uuid, NULL::timestamptz;
     END IF;
 END
 $$;
