@@ -9,8 +9,8 @@
 -- Low-water marks. Under an open snapshot nothing that is deleted can be cleaned up, and a claim that begins at the
 -- front of the index walks every message done since (9 ms after 200,000). So a claim begins where the claims before it
 -- began to find something: one place for each priority, kept in mq.mark. Rows may appear below a mark: a transaction
--- that commits late, a take that rolls back. So the first claim of every second looks from the very start. What is put
--- back on purpose calls lower_mark.
+-- that commits late, a take that rolls back. So no claim begins later than one second ago, for senders that are about
+-- to commit, and the first claim of every second looks from the very start. What is put back on purpose calls lower_mark.
 
 CREATE OR REPLACE FUNCTION mq.pick(
     p_queue mq.queue,
@@ -34,13 +34,16 @@ DECLARE
     v_full boolean;
     v_write boolean := false;
     v_learn boolean := false;
-    v_promote integer := greatest(2 * p_size, 100);
+    -- What a take rescues or promotes stays hidden from others until its commit: no more than it may want itself.
+    v_promote integer := CASE WHEN p_take THEN p_size ELSE greatest(2 * p_size, 100) END;
     v_all_promoted boolean := true;
     v_due record;
     v_due_place record;
     v_found record;
     v_next integer;
     v_above integer := -32769;
+    v_from_run_at timestamptz;
+    v_from_id bigint;
     i integer := 1;
 BEGIN
     SELECT * INTO v_mark FROM mq.mark WHERE type = p_queue.type ORDER BY type, n DESC LIMIT 1;
@@ -48,7 +51,7 @@ BEGIN
 
     IF v_full THEN
         IF EXISTS (SELECT FROM mq.batch WHERE type = p_queue.type AND lease_until <= v_now) THEN
-            PERFORM mq.rescue(p_queue, 20);
+            PERFORM mq.rescue(p_queue, CASE WHEN p_take THEN 1 ELSE 20 END);
         END IF;
         v_mark.promoted_to := '-infinity';
     END IF;
@@ -147,13 +150,14 @@ BEGIN
         END IF;
         EXIT WHEN v_next = 32768 OR cardinality(picked) >= p_size;
 
+        v_from_run_at := least(v_mark.run_ats[i], v_now - interval '1 second');
+        v_from_id := CASE WHEN v_from_run_at = v_mark.run_ats[i] THEN v_mark.ids[i] ELSE 0 END;
         WITH gone AS (
             DELETE FROM mq.ready
             WHERE ctid = ANY (ARRAY(
                 SELECT ctid
                 FROM mq.ready
-                WHERE type = p_queue.type AND priority = v_next
-                    AND (run_at, id) >= (v_mark.run_ats[i], v_mark.ids[i])
+                WHERE type = p_queue.type AND priority = v_next AND (run_at, id) >= (v_from_run_at, v_from_id)
                 ORDER BY type, priority, run_at, id
                 LIMIT p_size - coalesce(cardinality(picked), 0)
                 FOR UPDATE SKIP LOCKED
@@ -175,7 +179,15 @@ BEGIN
         i := i + 1;
     END LOOP;
 
-    IF (v_write OR v_learn) AND picked IS NOT NULL THEN
+    IF v_full AND picked IS NULL AND cardinality(v_mark.priorities) > 0
+        AND clock_timestamp() > v_now + interval '5 milliseconds'
+    THEN
+        -- Nothing there but many dead rows to walk: idle consumers need not do it all the time.
+        v_mark.run_ats := array_fill(v_now, ARRAY[cardinality(v_mark.priorities)]);
+        v_mark.ids := array_fill(0::bigint, ARRAY[cardinality(v_mark.priorities)]);
+        v_write := true;
+    END IF;
+    IF v_write OR v_learn THEN
         INSERT INTO mq.mark (n, looked_at, promoted_to, type, priorities, run_ats, ids)
         VALUES (
             coalesce(v_mark.n, 0) + 1,

@@ -1,4 +1,5 @@
--- wait_for_message: wait until something is ready or the time is up; senders wake listeners for the next 15 seconds.
+-- wait_for_message: wait until something is ready or the time is up; without waiting, ask senders to wake listeners of
+--                   the type for the next 15 seconds.
 -- Arguments:   p_type, p_seconds (0 to ten years; NULL or 0: do not wait)
 -- Returns:     ready (1: a message can be claimed), next_run_at (when the next delayed message is due or the next lease
 --              runs out, or NULL)
@@ -25,8 +26,9 @@ DECLARE
 BEGIN
     PERFORM mq.require_name('type', p_type, false);
     PERFORM mq.require_range('seconds', p_seconds, 0, 315360000);
-    -- Written about every 8 seconds, by one of the waiters; the others do not wait for it.
-    IF NOT EXISTS (
+    -- Written about every 8 seconds, by one of the waiters; the others do not wait for it. A call that waits here would
+    -- commit it too late to be of use.
+    IF coalesce(p_seconds, 0) = 0 AND NOT EXISTS (
         SELECT FROM mq.waiter AS w WHERE w.type = p_type AND w.wait_until > clock_timestamp() + interval '7 seconds'
     ) AND pg_try_advisory_xact_lock(hashtextextended(E'waiter\n' || p_type, 0)) THEN
         INSERT INTO mq.waiter AS w (type, wait_until)
