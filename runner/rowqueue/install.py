@@ -156,5 +156,5 @@ def _yoyo_backend(database: Database) -> Iterator[Any]:
             "yoyo's lock is held: another `yoyo apply` runs, or one was killed; if none runs: "
             f"`runner apply --break-lock` ({str(error).partition(' (')[0]})"
         ) from error
-    except exceptions.DatabaseError as error:
+    except tuple(exceptions.DatabaseErrors) as error:  # filled with the driver's on the way
         raise DatabaseError("migration: " + " ".join(str(error).split())) from error

@@ -8,6 +8,7 @@ import tempfile
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,18 @@ class Server(ABC):
     @abstractmethod
     def client(self, url: str) -> Any:
         """The driver's own connection, in autocommit, its rows as dicts, with all rights."""
+
+    @abstractmethod
+    def catalog(self, url: str) -> list[str]:
+        """Every object of a database and its rights, as text that two equal databases have in common."""
+
+    @abstractmethod
+    def drop_procedure(self, url: str, name: str) -> None:
+        """Remove one object of the queue, as a careless DBA would."""
+
+    @abstractmethod
+    def login(self, url: str, role: str, *granted: str) -> AbstractContextManager[str]:
+        """A user of that name with those roles and no other right; yields the URL under which he connects."""
 
     def query(self, url: str, text: str, *parameters: Any) -> list[dict[str, Any]]:
         """Run one statement with all rights and return its rows, if it has any."""

@@ -6,6 +6,8 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -46,6 +48,26 @@ class _PostgreSQL(base.Server):
 
     def client(self, url: str) -> psycopg.Connection[dict[str, Any]]:
         return psycopg.connect(url, autocommit=True, row_factory=dict_row)
+
+    def catalog(self, url: str) -> list[str]:
+        command = [str(programs(18) / "pg_dump"), "--schema-only", f"--dbname={url}"]
+        dump = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        # Comments name versions, and \\restrict carries a new random word each time.
+        return [line for line in dump.splitlines() if line and not line.startswith(("--", "\\"))]
+
+    def drop_procedure(self, url: str, name: str) -> None:
+        self.query(url, f"DROP FUNCTION mq.{name}")
+
+    @contextmanager
+    def login(self, url: str, role: str, *granted: str) -> Iterator[str]:
+        self.query(url, f"CREATE ROLE {role} LOGIN PASSWORD '{role}'")
+        for name in granted:
+            self.query(url, f"GRANT {name} TO {role}")
+        host = urlsplit(url).netloc.rpartition("@")[2]
+        try:
+            yield urlunsplit(urlsplit(url)._replace(netloc=f"{role}:{role}@{host}"))
+        finally:
+            self.query(url, f"DROP ROLE {role}")
 
 
 class ExternalPostgreSQL(_PostgreSQL):

@@ -293,7 +293,6 @@ class PostgreSQL(Database):
         with _translated(), self._open("rowqueue apply") as connection:
             connection.add_notice_handler(lambda notice: notices.append(notice.message_primary or ""))
             with connection.transaction():
-                connection.execute("SET LOCAL client_min_messages = warning")
                 for _, name, _, text in files:
                     self._run_file(connection, name, text)
                 # Afterwards, because a file may change what an earlier one made.
@@ -323,7 +322,6 @@ class PostgreSQL(Database):
         with self.installing(), _translated(), self._open("rowqueue uninstall") as connection, connection.transaction():
             migrations = {name for name, entry in (self.installed() or {}).items() if entry.kind == "migration"}
             migrations |= {path.stem for path in (contract.sql_root() / "migrations" / self.name).glob("*.sql")}
-            connection.execute("SET LOCAL client_min_messages = warning")
             connection.execute("DROP SCHEMA IF EXISTS mq CASCADE")
             self._forget_migrations(connection, migrations)
             for role in _ROLES:
@@ -392,6 +390,7 @@ INSERT INTO _yoyo_version VALUES (2, now() AT TIME ZONE 'UTC') ON CONFLICT DO NO
 CREATE TABLE IF NOT EXISTS _yoyo_migration (
     migration_hash varchar(64), migration_id varchar(255), applied_at_utc timestamp, PRIMARY KEY (migration_hash)
 );
+RESET client_min_messages;
 """
 
 _YOYO_ROW = """\

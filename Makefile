@@ -1,0 +1,52 @@
+# The commands of this house. They need Python 3.11+ and make; the tests also install the servers they need.
+PYTHON ?= python3
+PYTEST_ARGS ?=
+VENV := .venv
+BIN := $(VENV)/bin
+TEST_STAMP := $(VENV)/.test-installed
+DEMO_STAMP := $(VENV)/.demo-installed
+
+.PHONY: test servers demo lint docs clean
+
+test: $(TEST_STAMP) servers
+	$(BIN)/pytest $(PYTEST_ARGS)
+
+# Debian's programs only: the packages' own services are neither started nor needed.
+servers:
+	@missing=""; \
+	[ -x /usr/lib/postgresql/15/bin/postgres ] || missing="$$missing postgresql-15"; \
+	[ -x /usr/sbin/pgbouncer ] || command -v pgbouncer >/dev/null || missing="$$missing pgbouncer"; \
+	if [ -z "$$missing" ]; then exit 0; fi; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		export DEBIAN_FRONTEND=noninteractive RUNLEVEL=1; \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends $$missing >/dev/null \
+		|| echo "make: could not install$$missing; the tests on them are skipped" >&2; \
+	else \
+		echo "make: the tests on$$missing are skipped: not installed, and only root can (apt-get install$$missing)" >&2; \
+	fi
+
+demo: $(DEMO_STAMP)
+	$(BIN)/runner demo
+
+lint: $(TEST_STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+docs: $(TEST_STAMP)
+	$(BIN)/python docs/build.py
+
+clean:
+	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rowqueue needs Python 3.11 or later; set PYTHON=")'
+	$(PYTHON) -m venv $(VENV)
+
+$(TEST_STAMP): pyproject.toml | $(BIN)/python
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[postgresql,embedded,demo,test]'
+	@touch $@
+
+$(DEMO_STAMP): pyproject.toml | $(BIN)/python
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[embedded,demo]'
+	@touch $@

@@ -1,0 +1,252 @@
+"""runner apply: what it installs, what it leaves alone and what it refuses."""
+
+import shutil
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rowqueue import contract, install
+from rowqueue.databases import Database, DatabaseError
+from servers import Server
+
+Catalog = Callable[[], list[str]]
+
+
+@pytest.fixture
+def catalog(server: Server, empty_database: Database) -> Catalog:
+    """What the database of the test holds now."""
+    return lambda: server.catalog(empty_database.url)
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of all SQL files, which the installer takes for the release."""
+    for folder in ("migrations", "procedures"):
+        shutil.copytree(contract.sql_root() / folder, tmp_path / folder)
+    monkeypatch.setattr(contract, "sql_root", lambda: tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def migrations(files: Path, empty_database: Database) -> Path:
+    return files / "migrations" / empty_database.name
+
+
+@pytest.fixture
+def procedures(files: Path, empty_database: Database) -> Path:
+    return files / "procedures" / empty_database.name
+
+
+def states(database: Database) -> dict[str, str]:
+    return {file.name: file.state for file in install.status(database) if file.state != "ok"}
+
+
+def yoyo(database: Database, *arguments: str) -> subprocess.CompletedProcess[str]:
+    folder = contract.sql_root() / "migrations" / database.name
+    command = [sys.executable, "-m", "yoyo", *arguments, "--batch", "--database", database.yoyo_url(), str(folder)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+def test_apply_installs_every_file_of_the_contract(empty_database: Database) -> None:
+    applied = install.apply(empty_database)
+    assert applied.migrations == sorted(path.stem for path in migration_files(empty_database))
+    assert applied.procedures == [*contract.load().objects, "grants"]
+    installed = empty_database.installed()
+    assert installed is not None
+    assert set(installed) == {*applied.migrations, *applied.procedures}
+    assert install.pending(empty_database) == []
+
+
+def migration_files(database: Database) -> list[Path]:
+    return sorted((contract.sql_root() / "migrations" / database.name).glob("*.sql"))
+
+
+def test_a_second_apply_changes_nothing(empty_database: Database, server: Server, catalog: Catalog) -> None:
+    install.apply(empty_database)
+    before = catalog(), server.query(empty_database.url, "SELECT * FROM mq.installed ORDER BY name")
+    assert install.apply(empty_database) == install.Applied()
+    assert (catalog(), server.query(empty_database.url, "SELECT * FROM mq.installed ORDER BY name")) == before
+
+
+def test_before_apply_every_file_is_missing(empty_database: Database) -> None:
+    assert set(states(empty_database).values()) == {"missing"}
+    assert len(states(empty_database)) == len(install.files(empty_database.name))
+
+
+def test_a_changed_procedure_file_is_pending_until_it_is_applied_alone(
+    empty_database: Database, procedures: Path, catalog: Catalog
+) -> None:
+    install.apply(empty_database)
+    before = catalog()
+    with (procedures / "cancel.sql").open("a") as file:
+        file.write("-- changed\n")
+    assert states(empty_database) == {"cancel": "pending"}
+    assert install.apply(empty_database).procedures == ["cancel", "grants"]
+    assert states(empty_database) == {}
+    assert catalog() == before
+
+
+def test_an_object_that_was_dropped_by_hand_is_drifted_and_apply_makes_it_anew(
+    empty_database: Database, server: Server, catalog: Catalog
+) -> None:
+    install.apply(empty_database)
+    before = catalog()
+    server.drop_procedure(empty_database.url, "cancel")
+    assert states(empty_database) == {"cancel": "drifted"}
+    assert install.apply(empty_database).procedures == ["cancel", "grants"]
+    assert catalog() == before
+
+
+def test_an_edited_migration_is_refused_and_nothing_is_changed(
+    empty_database: Database, migrations: Path, procedures: Path, catalog: Catalog
+) -> None:
+    install.apply(empty_database)
+    before = catalog()
+    first = min(migrations.glob("*.sql"))
+    first.write_text(first.read_text() + "CREATE TABLE mq.sneaked_in (id integer);\n")
+    (procedures / "cancel.sql").write_text("this would fail")
+    with pytest.raises(install.InstallError, match=rf"{first.stem} was edited"):
+        install.apply(empty_database)
+    assert catalog() == before
+    assert states(empty_database) == {first.stem: "edited", "cancel": "pending"}
+
+
+def test_a_new_migration_is_applied_once_to_a_database_that_has_the_others(
+    empty_database: Database, migrations: Path, server: Server
+) -> None:
+    install.apply(empty_database)
+    (migrations / "9999_more.sql").write_text("CREATE TABLE mq.more (id integer);\nINSERT INTO mq.more VALUES (7);\n")
+    assert states(empty_database) == {"9999_more": "missing"}
+    assert install.apply(empty_database) == install.Applied(migrations=["9999_more"])
+    install.apply(empty_database)
+    assert server.query(empty_database.url, "SELECT id FROM mq.more") == [{"id": 7}]
+
+
+def test_a_database_newer_than_the_release_is_refused(empty_database: Database, migrations: Path) -> None:
+    more = migrations / "9999_more.sql"
+    more.write_text("CREATE TABLE mq.more (id integer);\n")
+    install.apply(empty_database)
+    more.unlink()
+    assert states(empty_database) == {"9999_more": "newer"}
+    with pytest.raises(install.InstallError, match=r"newer than this release.*9999_more"):
+        install.apply(empty_database)
+
+
+def test_a_migration_that_fails_leaves_nothing_and_can_be_repaired(
+    empty_database: Database, migrations: Path, catalog: Catalog
+) -> None:
+    install.apply(empty_database)
+    before = catalog()
+    broken = migrations / "9999_broken.sql"
+    broken.write_text("CREATE TABLE mq.half (id integer);\nCREATE TABLE mq.half (id integer);\n")
+    with pytest.raises(DatabaseError, match=r"migration: .*half.* already exists") as caught:
+        install.apply(empty_database)
+    assert "\n" not in str(caught.value)
+    assert catalog() == before
+    broken.write_text("CREATE TABLE mq.half (id integer);\n")
+    assert install.apply(empty_database).migrations == ["9999_broken"]
+
+
+def test_a_procedure_file_that_fails_leaves_all_others_as_they_were(
+    empty_database: Database, procedures: Path, catalog: Catalog
+) -> None:
+    install.apply(empty_database)
+    before = catalog()
+    good = (procedures / "cancel.sql").read_text()
+    (procedures / "cancel.sql").write_text(good.replace("count bigint", "count bigint, more bigint"))
+    (procedures / "peek.sql").write_text("CREATE nonsense\n")
+    with pytest.raises(DatabaseError, match=r"^(cancel|peek)\.sql: "):
+        install.apply(empty_database)
+    assert catalog() == before
+    assert states(empty_database) == {"cancel": "pending", "peek": "pending"}
+
+
+def test_four_installers_at_once_install_once(empty_database: Database, server: Server, catalog: Catalog) -> None:
+    program = (
+        "import sys; from rowqueue import install; from rowqueue.databases import open_database; "
+        "print(len(install.apply(open_database(sys.argv[1])).procedures))"
+    )
+    command = [sys.executable, "-c", program, empty_database.url]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+    results = [process.communicate(timeout=90) for process in running]
+    assert [(process.returncode, error) for process, (_, error) in zip(running, results, strict=True)] == [(0, "")] * 4
+    assert sorted(int(out) for out, _ in results) == [0, 0, 0, len(contract.load().objects) + 1]
+    assert states(empty_database) == {}
+
+
+def test_plain_yoyo_apply_is_adopted_and_gives_the_same_schema(
+    empty_database: Database, server: Server, catalog: Catalog
+) -> None:
+    done = yoyo(empty_database, "apply")
+    assert done.returncode == 0, done.stderr
+    assert states(empty_database).keys() >= {path.stem for path in migration_files(empty_database)}
+    applied = install.apply(empty_database)
+    assert applied.migrations == []
+    assert states(empty_database) == {}
+    other = server.create_database()
+    try:
+        install.apply(type(empty_database)(other))
+        assert catalog() == server.catalog(other)
+    finally:
+        server.drop_database(other)
+
+
+def test_plain_yoyo_apply_after_apply_has_nothing_to_do(empty_database: Database, catalog: Catalog) -> None:
+    install.apply(empty_database)
+    before = catalog()
+    done = yoyo(empty_database, "apply")
+    assert done.returncode == 0, done.stderr
+    assert catalog() == before
+
+
+def test_the_lock_of_a_crashed_yoyo_is_explained_and_can_be_broken(
+    empty_database: Database, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert yoyo(empty_database, "list").returncode == 0
+    server.query(empty_database.url, "INSERT INTO yoyo_lock (locked, pid) VALUES (1, 4711)")
+    monkeypatch.setattr(install, "_YOYO_LOCK_SECONDS", 0.5)
+    with pytest.raises(install.InstallError, match=r"--break-lock.*4711"):
+        install.apply(empty_database)
+    assert empty_database.installed() is None
+    install.apply(empty_database, break_lock=True)
+    assert states(empty_database) == {}
+
+
+def test_uninstall_removes_everything_and_apply_works_again(
+    empty_database: Database, server: Server, catalog: Catalog
+) -> None:
+    before = catalog()
+    install.apply(empty_database)
+    installed = catalog()
+    empty_database.uninstall()
+    assert catalog() == before
+    assert empty_database.installed() is None
+    install.apply(empty_database)
+    assert catalog() == installed
+
+
+def test_uninstall_leaves_another_projects_migrations_alone(
+    empty_database: Database, server: Server, tmp_path: Path
+) -> None:
+    (tmp_path / "0001_theirs.sql").write_text("CREATE TABLE theirs (id integer);\n")
+    command = [sys.executable, "-m", "yoyo", "apply", "--batch", "--database", empty_database.yoyo_url(), str(tmp_path)]
+    subprocess.run(command, check=True, capture_output=True)
+    install.apply(empty_database)
+    empty_database.uninstall()
+    rows = server.query(empty_database.url, "SELECT migration_id FROM _yoyo_migration")
+    assert rows == [{"migration_id": "0001_theirs"}]
+    assert server.query(empty_database.url, "SELECT count(*) AS n FROM theirs") == [{"n": 0}]
+
+
+def test_an_unknown_database_name_is_refused(files: Path) -> None:
+    with pytest.raises(LookupError, match="no SQL for 'oracle9'"):
+        install.files("oracle9")
+
+
+def test_a_role_without_rights_cannot_look_and_is_not_stopped_by_it(database: Database, server: Server) -> None:
+    role = f"test_{uuid.uuid4().hex[:8]}"
+    with server.login(database.url, role) as url:
+        assert install.pending(type(database)(url)) == []

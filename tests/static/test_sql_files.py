@@ -1,0 +1,93 @@
+"""The SQL as files: the same set in every folder, in one style. No server is needed."""
+
+import re
+from pathlib import Path
+
+import pytest
+from rowqueue import contract
+
+ROOT = Path(__file__).resolve().parents[2]
+RUNNER = ROOT / "runner" / "rowqueue"
+DATABASES = sorted(path.name for path in (ROOT / "procedures").iterdir() if path.is_dir())
+PROCEDURES = sorted((ROOT / "procedures").glob("*/*.sql"))
+SQL = sorted([*PROCEDURES, *(ROOT / "migrations").glob("*/*.sql")])
+HEADER = ("Arguments", "Returns", "Errors", "Transaction", "Example")
+
+
+def names(paths: list[Path]) -> list[str]:
+    return [f"{path.parent.name}/{path.stem}" for path in paths]
+
+
+@pytest.mark.parametrize("database", DATABASES)
+def test_a_database_folder_holds_exactly_the_files_of_the_contract(database: str) -> None:
+    found = {path.name for path in (ROOT / "procedures" / database).iterdir()}
+    assert found == {f"{name}.sql" for name in (*contract.load().objects, "grants")}
+
+
+@pytest.mark.parametrize("database", DATABASES)
+def test_every_database_with_procedures_has_numbered_migrations_and_types(database: str) -> None:
+    migrations = sorted(path.stem for path in (ROOT / "migrations" / database).glob("*"))
+    assert migrations
+    assert [name[:5] for name in migrations] == [f"{number:04}_" for number in range(1, len(migrations) + 1)]
+    assert set(contract.load().types[database]) == {"text", "integer", "bigint", "number", "flag", "time", "key"}
+
+
+@pytest.mark.parametrize("path", PROCEDURES, ids=names(PROCEDURES))
+def test_a_procedure_file_opens_with_its_header(path: Path) -> None:
+    header = re.match(r"(?:--.*\n)+", path.read_text("utf-8"))
+    assert header, "no comment at the top"
+    lines = header[0].splitlines()
+    assert re.match(rf"-- {path.stem}: \S", lines[0])
+    words = [match[1] for line in lines if (match := re.match(r"-- (\w+): ", line))]
+    assert words == [path.stem, *HEADER]
+
+
+@pytest.mark.parametrize("path", PROCEDURES, ids=names(PROCEDURES))
+def test_a_procedure_file_tells_the_contracts_errors(path: Path) -> None:
+    """wrong_isolation is for the databases that have it."""
+    procedure = contract.load().procedures.get(path.stem)
+    if procedure is None:
+        return
+    line = re.search(r"^-- Errors: +(.*(?:\n--  +.*)*)", path.read_text("utf-8"), re.M)
+    assert line
+    for name in set(procedure.errors) - {"wrong_isolation"}:
+        assert f"{contract.load().errors[name].number} {name}" in line[1]
+    if not procedure.errors:
+        assert line[1] == "none"
+
+
+@pytest.mark.parametrize("path", SQL, ids=names(SQL))
+def test_sql_is_written_in_the_house_style(path: Path) -> None:
+    text = path.read_bytes()
+    assert text.endswith(b"\n") and not text.endswith(b"\n\n")
+    assert b"\t" not in text and b"\r" not in text
+    for number, line in enumerate(text.decode("utf-8").splitlines(), 1):
+        assert line == line.rstrip(), f"line {number}: blanks at the end"
+        code = line.partition("--")[0]
+        assert not re.search(r"\bsp_", code), f"line {number}: sp_"
+        assert not re.search(r"\b(select|insert into|delete from|create|begin|end|where)\b", code) or "'" in code, (
+            f"line {number}: keywords are written in capitals"
+        )
+
+
+@pytest.mark.parametrize("name", sorted(contract.load().procedures))
+def test_the_contract_is_complete(name: str) -> None:
+    entry = contract.load().procedures[name]
+    assert entry.summary.endswith(".") and entry.roles
+    assert set(entry.errors) <= set(contract.load().errors)
+    kinds = set(contract.load().types["postgresql"])
+    assert {item.type for item in (*entry.arguments, *entry.columns)} <= kinds
+    assert {item.limit for item in entry.arguments} <= {None, *contract.load().limits}
+    optional = [argument.optional for argument in entry.arguments]
+    assert optional == sorted(optional), "arguments that can be left out come last"
+
+
+SOURCES = sorted(path for path in RUNNER.rglob("*.py") if not path.stem.startswith(tuple(DATABASES)))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=[str(path.relative_to(RUNNER)) for path in SOURCES])
+def test_nothing_of_one_engine_stands_outside_its_module(path: Path) -> None:
+    foreign = re.compile(r"psycopg|postgres|pymysql|mysql|mariadb|pymssql|sqlserver|firebird|\bpg_|\bmq\.", re.I)
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+        if not line.startswith("_MODULES = "):
+            assert not foreign.search(line), f"line {number}: {line.strip()}"
