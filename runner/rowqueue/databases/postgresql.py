@@ -311,9 +311,9 @@ class PostgreSQL(Database):
     def script(self, files: Sequence[tuple[str, str, str, str]]) -> Iterator[str]:
         yield _SCRIPT_HEAD
         for kind, name, _, text in files:
+            yield f"-- {kind} {name}\n{text.rstrip()}\n"
             if kind == "migration":
                 yield _YOYO_ROW.format(name=name, hash=hashlib.sha256(name.encode()).hexdigest())
-            yield f"-- {kind} {name}\n{text.rstrip()}\n"
         records = ",\n".join(f"    ('{kind}', '{name}', '{sha256}')" for kind, name, sha256, _ in files)
         yield f"{_RECORD_HEAD}FROM (VALUES\n{records}\n) AS f (kind, name, sha256);\n"
         yield "COMMIT;\n"
