@@ -28,11 +28,7 @@ BEGIN
     END IF;
     v_queue := mq.policy(p_type);
     IF p_state = 'C' THEN
-        DELETE FROM mq.archive
-        WHERE (tableoid, ctid) IN (
-            SELECT tableoid, ctid FROM mq.archive WHERE type = p_type LIMIT c_size FOR UPDATE SKIP LOCKED
-        );
-        GET DIAGNOSTICS count = ROW_COUNT;
+        count := mq.erase_archived(p_type, 'infinity', c_size);
         RETURN;
     END IF;
     IF p_state = 'E' THEN

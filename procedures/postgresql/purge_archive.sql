@@ -40,15 +40,6 @@ BEGIN
             NULL;  -- its rows go one chunk at a time, below
         END;
     END LOOP;
-    DELETE FROM mq.archive
-    WHERE (tableoid, ctid) IN (
-        SELECT tableoid, ctid FROM mq.archive
-        WHERE completed_at < p_before
-        ORDER BY completed_at
-        LIMIT coalesce(p_size, 1000)
-        FOR UPDATE SKIP LOCKED
-    );
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    count := count + v_rows;
+    count := count + mq.erase_archived(NULL, p_before, coalesce(p_size, 1000));
 END
 $$;
