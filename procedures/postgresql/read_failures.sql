@@ -27,7 +27,7 @@ BEGIN
         ORDER BY l.n
     LOOP
         v_parts := regexp_match(v_line.line, '^([0-9]{1,18}),(-1|[0-9]{0,9}),(.*)$');
-        IF v_parts IS NULL OR v_parts[2]::bigint > 315360000 THEN
+        IF v_parts IS NULL OR nullif(v_parts[2], '')::bigint > 315360000 THEN
             PERFORM mq.raise_error('invalid_argument', format('failures: line %s: must be id,retry_after_seconds,error '
                 || 'where retry_after_seconds is empty, -1, or 0 to 315,360,000', v_line.n));
         END IF;
