@@ -1,0 +1,157 @@
+"""One queue of a test: calls with named arguments, and the one place that looks behind the procedures."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from capabilities import Capabilities
+from rowqueue import contract
+from rowqueue.databases import QueueError, Row, Session
+
+CONTRACT = contract.load()
+LONG_AGO = datetime(2001, 1, 1, tzinfo=UTC)
+NO_KEY = "00000000-0000-4000-8000-000000000000"
+
+
+def in_an_hour() -> datetime:
+    """Not due while any test runs."""
+    return datetime.now(UTC) + timedelta(hours=1)
+
+
+def call(session: Session, procedure: str, *values: Any, **named: Any) -> list[Row]:
+    """Call with arguments by position and by the contract's name; gaps are NULL, the rest is left out."""
+    names = [argument.name for argument in CONTRACT.procedures[procedure].arguments]
+    arguments = dict(zip(names, values, strict=False)) | named
+    last = max((names.index(name) for name in arguments), default=-1)
+    return session.call(procedure, *(arguments.get(name) for name in names[: last + 1]))
+
+
+class Queue:
+    """A queue that only one test uses. `sql` reads with all rights; everything else is a call of the contract."""
+
+    def __init__(self, name: str, session: Session, sql: Callable[..., list[Row]], can: Capabilities) -> None:
+        self.name = name
+        self.session = session
+        self.can = can
+        self._sql = sql
+
+    def by(self, session: Session) -> "Queue":
+        """The same queue, called over another connection."""
+        return Queue(self.name, session, self._sql, self.can)
+
+    def call(self, procedure: str, *values: Any, **named: Any) -> list[Row]:
+        """Call a procedure whose first argument is the type."""
+        return call(self.session, procedure, self.name, *values, **named)
+
+    def on(self, procedure: str, *values: Any, **named: Any) -> list[Row]:
+        """Call a procedure that takes an id or a batch key, not the type."""
+        return call(self.session, procedure, *values, **named)
+
+    def one(self, procedure: str, *values: Any, **named: Any) -> Any:
+        """The only value of the only row of a procedure that takes an id or a batch key."""
+        [row] = self.on(procedure, *values, **named)
+        [value] = row.values()
+        return value
+
+    def count(self, procedure: str, *values: Any, **named: Any) -> int:
+        """`count` of a procedure whose first argument is the type."""
+        [row] = self.call(procedure, *values, **named)
+        count: int = row["count"]
+        return count
+
+    def send(self, body: str = "body", **options: Any) -> int:
+        """send_message with options; returns the id."""
+        [row] = self.call("send_message", body, **options)
+        id: int = row["id"]
+        return id
+
+    def send_many(self, count: int) -> list[int]:
+        """Messages with the bodies 0, 1, 2 … in one call; returns the ids in that order."""
+        before = {row["id"] for row in self.rows()}
+        assert self.count("send_batch", "\n".join(map(str, range(count)))) == count
+        sent = [row for row in self.rows() if row["id"] not in before]
+        return [row["id"] for row in sorted(sent, key=lambda row: int(row["body"]))]
+
+    def claim(self, size: int = 1, **options: Any) -> list[Row]:
+        return self.call("claim_batch", size, **options)
+
+    def claim_key(self, size: int = 1, **options: Any) -> Any:
+        """The batch key of a claim that must find something."""
+        return self.claim(size, **options)[0]["batch_key"]
+
+    def archived(self) -> "Queue":
+        """The same queue, which from now on keeps what is completed."""
+        self.call("set_queue", on_complete="archive")
+        return self
+
+    def ordered(self) -> "Queue":
+        """The same queue, ordered from now on."""
+        self.call("set_queue", ordered=1)
+        return self
+
+    def rows(self) -> list[Row]:
+        """Every message of the queue with its state, by id."""
+        return self._sql(f"SELECT * FROM {self.can.view} WHERE type = %s ORDER BY id", self.name)
+
+    def row(self, id: int) -> Row:
+        [row] = [row for row in self.rows() if row["id"] == id]
+        return row
+
+    def states(self) -> dict[int, str]:
+        return {row["id"]: row["state"] for row in self.rows()}
+
+    def attempts(self) -> dict[int, int]:
+        return {row["id"]: row["attempts"] for row in self.rows()}
+
+    def stats(self) -> Row:
+        [row] = self.call("queue_stats")
+        return row
+
+    def content(self) -> tuple[list[Row], Row]:
+        """All that can be seen of the queue, for comparing before and after."""
+        stats = self.stats()
+        del stats["oldest_ready_seconds"]
+        return self.rows(), stats
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        before = self.content()
+        yield
+        assert self.content() == before
+
+    @contextmanager
+    def refused(self, error: str, *told: str) -> Iterator[None]:
+        """The block raises this error of the contract, its message tells these words, and nothing has changed."""
+        with self.unchanged(), refused(error, *told):
+            yield
+
+
+@contextmanager
+def refused(error: str, *told: str) -> Iterator[None]:
+    """The block raises this error of the contract on one line that tells these words."""
+    with pytest.raises(QueueError) as caught:
+        yield
+    message = str(caught.value)
+    assert caught.value.number == CONTRACT.errors[error].number
+    assert message.startswith(f"{error}: ") and "\n" not in message
+    for word in told:
+        assert word in message
+
+
+def ids(rows: Sequence[Row]) -> list[int]:
+    return [row["id"] for row in rows]
+
+
+def required(queue: Queue, procedure: str) -> dict[str, Any]:
+    """Good values for the arguments that cannot be left out; sends and claims a message where one is needed."""
+    names = [a.name for a in CONTRACT.procedures[procedure].arguments if not a.optional]
+    values: dict[str, Any] = {"type": queue.name, "body": "b", "bodies": "b", "state": "N", "before": LONG_AGO}
+    if "batch_key" in names:
+        queue.send()
+        [row] = queue.claim()
+        values |= {"id": row["id"], "batch_key": row["batch_key"]}
+    elif "id" in names:
+        values["id"] = queue.send()
+    return {name: values[name] for name in names}

@@ -1,0 +1,209 @@
+"""claim_batch: up to size ready messages under one new batch key."""
+
+import time
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from queues import LONG_AGO, Queue, ids, in_an_hour
+from rowqueue.databases import Session
+
+
+def test_claim_batch_claims_in_order_of_priority_then_run_at_then_id(q: Queue) -> None:
+    late = [q.send(), q.send()]
+    urgent = q.send(priority=-1)
+    early = q.send(run_at=LONG_AGO)
+    idle = q.send(priority=1, run_at=LONG_AGO)
+    assert ids(q.claim(10)) == [urgent, early, *late, idle]
+
+
+def test_claim_batch_claims_up_to_size_under_one_key(q: Queue) -> None:
+    sent = q.send_many(5)
+    rows = q.claim(3)
+    assert ids(rows) == sent[:3]
+    assert len({row["batch_key"] for row in rows}) == 1
+    assert q.states() == dict.fromkeys(sent[:3], "A") | dict.fromkeys(sent[3:], "N")
+    assert ids(q.claim(10)) == sent[3:]
+    assert q.claim(10) == []
+
+
+def test_claim_batch_claims_one_when_no_size_is_given(q: Queue) -> None:
+    q.send_many(3)
+    assert len(q.call("claim_batch")) == 1
+
+
+def test_claim_batch_claims_10000_at_once(q: Queue) -> None:
+    sent = q.send_many(10_000)
+    rows = q.claim(10_000)
+    assert ids(rows) == sent
+    assert q.one("complete_batch", rows[0]["batch_key"]) == 10_000
+
+
+def test_claim_batch_returns_the_message_as_it_was_sent(q: Queue) -> None:
+    options = {"priority": 3, "group_key": "g", "dedup_key": "d", "headers": "{}", "source": "shop"}
+    id = q.send("text", **options)
+    [row] = q.claim()
+    assert {name: row[name] for name in options} == options
+    assert (row["id"], row["type"], row["body"], row["attempt"]) == (id, q.name, "text", 1)
+
+
+def test_claim_batch_records_the_reader_and_the_lease(q: Queue) -> None:
+    id = q.send()
+    [claimed] = q.claim(reader="worker-7", lease_seconds=90)
+    row = q.row(id)
+    assert (row["reader"], row["batch_key"]) == ("worker-7", claimed["batch_key"])
+    assert row["lease_until"] == claimed["lease_until"] == row["changed_at"] + timedelta(seconds=90)
+
+
+def test_claim_batch_names_a_reader_after_its_application(q: Queue, connect: Callable[..., Session]) -> None:
+    id = q.send()
+    q.by(connect("mailer")).claim()
+    assert q.row(id)["reader"].startswith("mailer/")
+
+
+def test_claim_batch_skips_messages_that_another_session_is_claiming(q: Queue, other: Queue) -> None:
+    sent = q.send_many(4)
+    with q.session.transaction():
+        assert ids(q.claim(2)) == sent[:2]
+        assert ids(other.claim(10)) == sent[2:]
+    assert q.states() == dict.fromkeys(sent, "A")
+
+
+def test_claim_batch_rolled_back_gives_the_messages_back_without_an_attempt(q: Queue, other: Queue) -> None:
+    sent = q.send_many(3)
+    with pytest.raises(ZeroDivisionError), q.session.transaction():
+        q.claim(2)
+        raise ZeroDivisionError
+    assert [(row["id"], row["attempt"]) for row in other.claim(10)] == [(id, 1) for id in sent]
+
+
+def test_claim_batch_does_not_see_a_message_before_its_sender_commits(q: Queue, other: Queue) -> None:
+    with q.session.transaction():
+        late = q.send()
+        assert other.claim() == []
+        after = other.send()
+        assert ids(other.claim(10)) == [after]
+        newer = other.send_many(30)
+        assert ids(other.claim(10)) == newer[:10]
+    # What commits late lies before what was claimed since: it must still be found, within a second or so.
+    deadline = time.monotonic() + 5
+    found: list[int] = []
+    while late not in found and time.monotonic() < deadline:
+        other.send()
+        found += ids(other.claim(1))
+    assert late in found
+
+
+def test_claim_batch_leaves_delayed_messages_alone(q: Queue) -> None:
+    q.send(run_at=in_an_hour(), priority=-100)
+    ready = q.send()
+    assert ids(q.claim(10)) == [ready]
+
+
+def test_claim_batch_sees_only_its_own_type(q: Queue) -> None:
+    q.send()
+    assert Queue(q.name + "x", q.session, q._sql, q.can).claim(10) == []
+    assert Queue(q.name[:-1], q.session, q._sql, q.can).claim(10) == []
+
+
+def test_claim_batch_returns_nothing_from_a_paused_queue(q: Queue) -> None:
+    q.send()
+    q.call("pause")
+    with q.unchanged():
+        assert q.claim(10) == []
+
+
+def test_claim_batch_rescues_expired_claims_on_the_way(q: Queue) -> None:
+    id = q.send()
+    lost = q.claim_key(lease_seconds=0)
+    deadline = time.monotonic() + 5
+    while not (rows := q.claim()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert [(row["id"], row["attempt"]) for row in rows] == [(id, 2)]
+    assert q.one("complete_batch", lost) == 0
+
+
+def test_claim_batch_keeps_the_order_when_a_failed_message_comes_back(q: Queue) -> None:
+    """A retry is due when it failed: after what was ready by then, before what was sent later."""
+    sent = q.send_many(3)
+    [first] = q.claim()
+    q.one("fail", first["id"], first["batch_key"], "busy", 0)
+    late = q.send()
+    assert ids(q.claim(10)) == [sent[1], sent[2], sent[0], late]
+
+
+def test_claim_batch_of_an_ordered_queue_takes_one_message_a_group_in_order(q: Queue) -> None:
+    q.ordered()
+    sent = {(n, group): q.send(group_key=group) for n in range(3) for group in "abc"}
+    for n in range(3):
+        rows = q.claim(10)
+        assert ids(rows) == [sent[n, group] for group in "abc"]
+        assert q.claim(10) == []
+        q.on("complete_batch", rows[0]["batch_key"])
+    assert q.claim(10) == [] and q.rows() == []
+
+
+def test_claim_batch_of_an_ordered_queue_goes_on_with_the_group_that_is_done(q: Queue) -> None:
+    q.ordered()
+    a1, b1, a2, b2 = (q.send(group_key=group) for group in "abab")
+    a, b = q.claim(2)
+    q.one("complete", a["id"], a["batch_key"])
+    assert ids(q.claim(10)) == [a2]
+    assert q.states() == {b1: "A", a2: "A", b2: "N"}
+    q.one("complete", b["id"], b["batch_key"])
+    assert ids(q.claim(10)) == [b2]
+    assert a1 not in q.states()
+
+
+def test_claim_batch_of_an_ordered_queue_waits_for_a_head_that_failed(q: Queue) -> None:
+    q.ordered()
+    head, _next, free = q.send(group_key="a"), q.send(group_key="a"), q.send(group_key="b")
+    [row] = q.claim()
+    assert row["id"] == head
+    q.one("fail", head, row["batch_key"], "busy", 3_600)
+    assert ids(q.claim(10)) == [free]
+    assert q.claim(10) == []
+
+
+def test_claim_batch_of_an_ordered_queue_takes_a_failed_head_first_again(q: Queue) -> None:
+    q.ordered()
+    head, _next = q.send(group_key="a"), q.send(group_key="a")
+    q.one("fail", head, q.claim_key(), "busy", 0)
+    assert [(row["id"], row["attempt"]) for row in q.claim(10)] == [(head, 2)]
+
+
+def test_claim_batch_of_an_ordered_queue_goes_on_after_a_dead_head(q: Queue) -> None:
+    q.ordered()
+    head, second = q.send(group_key="a"), q.send(group_key="a")
+    assert q.one("fail", head, q.claim_key(), "broken", -1) == "E"
+    assert ids(q.claim(10)) == [second]
+    assert q.states() == {head: "E", second: "A"}
+
+
+def test_claim_batch_of_an_ordered_queue_does_not_pass_a_claim_in_progress(q: Queue, other: Queue) -> None:
+    q.ordered()
+    first, second = q.send(group_key="a"), q.send(group_key="a")
+    with q.session.transaction():
+        [row] = q.claim(10)
+        assert row["id"] == first
+        assert other.claim(10) == []
+    assert other.claim(10) == []
+    q.on("complete_batch", row["batch_key"])
+    assert ids(other.claim(10)) == [second]
+
+
+def test_claim_batch_of_an_ordered_queue_after_a_rolled_back_claim_starts_at_the_head(q: Queue, other: Queue) -> None:
+    first = q.ordered().send(group_key="a")
+    q.send(group_key="a")
+    with pytest.raises(ZeroDivisionError), q.session.transaction():
+        assert ids(q.claim(10)) == [first]
+        raise ZeroDivisionError
+    assert [(row["id"], row["attempt"]) for row in other.claim(10)] == [(first, 1)]
+
+
+def test_claim_batch_finds_messages_of_many_priorities_behind_its_marks(q: Queue) -> None:
+    """More priorities than a claim remembers places of, sent again and again after claims."""
+    for turn in range(4):
+        sent = {priority: q.send(priority=priority) for priority in range(20, -20, -1)}
+        claimed = [id for _ in range(20) for id in ids(q.claim(2))]
+        assert claimed == [sent[priority] for priority in sorted(sent)], turn

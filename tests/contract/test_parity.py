@@ -1,0 +1,250 @@
+"""Every procedure of the contract: its result's columns and types, NULL for a default, limits and their errors."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from capabilities import Capabilities
+from queues import CONTRACT, Queue, call, in_an_hour, refused, required
+from rowqueue.contract import Argument, Column
+
+PROCEDURES = sorted(CONTRACT.procedures)
+LIMITED = [
+    pytest.param(name, argument, id=f"{name}-{argument.name}")
+    for name in PROCEDURES
+    for argument in CONTRACT.procedures[name].arguments
+    if argument.limit
+]
+OPTIONAL = [
+    pytest.param(name, argument, id=f"{name}-{argument.name}")
+    for name in PROCEDURES
+    for argument in CONTRACT.procedures[name].arguments
+    if argument.optional
+]
+REQUIRED = [
+    pytest.param(name, argument, id=f"{name}-{argument.name}")
+    for name in PROCEDURES
+    for argument in CONTRACT.procedures[name].arguments
+    # fail without a batch key counts a failed take
+    if not argument.optional and (name, argument.name) != ("fail", "batch_key")
+]
+
+
+@dataclass(frozen=True)
+class Limit:
+    """Values on the edges and just beyond, and the words that the refusal must tell."""
+
+    inside: tuple[Any, ...]
+    beyond: tuple[Any, ...]
+    told: str
+
+
+LIMITS = {
+    "name": Limit(("x", "é" * 200), ("", "x" * 201), "1 to 200 characters"),
+    "body": Limit(("",), ("x" * (16_777_216 + 1),), "16 MiB"),
+    "headers": Limit(("", "x" * 65_536), ("x" * 65_537, "é" * 32_769), "64 KiB"),
+    "error": Limit(("", "x" * 5_000), (), ""),
+    "size": Limit((1, 10_000), (0, -1, 10_001), "1 to 10,000"),
+    "next_size": Limit((0, 10_000), (-1, 10_001), "0 to 10,000"),
+    "seconds": Limit((0, 315_360_000), (-1, 315_360_001), "0 to 315,360,000"),
+    "retry_seconds": Limit((-1, 0, 315_360_000), (-2, 315_360_001), "315,360,000"),
+    "priority": Limit((-32_768, 32_767), (-32_769, 32_768), "-32,768 to 32,767"),
+    "attempts": Limit((1, 1_000), (0, -1, 1_001), "1 to 1,000"),
+}
+FLAG = Limit((0, 1), (-1, 2), "0 to 1")
+
+
+def rows_of(q: Queue, procedure: str) -> list[dict[str, Any]]:
+    """A call that returns at least one row, with as few NULLs as the procedure can do."""
+    options = {"headers": "{}", "group_key": "g", "source": "me"}
+    if procedure in {"get_message", "claim_batch", "claim_wraparound", "take_batch"}:
+        q.send(dedup_key="d", **options)
+        return q.call(procedure)
+    if procedure == "finish_batch":
+        q.send()
+        q.send(dedup_key="d", **options)
+        return q.on(procedure, q.claim_key(), next_size=1)
+    if procedure == "wait_for_message":
+        q.send(run_at=in_an_hour())
+    if procedure == "fail":
+        values = required(q, procedure)
+        return q.on(procedure, **values, error="busy")
+    if procedure == "peek":
+        return peek_all_states(q, options)
+    values = required(q, procedure)
+    if procedure == "queue_stats":
+        q.send()
+        return q.call(procedure)
+    return call(q.session, procedure, **values)
+
+
+def peek_all_states(q: Queue, options: dict[str, Any]) -> list[dict[str, Any]]:
+    """One message in each state, so that every column of peek has a value somewhere."""
+    q.archived()
+    q.send(dedup_key="1", **options)
+    q.on("complete_batch", q.claim_key())
+    q.send(dedup_key="2", **options)
+    [row] = q.claim()
+    q.on("fail", row["id"], row["batch_key"], "broken", -1)
+    q.send(dedup_key="3", **options)
+    q.claim()
+    q.send(dedup_key="4", **options)
+    return [row for state in "NAEC" for row in q.call("peek", state)]
+
+
+def python_type(column: Column, can: Capabilities) -> type:
+    return {
+        "text": str,
+        "integer": int,
+        "bigint": int,
+        "flag": int,
+        "number": float,
+        "time": datetime,
+        "key": can.key,
+    }[column.type]
+
+
+# What a result may leave without any value, because it is said to be NULL.
+EMPTY = {"take_batch": {"batch_key", "lease_until"}}
+
+
+@pytest.mark.parametrize("procedure", PROCEDURES)
+def test_a_result_has_the_columns_and_types_of_the_contract(q: Queue, can: Capabilities, procedure: str) -> None:
+    columns = CONTRACT.procedures[procedure].columns
+    rows = rows_of(q, procedure)
+    assert rows
+    for row in rows:
+        assert list(row) == [column.name for column in columns]
+    for column in columns:
+        values = [row[column.name] for row in rows if row[column.name] is not None]
+        if column.name in EMPTY.get(procedure, ()):
+            assert not values
+            continue
+        assert values, f"{column.name} has no value"
+        assert {type(value) for value in values} == {python_type(column, can)}, column.name
+        if column.type == "flag":
+            assert set(values) <= {0, 1}, column.name
+        if column.type == "time":
+            assert {value.utcoffset() for value in values} == {timedelta(0)}, column.name
+
+
+@pytest.mark.parametrize("procedure", PROCEDURES)
+def test_trailing_arguments_can_be_left_out(q: Queue, procedure: str) -> None:
+    call(q.session, procedure, **required(q, procedure))
+
+
+@pytest.mark.parametrize(("procedure", "argument"), OPTIONAL)
+def test_null_is_the_default(q: Queue, procedure: str, argument: Argument) -> None:
+    call(q.session, procedure, **required(q, procedure), **{argument.name: None})
+
+
+@pytest.mark.parametrize(("procedure", "argument"), REQUIRED)
+def test_a_required_argument_is_never_null(q: Queue, procedure: str, argument: Argument) -> None:
+    values = required(q, procedure) | {argument.name: None}
+    with q.refused("invalid_argument", argument.name):
+        call(q.session, procedure, **values)
+
+
+def limit_of(argument: Argument) -> Limit:
+    assert argument.limit is not None
+    return LIMITS[argument.limit]
+
+
+def test_every_limit_of_the_contract_is_tested() -> None:
+    assert set(LIMITS) == set(CONTRACT.limits)
+
+
+@pytest.mark.parametrize(("procedure", "argument"), LIMITED)
+def test_a_value_on_the_edge_of_its_limit_is_taken(q: Queue, procedure: str, argument: Argument) -> None:
+    for value in limit_of(argument).inside:
+        if (procedure, argument.name, value) == ("wait_for_message", "seconds", 315_360_000):
+            q.send()  # else it would wait
+        call(q.session, procedure, **required(q, procedure) | {argument.name: value})
+
+
+@pytest.mark.parametrize(("procedure", "argument"), LIMITED)
+def test_a_value_beyond_its_limit_is_refused_and_nothing_changes(q: Queue, procedure: str, argument: Argument) -> None:
+    limit = limit_of(argument)
+    values = required(q, procedure)
+    for value in limit.beyond:
+        with q.refused("invalid_argument", f"{argument.name}: ", limit.told):
+            call(q.session, procedure, **values | {argument.name: value})
+
+
+@pytest.mark.parametrize("argument", ["ordered", "notify"])
+def test_a_flag_is_0_or_1(q: Queue, argument: str) -> None:
+    for value in FLAG.inside:
+        assert q.call("set_queue", **{argument: value})[0][argument] == value
+    for value in FLAG.beyond:
+        with q.refused("invalid_argument", argument, FLAG.told):
+            q.call("set_queue", **{argument: value})
+
+
+@pytest.mark.parametrize("value", [-(1 << 63) - 1, 1 << 63, 1 << 100])
+def test_a_number_too_big_for_the_database_is_an_invalid_argument(q: Queue, value: int) -> None:
+    with q.refused("invalid_argument", "id"):
+        q.on("cancel", value)
+    with q.refused("invalid_argument", "size"):
+        q.claim(value)
+
+
+def test_a_batch_key_that_is_no_key_is_an_invalid_argument(q: Queue) -> None:
+    q.send()
+    with q.refused("invalid_argument"):
+        q.on("complete_batch", "no key")
+
+
+# Procedures whose call, with its required arguments only, changes what the database holds.
+CHANGING = [
+    *("send", "send_message", "send_batch", "get_message", "claim_batch", "claim_wraparound", "take_batch"),
+    *("complete", "complete_batch", "fail", "finish_batch", "release_batch", "cancel", "purge", "pause"),
+]
+
+
+@pytest.mark.parametrize("procedure", CHANGING)
+def test_a_call_joins_the_callers_transaction_and_a_rollback_undoes_it(q: Queue, procedure: str) -> None:
+    q.send()
+    values = required(q, procedure)
+    before = q.content()
+    with pytest.raises(ZeroDivisionError), q.session.transaction():
+        call(q.session, procedure, **values)
+        raise ZeroDivisionError
+    assert q.content() == before
+    call(q.session, procedure, **values)
+    assert q.content() != before
+
+
+@pytest.mark.parametrize("procedure", CHANGING)
+def test_nothing_is_seen_of_a_call_before_its_transaction_commits(q: Queue, other: Queue, procedure: str) -> None:
+    q.send()
+    values = required(q, procedure)
+    before = other.content()
+    with q.session.transaction():
+        call(q.session, procedure, **values)
+        assert other.content() == before
+    assert other.content() != before
+
+
+def test_an_error_inside_a_transaction_leaves_the_earlier_calls_to_the_caller(q: Queue) -> None:
+    """He rolls back, and all of it is gone."""
+    with pytest.raises(RuntimeError), q.session.transaction():
+        q.send()
+        with refused("invalid_argument", "size"):
+            q.claim(0)
+        raise RuntimeError
+    assert q.rows() == []
+
+
+def test_times_are_utc_whatever_the_servers_own_zone(q: Queue) -> None:
+    before = datetime.now(UTC)
+    q.send()
+    created: datetime = q.claim()[0]["created_at"]
+    assert timedelta(seconds=-5) < created - before < timedelta(seconds=60)
+    assert created.utcoffset() == timedelta(0)
+
+
+def test_a_name_is_measured_in_characters_not_bytes(q: Queue) -> None:
+    name = "😀" * 200
+    assert call(q.session, "send", name, "b")
+    assert call(q.session, "purge", name, "N")[0]["count"] == 1
