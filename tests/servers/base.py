@@ -63,6 +63,10 @@ class Server(ABC):
     def login(self, url: str, role: str, *granted: str) -> AbstractContextManager[str]:
         """A user of that name with those roles and no other right; yields the URL under which he connects."""
 
+    def table(self, stem: str) -> str:
+        """The name of one of the queue's own tables."""
+        return f"mq.{stem}"
+
     def query(self, url: str, text: str, *parameters: Any) -> list[dict[str, Any]]:
         """Run one statement with all rights and return its rows, if it has any."""
         with self.client(url) as connection:

@@ -41,6 +41,8 @@ class _PostgreSQL(base.Server):
     def create_database(self) -> str:
         name = base.new_name()
         self.query(self.url, f"CREATE DATABASE {name}")
+        # Far from UTC, and not by whole hours.
+        self.query(self.url, f"ALTER DATABASE {name} SET timezone = 'Asia/Kolkata'")
         return self.database_url(name)
 
     def drop_database(self, url: str) -> None:
@@ -133,7 +135,6 @@ class LocalPostgreSQL(_PostgreSQL):
             "port": self._port,
             "listen_addresses": "127.0.0.1",
             "unix_socket_directories": self._folder,
-            "timezone": "Asia/Kolkata",
         }
         options = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
         command = [*base.words(self._programs / "postgres", "-D", self._data), *options]

@@ -34,6 +34,7 @@ _SERVER_USER = "nobody"
 _START_SECONDS = 120
 _STOP_SECONDS = 60
 _LOOK_SECONDS = 0.2
+_FAILED_STARTS = 20
 # A Unix socket's path may have 107 bytes; the file's own name takes 15 of them.
 _SOCKET_DIRECTORY_BYTES = 90
 
@@ -52,10 +53,7 @@ def running(data_dir: Path | None = None) -> Iterator[str]:
             with home.file("starting") as starting:
                 fcntl.flock(starting, fcntl.LOCK_EX)
                 fcntl.flock(holders, fcntl.LOCK_SH)
-                if not home.supervised():
-                    home.initialise()
-                    home.start_supervisor()
-                home.wait_until_ready()
+                home.bring_up()
         except OSError as error:
             reason = f"{error.strerror or error}: {error.filename or home.path}"
             raise DatabaseError(f"embedded database: {reason}") from error
@@ -191,18 +189,32 @@ class Home:
                 raise DatabaseError(f"embedded database: its supervisor ended at once; see {self.log}")
             time.sleep(0.02)
 
-    def wait_until_ready(self) -> None:
-        """Wait until the server takes connections; after a crash it first replays its log."""
+    def bring_up(self) -> None:
+        """See that there is a supervisor and a server that takes connections; after a crash it first reads its log."""
         deadline = time.monotonic() + _START_SECONDS
-        while True:
-            try:
-                psycopg.connect(self.url, connect_timeout=5).close()
-                return
-            except psycopg.OperationalError as error:
-                if time.monotonic() > deadline or not self.supervised():
-                    reason = " ".join(str(error).split())
-                    raise DatabaseError(f"embedded database does not start: {reason}; see {self.log}") from error
+        started = False
+        # Asked before and after: a supervisor that was killed a moment ago may still look alive.
+        while not (self.supervised() and self._accepts() and self.supervised()):
+            if not self.supervised():
+                if started:
+                    break
+                self.initialise()
+                self.start_supervisor()
+                started = True
+            elif time.monotonic() > deadline:
+                break
             time.sleep(0.03)
+        else:
+            return
+        said = [line for line in self.log.read_text(errors="replace").splitlines() if "FATAL" in line]
+        raise DatabaseError(f"embedded database does not start: {said[-1] if said else 'no answer'} (see {self.log})")
+
+    def _accepts(self) -> bool:
+        try:
+            psycopg.connect(self.url, connect_timeout=5).close()
+        except psycopg.OperationalError:
+            return False
+        return True
 
     def start_server(self) -> subprocess.Popen[bytes]:
         """Start the server proper; only the supervisor does."""
@@ -270,13 +282,15 @@ def supervise(home: Home) -> None:
     with home.file("supervisor") as own, home.file("starting") as starting, home.file("holders") as holders:
         fcntl.flock(own, fcntl.LOCK_EX)
         home.stop_orphan()
-        server, started = home.start_server(), time.monotonic()
+        server, started, failures = home.start_server(), time.monotonic(), 0
         try:
             while not (_taken(starting) and _taken(holders)):
                 fcntl.flock(starting, fcntl.LOCK_UN)
                 time.sleep(_LOOK_SECONDS)
                 if server.poll() is not None:
-                    if time.monotonic() - started < 1:
+                    # After SIGKILL the orphaned children hold the shared memory for a moment.
+                    failures = failures + 1 if time.monotonic() - started < 1 else 0
+                    if failures > _FAILED_STARTS:
                         sys.exit(f"the server ended at once with status {server.returncode}")
                     server, started = home.start_server(), time.monotonic()
         finally:
