@@ -1,0 +1,630 @@
+"""The command `runner`: each command opens the database, calls procedures, and prints what they return.
+
+Exit codes: 0 done or drained, 1 failure, 2 usage, 3 schema missing, pending or drifted, 130 and 143 ended by signal.
+"""
+
+import io
+import logging
+import os
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from importlib import import_module
+from itertools import chain
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+
+from . import bench as benchmark
+from . import config, consumer, install, metrics, output, tracing
+from .databases import (
+    Database,
+    DatabaseError,
+    Disconnected,
+    QueueError,
+    Row,
+    SchemaMissing,
+    Session,
+    open_database,
+    open_embedded,
+)
+from .handlers import Command, Handler, HandlerError
+from .handlers import load as load_handler
+
+log = logging.getLogger("rowqueue")
+
+app = typer.Typer(
+    help="A message queue in the database you already run. Every command calls the procedures that SQL can call too.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+dead_app = typer.Typer(help="Dead letters: messages whose attempts are used up.", rich_markup_mode=None)
+app.add_typer(dead_app, name="dead")
+
+USAGE = 2
+SCHEMA_MISSING = 3
+LIST_LINES = 10_000  # at most so many bodies in one call of send_batch
+LIST_BYTES = 8 << 20
+LONGEST_LINE = 100 << 20  # a body of 16 MiB with every character escaped
+
+
+class State(StrEnum):
+    """The states a message can be in."""
+
+    N = "N"
+    A = "A"
+    E = "E"
+    C = "C"
+
+
+class Purgeable(StrEnum):
+    """The states whose messages nobody holds."""
+
+    N = "N"
+    E = "E"
+    C = "C"
+
+
+class LogLevel(StrEnum):
+    """How much goes to standard error."""
+
+    debug = "debug"
+    info = "info"
+    warning = "warning"
+    error = "error"
+
+
+Url = Annotated[
+    str | None,
+    typer.Option(
+        "--database",
+        envvar="RUNNER_DATABASE",
+        metavar="URL",
+        help="The database, such as scheme://user@host/name. Without one, an embedded database is started.",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")]
+Type = Annotated[str, typer.Argument(metavar="TYPE", help="The queue.")]
+OptionalType = Annotated[str | None, typer.Argument(metavar="[TYPE]", help="The queue; all when left out.")]
+Size = Annotated[int, typer.Option("--size", min=1, max=10_000, help="At most so many.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+
+
+class Failed(Exception):
+    """A command that could not do its work; the message says why."""
+
+
+@contextmanager
+def _open(url: str | None) -> Iterator[Database]:
+    if url is not None:
+        try:
+            database = open_database(url)
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint="--database") from None
+        yield database
+        return
+    with open_embedded() as database:
+        print("runner: no database named; using the embedded one in your data directory", file=sys.stderr)
+        yield database
+
+
+@contextmanager
+def _session(url: str | None) -> Iterator[Session]:
+    with _open(url) as database:
+        session = database.connect("runner")
+        try:
+            yield session
+        finally:
+            session.close()
+
+
+def _say(text: str, as_json: bool, **values: Any) -> None:
+    """Print the outcome of a command: a sentence, or its values as JSON."""
+    if as_json:
+        output.rows([values], [], True)
+    else:
+        print(text)
+
+
+# ---- installing ----------------------------------------------------------------------------------
+
+
+@app.command()
+def apply(
+    database: Url = None,
+    break_lock: Annotated[bool, typer.Option(help="Remove the lock that a killed `yoyo apply` left behind.")] = False,
+    json: Json = False,
+) -> None:
+    """Install the queue, or bring it to this release; a second run changes nothing."""
+    with _open(database) as opened:
+        applied = install.apply(opened, break_lock)
+    for notice in applied.notices:
+        print(f"runner: {notice}", file=sys.stderr)
+    _say(
+        f"applied {len(applied.migrations)} migrations and {len(applied.procedures)} procedure files"
+        if applied.migrations or applied.procedures
+        else "nothing to do: the queue is installed in this release",
+        json,
+        migrations=applied.migrations,
+        procedures=applied.procedures,
+    )
+
+
+@app.command()
+def sql(
+    engine: Annotated[str, typer.Option("--database", metavar="NAME", help="The kind of database, not a URL.")],
+) -> None:
+    """Print the whole installation as one script for the database's own client."""
+    try:
+        parts = install.script(engine)
+    except LookupError as error:
+        raise typer.BadParameter(str(error.args[0]), param_hint="--database") from None
+    for part in parts:
+        print(part)
+
+
+@app.command()
+def uninstall(database: Url = None, yes: Yes = False) -> None:
+    """Remove the queue and all its messages from the database."""
+    with _open(database) as opened:
+        if not yes:
+            if not sys.stdin.isatty():
+                raise typer.BadParameter(
+                    "needed when nobody can be asked; all messages will be lost", param_hint="--yes"
+                )
+            typer.confirm("Remove the queue and all its messages?", abort=True, err=True)
+        opened.uninstall()
+    print("uninstalled")
+
+
+@app.command()
+def doctor(database: Url = None, json: Json = False) -> int:
+    """Check the installation and what hurts queues. Exit 3: not installed as released; 1: something is bad."""
+    with _open(database) as opened:
+        files = install.status(opened)
+        wrong = [{"kind": f.kind, "name": f.name, "state": f.state} for f in files if f.state != "ok"]
+        health: list[Row] = []
+        with suppress(SchemaMissing):
+            session = opened.connect("runner doctor")
+            try:
+                health = session.call("queue_health")
+            finally:
+                session.close()
+    if json:
+        output.rows(
+            [{"check": "installation", "wrong": wrong}, *({"check": "health", **row} for row in health)], [], True
+        )
+    else:
+        installed = {"name": "installation", "verdict": "bad" if wrong else "ok", "value": len(files) - len(wrong)}
+        detail = "runner apply puts it right" if wrong else "every file is installed as released"
+        row = installed | {"unit": f"of {len(files)} files", "detail": detail}
+        output.rows([row, *health], ["name", "verdict", "value", "unit", "detail"], False)
+        if wrong:
+            print()
+            output.rows(wrong, ["kind", "name", "state"], False)
+    if wrong:
+        return SCHEMA_MISSING
+    return int(any(row["verdict"] == "bad" for row in health))
+
+
+# ---- sending -------------------------------------------------------------------------------------
+
+
+@app.command()
+def send(
+    type: Annotated[str, typer.Option("--type", metavar="TYPE", help="The queue.")],
+    body: Annotated[
+        str | None, typer.Argument(metavar="[BODY]", help="The message; - reads a list from stdin.")
+    ] = None,
+    file: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Send a list: one body a line, or a JSON string for a body that has a line feed, is empty or begins"
+            " with a double quote; - is stdin.",
+        ),
+    ] = None,
+    run_at: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Not before: ISO 8601, UTC unless it says.")
+    ] = None,
+    delay: Annotated[float | None, typer.Option(min=0, max=315_360_000, help="Not before so many seconds.")] = None,
+    priority: Annotated[int | None, typer.Option(min=-32768, max=32767, help="A smaller number goes first.")] = None,
+    group_key: Annotated[str | None, typer.Option(help="On an ordered queue, the group that keeps its order.")] = None,
+    dedup_key: Annotated[str | None, typer.Option(help="At most one live message of the type has it.")] = None,
+    max_attempts: Annotated[int | None, typer.Option(min=1, max=1000, help="Attempts before it is dead.")] = None,
+    headers: Annotated[str | None, typer.Option(help="Metadata beside the body, such as JSON.")] = None,
+    source: Annotated[str | None, typer.Option(help="Who sends it.")] = None,
+    database: Url = None,
+    json: Json = False,
+) -> None:
+    """Send one message, or a list from a file or from stdin."""
+    if body == "-" and file is None:
+        body, file = None, "-"
+    if (body is None) == (file is None):
+        raise typer.BadParameter("give one of BODY, --file FILE and -", param_hint="BODY")
+    options = (priority, group_key, dedup_key, max_attempts, headers, source)
+    if file is not None:
+        if any(option is not None for option in (run_at, delay, *options)):
+            raise typer.BadParameter("a list is sent without options; send one body at a time", param_hint="--file")
+        with _binary(file) as stream, _session(database) as session:
+            count = _send_list(session, type, stream)
+        _say(f"{count} sent", json, count=count)
+        return
+    due = _due(run_at, delay)
+    with _session(database) as session:
+        row = session.call("send_message", type, body, due, *options[:4], tracing.injected(headers), source)[0]
+    if not row["created"]:
+        print(f"runner: not sent: message {row['id']} has this dedup key and is live", file=sys.stderr)
+    _say(str(row["id"]), json, **row)
+
+
+def _due(run_at: str | None, delay: float | None) -> datetime | None:
+    if run_at is not None and delay is not None:
+        raise typer.BadParameter("cannot be combined with --delay", param_hint="--run-at")
+    if delay is not None:
+        return datetime.now(UTC) + timedelta(seconds=delay)
+    if run_at is None:
+        return None
+    try:
+        time = datetime.fromisoformat(run_at)
+    except ValueError:
+        raise typer.BadParameter(f"{run_at!r} is not an ISO 8601 time", param_hint="--run-at") from None
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def _binary(file: str) -> BinaryIO:
+    try:
+        return sys.stdin.buffer if file == "-" else Path(file).open("rb")
+    except OSError as error:
+        raise typer.BadParameter(f"{file}: {error.strerror}", param_hint="--file") from None
+
+
+def _send_list(session: Session, type: str, stream: BinaryIO) -> int:
+    """Send a list chunk by chunk and return how many. Raises Failed with the lines that were not sent."""
+    sent = 0
+    console = Console(stderr=True)
+    size = os.fstat(stream.fileno()).st_size if stream.seekable() else None
+    with Progress(console=console, disable=not console.is_terminal, transient=True) as progress:
+        task = progress.add_task("sending", total=size or None)
+        for first, lines in _chunks(stream):
+            where = f"lines {first} to {first + len(lines) - 1}"
+            try:
+                text = b"\n".join(lines).decode("utf-8")
+                sent += session.call("send_batch", type, text)[0]["count"]
+            except UnicodeDecodeError as error:
+                line = first + error.object.count(b"\n", 0, error.start)
+                raise Failed(f"line {line} is not UTF-8; {where} were not sent, all before were") from None
+            except Disconnected as error:
+                raise Failed(f"{where} may not have been sent, all before were: {error}") from error
+            except (QueueError, DatabaseError) as error:
+                raise Failed(f"{where} were not sent, all before were; counting from line {first}: {error}") from error
+            progress.advance(task, sum(map(len, lines)) + len(lines))
+    return sent
+
+
+def _chunks(stream: BinaryIO) -> Iterator[tuple[int, list[bytes]]]:
+    """The number of the first line, and lines without their line feeds, as many as one call may carry."""
+    first = 1
+    lines: list[bytes] = []
+    size = 0
+    while line := stream.readline(LONGEST_LINE):
+        if len(line) == LONGEST_LINE:
+            number = first + len(lines)
+            raise Failed(f"line {number} is longer than {LONGEST_LINE >> 20} MiB; lines from {first} on were not sent")
+        if len(lines) == LIST_LINES or size + len(line) > LIST_BYTES:
+            if size > len(lines):  # empty lines alone are no message
+                yield first, lines
+            first, lines, size = first + len(lines), [], 0
+        lines.append(line.removesuffix(b"\n"))
+        size += len(line)
+    if size > len(lines):
+        yield first, lines
+
+
+# ---- consuming -----------------------------------------------------------------------------------
+
+
+@app.command()
+def consume(
+    type: Annotated[list[str], typer.Option("--type", metavar="TYPE", help="The queue; several take turns.")],
+    handler: Annotated[
+        str | None,
+        typer.Option(metavar="MODULE:FUNCTION", help="Called with a message, or a list[Message]; may be async."),
+    ] = None,
+    exec: Annotated[
+        str | None,
+        typer.Option(
+            "--exec",
+            metavar="COMMAND",
+            help="Run by sh for each message, which it reads as JSON on stdin. Exit status 0: done; 65: dead letter;"
+            " else: try again, with the last line of its stderr as the error.",
+        ),
+    ] = None,
+    batch: Annotated[
+        int | None, typer.Option(min=1, max=10_000, help="Claim so many; 10, or 1 with --transaction.")
+    ] = None,
+    concurrency: Annotated[int, typer.Option(min=1, max=1_000, help="Batches (async: messages) at the same time.")] = 1,
+    lease: Annotated[
+        int | None, typer.Option(min=1, max=315_360_000, help="Seconds, extended while handlers run. [the queue's]")
+    ] = None,
+    reader: Annotated[
+        str | None, typer.Option(help="This process's name. [host and process number; --ring: host]")
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="Claim one batch a type, then end.")] = False,
+    drain: Annotated[bool, typer.Option("--drain", help="End when nothing is ready.")] = False,
+    max_messages: Annotated[int | None, typer.Option(min=1, help="End after so many messages.")] = None,
+    idle_timeout: Annotated[float | None, typer.Option(min=0, help="End after so many seconds without one.")] = None,
+    transaction: Annotated[
+        bool,
+        typer.Option("--transaction", help="Handle in the transaction that takes the message: effect exactly once."),
+    ] = False,
+    ring: Annotated[bool, typer.Option("--ring", help="Claim round the ring of ids; priority plays no part.")] = False,
+    shutdown_timeout: Annotated[
+        float, typer.Option(min=0, help="Seconds to finish in after SIGTERM or SIGINT.")
+    ] = 30.0,
+    health_port: Annotated[
+        int | None, typer.Option(min=0, max=65_535, help="Serve /live, /ready and /metrics on 127.0.0.1; 0: any port.")
+    ] = None,
+    log_level: Annotated[LogLevel, typer.Option(help="How much is logged to stderr.")] = LogLevel.info,
+    database: Url = None,
+) -> None:
+    """Run a handler for each message until told to stop. SIGTERM and SIGINT finish what runs; a second one aborts."""
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
+    log.setLevel(log_level.upper())
+    if transaction and ring:
+        raise typer.BadParameter("cannot be combined with --transaction", param_hint="--ring")
+    host = socket.gethostname()
+    options = consumer.Options(
+        types=tuple(dict.fromkeys(type)),
+        reader=reader if reader is not None else (host if ring else f"{host}:{os.getpid()}"),
+        batch=batch or (1 if transaction else 10),
+        concurrency=concurrency,
+        lease=lease,
+        once=once,
+        drain=drain,
+        max_messages=max_messages,
+        idle_timeout=idle_timeout,
+        transaction=transaction,
+        ring=ring,
+        shutdown_timeout=shutdown_timeout,
+    )
+    loaded = _handler(handler, exec, concurrency, transaction)
+    with _open(database) as opened:
+        _check_installed(opened)
+        consuming = consumer.Consumer(opened, loaded, options)
+        if health_port is None:
+            consuming.run()
+            return
+        server = metrics.Server(health_port, consuming.metrics, consuming.is_ready)
+        log.info("health: http://127.0.0.1:%d", server.port)
+        try:
+            consuming.run()
+        finally:
+            server.close()
+
+
+def _handler(path: str | None, command: str | None, concurrency: int, transaction: bool) -> Handler:
+    if (path is None) == (command is None):
+        raise typer.BadParameter("give one of --handler and --exec", param_hint="--handler")
+    if command is not None:
+        return Command(command)
+    assert path is not None
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        handler = load_handler(path, concurrency)
+    except HandlerError as error:
+        raise typer.BadParameter(str(error), param_hint="--handler") from None
+    if transaction and handler.is_async:
+        raise typer.BadParameter(
+            "an async handler cannot share the transaction's connection", param_hint="--transaction"
+        )
+    return handler
+
+
+def _check_installed(database: Database) -> None:
+    wrong = install.pending(database)
+    if wrong:
+        states = ", ".join(sorted({file.state for file in wrong}))
+        raise SchemaMissing(
+            f"the queue is not installed as released ({len(wrong)} files: {states}): run `runner apply`"
+        )
+
+
+# ---- watching ------------------------------------------------------------------------------------
+
+_STATS = ("type", "ready", "delayed", "active", "expired", "dead", "oldest_ready_seconds", "paused")
+_COUNTS = ("ready", "delayed", "active", "expired", "dead")
+_CAP = 10_000
+
+
+@app.command()
+def stats(type: OptionalType = None, database: Url = None, json: Json = False) -> None:
+    """What each queue holds; numbers above 10,000 are not counted further."""
+    with _session(database) as session:
+        found = session.call("queue_stats", type)
+    if not json:
+        found = [_readable(row) for row in found]
+    output.rows(found, _STATS, json)
+
+
+def _readable(row: Row) -> Row:
+    capped = {name: f"{_CAP}+" for name in _COUNTS if row["capped"] and row[name] >= _CAP}
+    return row | capped | {"paused": "paused" if row["paused"] else ""}
+
+
+@app.command()
+def peek(
+    type: Type,
+    state: Annotated[State, typer.Option(help="N new, A active, E dead, C archived.")] = State.N,
+    size: Size = 10,
+    database: Url = None,
+    json: Json = False,
+) -> None:
+    """Look at messages without claiming them."""
+    with _session(database) as session:
+        found = session.call("peek", type, state.value, size)
+    columns = ["id", "state", "attempts", "priority", "created_at", "run_at", "reader", "error", "body"]
+    output.rows(found, columns, json)
+
+
+@dead_app.command("list")
+def dead_list(type: OptionalType = None, size: Size = 100, database: Url = None, json: Json = False) -> None:
+    """Show dead letters with their errors, the oldest first; of all queues when no type is given."""
+    with _session(database) as session:
+        types = [type] if type is not None else [row["type"] for row in session.call("queue_stats") if row["dead"]]
+        found = chain.from_iterable(session.call("peek", name, "E", size) for name in types)
+        output.rows(found, ["id", "type", "attempts", "changed_at", "error", "body"], json)
+
+
+# ---- operating -----------------------------------------------------------------------------------
+
+
+@dead_app.command("redrive")
+def dead_redrive(
+    type: Type,
+    id: Annotated[int | None, typer.Option("--id", help="One message; all when left out.")] = None,
+    database: Url = None,
+    json: Json = False,
+) -> None:
+    """Send dead letters round again, with their attempts set back to 0."""
+    with _session(database) as session:
+        count = _until_none(lambda: session.call("redrive", type, id))
+    if id is not None and not count:
+        raise Failed(f"message {id} is not a dead letter of {type!r}")
+    _say(f"{count} redriven", json, count=count)
+
+
+@app.command()
+def purge(
+    type: Type,
+    state: Annotated[Purgeable, typer.Option(help="N new, E dead, C archived.")],
+    database: Url = None,
+    json: Json = False,
+) -> None:
+    """Delete all messages of one queue and state."""
+    with _session(database) as session:
+        count = _until_none(lambda: session.call("purge", type, state.value))
+    _say(f"{count} purged", json, count=count)
+
+
+def _until_none(call: Callable[[], list[Row]]) -> int:
+    """Repeat a bounded call until it finds nothing; the sum of its counts."""
+    total = 0
+    while count := call()[0]["count"]:
+        total += count
+    return total
+
+
+@app.command()
+def cancel(
+    id: Annotated[int, typer.Argument(metavar="ID", help="The message.")], database: Url = None, json: Json = False
+) -> None:
+    """Remove one message that nobody holds: new or dead."""
+    with _session(database) as session:
+        count = session.call("cancel", id)[0]["count"]
+    if not count:
+        raise Failed(f"message {id} is active or does not exist")
+    _say("1 cancelled", json, count=count)
+
+
+@app.command()
+def pause(type: Type, database: Url = None, json: Json = False) -> None:
+    """Let claims return nothing until resume; sending and finishing go on."""
+    with _session(database) as session:
+        count = session.call("pause", type)[0]["count"]
+    _say("paused" if count else "was paused already", json, count=count)
+
+
+@app.command()
+def resume(type: Type, database: Url = None, json: Json = False) -> None:
+    """Let claims go on after a pause."""
+    with _session(database) as session:
+        count = session.call("resume", type)[0]["count"]
+    _say("resumed" if count else "was running already", json, count=count)
+
+
+# ---- trying it out -------------------------------------------------------------------------------
+
+
+@app.command()
+def bench(
+    messages: Annotated[int, typer.Option(min=1, max=10_000_000, help="Messages a test.")] = 20_000,
+    batch: Annotated[int, typer.Option(min=1, max=10_000, help="Messages a call.")] = 100,
+    database: Url = None,
+    json: Json = False,
+) -> None:
+    """Measure the queue on this database, in a queue of its own that is removed afterwards."""
+    with _open(database) as opened:
+        found = benchmark.run(opened, messages, batch)
+        output.rows(found, ["test", "messages", "seconds", "messages_per_second", "call_milliseconds"], json)
+
+
+@app.command()
+def demo(database: Url = None) -> int:
+    """Send and deliver over a thousand mails, on this machine only."""
+    run = import_module("rowqueue.demo").run  # needs the extra `demo`
+    with _open(database) as opened:
+        return int(run(opened))
+
+
+# ---- the whole -----------------------------------------------------------------------------------
+
+
+def _options(command: Any) -> Any:
+    """The option names of a command, or of each command of a group."""
+    if hasattr(command, "commands"):
+        return {name: _options(child) for name, child in command.commands.items()}
+    return {parameter.name for parameter in command.params}
+
+
+@app.callback()
+def _defaults(context: typer.Context) -> None:
+    name, settings = config.read(Path.cwd())
+    if name:
+        context.default_map = config.defaults(name, settings, _options(context.command))
+
+
+def main() -> None:
+    """Run the command line and leave with its exit code; what can be expected to go wrong is told in one line."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = app(sys.argv[1:] or ["--help"], prog_name="runner", standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 1
+    except (typer.TyperException, *_EXPECTED) as error:
+        code = _exit_code(error)
+        print(f"runner: {_line(error)}", file=sys.stderr)
+    sys.exit(code)
+
+
+_EXPECTED = (QueueError, DatabaseError, HandlerError, install.InstallError, config.ConfigError, Failed, OSError)
+
+
+def _exit_code(error: Exception) -> int:
+    if isinstance(error, SchemaMissing):
+        return SCHEMA_MISSING
+    if isinstance(error, config.ConfigError):
+        return USAGE
+    return int(getattr(error, "exit_code", 1))  # Typer's errors know theirs
+
+
+def _line(error: Exception) -> str:
+    """An error on one line; Typer's name the argument when asked for their formatted message."""
+    text = error.format_message() if hasattr(error, "format_message") else str(error)
+    return " ".join(text.split()) or ("aborted" if isinstance(error, typer.Abort) else type(error).__name__)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""Defaults from [tool.rowqueue] of ./pyproject.toml, or from ./rowqueue.toml, which goes first."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+FILES = ("rowqueue.toml", "pyproject.toml")
+
+
+class ConfigError(Exception):
+    """A configuration file that cannot be used; the message names it."""
+
+
+def read(folder: Path) -> tuple[str, dict[str, Any]]:
+    """The name of the file found in `folder` and its settings; ('', {}) without one. Raises ConfigError."""
+    for name in FILES:
+        path = folder / name
+        if not path.is_file():
+            continue
+        try:
+            data = tomllib.loads(path.read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            raise ConfigError(f"{name}: {error}") from error
+        settings = data.get("tool", {}).get("rowqueue") if name == "pyproject.toml" else data
+        if settings is not None:
+            return name, settings
+    return "", {}
+
+
+def defaults(name: str, settings: dict[str, Any], commands: dict[str, Any]) -> dict[str, Any]:
+    """Defaults by command, in the form of a default_map: `database` for all commands, and a table a command.
+
+    `commands` holds a set of option names a command, or such a dict a group. Raises ConfigError for an unknown name.
+    """
+    tables = {key: value for key, value in settings.items() if key != "database"}
+    if unknown := tables.keys() - commands.keys():
+        raise ConfigError(f"{name}: unknown setting {min(unknown)!r}; known: database, {', '.join(sorted(commands))}")
+    result: dict[str, Any] = {}
+    for command, options in commands.items():
+        table = tables.get(command, {})
+        if not isinstance(table, dict):
+            raise ConfigError(f"{name}: {command!r} must be a table of options")
+        table = {key.replace("-", "_"): value for key, value in table.items()}
+        inherited = {"database": settings["database"]} if "database" in settings else {}
+        if isinstance(options, dict):
+            result[command] = defaults(f"{name}: {command}", inherited | table, options)
+            continue
+        if unknown := table.keys() - options:
+            raise ConfigError(
+                f"{name}: {command}: unknown option {min(unknown)!r}; known: {', '.join(sorted(options))}"
+            )
+        result[command] = inherited | table
+    return result

@@ -1,0 +1,52 @@
+"""How the runner prints: tables on a terminal, tab-separated text in a pipe, JSON lines where asked for."""
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from .handlers import plain
+
+CELL = 60  # characters of a long text that a table shows
+_COLOURS = {"ok": "green", "warn": "yellow", "bad": "bold red", "missing": "red", "pending": "yellow", "drifted": "red"}
+
+
+def rows(found: Iterable[dict[str, Any]], columns: Sequence[str], as_json: bool) -> None:
+    """Print rows: all their fields with --json, else the named columns."""
+    if as_json:
+        for row in found:
+            print(json.dumps(row, ensure_ascii=False, default=plain))
+    elif sys.stdout.isatty():
+        _table(found, columns)
+    else:
+        print("\t".join(columns))
+        for row in found:
+            print("\t".join(_text(row[column]) for column in columns))
+
+
+def _table(found: Iterable[dict[str, Any]], columns: Sequence[str]) -> None:
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for column in columns:
+        table.add_column(column)
+    for row in found:
+        texts = [_shortened(_text(row[column])) for column in columns]
+        table.add_row(*(Text(text, style=_COLOURS.get(text, "")) for text in texts))
+    Console().print(table)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= CELL else text[: CELL - 1] + "…"
+
+
+def _text(value: Any) -> str:
+    """A value on one line: what would break the line or the terminal is escaped as in JSON."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:,.1f}" if value >= 10 else f"{value:.3g}"
+    text = plain(value)
+    return text if text.isprintable() else json.dumps(text, ensure_ascii=False)[1:-1]
