@@ -7,10 +7,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
 import pytest
+import rowqueue
 from rowqueue import install
 from rowqueue.databases import DatabaseError, open_embedded, postgresql_embedded
 
@@ -19,6 +21,7 @@ from . import base
 # Holds the server until its input ends.
 HOLDER = """
 import sys
+from contextlib import suppress
 from pathlib import Path
 from rowqueue.databases import open_embedded
 with open_embedded(Path(sys.argv[1])) as database:
