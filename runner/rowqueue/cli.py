@@ -568,11 +568,16 @@ def bench(
 
 
 @app.command()
-def demo(database: Url = None) -> int:
+def demo(
+    maildir: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Where the mails go: new, empty, or an earlier demo's.")
+    ] = Path("demo-mail"),
+    database: Url = None,
+) -> int:
     """Send and deliver over a thousand mails, on this machine only."""
     run = import_module("rowqueue.demo").run  # needs the extra `demo`
     with _open(database) as opened:
-        return int(run(opened))
+        return int(run(opened, maildir, database is None))
 
 
 # ---- the whole -----------------------------------------------------------------------------------

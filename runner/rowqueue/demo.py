@@ -1,0 +1,218 @@
+"""`runner demo`: sends the mails of examples/outgoing_mail and delivers them to an SMTP server in this process.
+
+Sending and delivering are done by `runner send` and `runner consume`, as a user would; the demo prints the commands,
+watches the queue, and compares the Maildir with what was sent.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
+
+from . import contract, install, output
+from .databases import Database, Row, Session
+
+TYPE = "demo.email"  # no name a user's own queue would have: what is in it is deleted
+MAILS = 1_000
+STALL_SECONDS = 30
+_MARK = ".made-by-runner-demo"
+_CONSUME = f"--type {TYPE} --handler mail:send --batch 20 --concurrency 4 --lease 10 --idle-timeout 15"
+
+
+class DemoError(Exception):
+    """The demo cannot run, or did not do what it should have done."""
+
+    def __init__(self, message: str, exit_code: int = 1) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+def run(database: Database, maildir: Path, embedded: bool) -> int:
+    """Run the demo, delivering to `maildir`, which must be new, empty or an earlier demo's; returns the exit code.
+
+    `embedded`: the command that is printed at the end needs no --database.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _leave)
+    try:
+        _run(database, maildir, embedded)
+    except DemoError as error:
+        print(f"runner: demo: {error}", file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+def _leave(number: int, _frame: object) -> None:
+    print("runner: demo: stopped; the next one clears what this one left", file=sys.stderr)
+    sys.exit(128 + number)
+
+
+def _run(database: Database, maildir: Path, embedded: bool) -> None:
+    if find_spec("aiosmtpd") is None:
+        raise DemoError("aiosmtpd is not installed: pip install 'rowqueue[demo]'")
+    _prepare(maildir)
+    install.apply(database)
+    folder = contract.sql_root() / "examples" / "outgoing_mail"
+    sys.path.insert(0, str(folder))
+    smtp_server = import_module("smtp_server")
+    mailbox = smtp_server.Mailbox(maildir)
+    session = database.connect("runner demo")
+    try:
+        with TemporaryDirectory(prefix="rowqueue-demo-") as temporary, smtp_server.serving(mailbox) as port:
+            _clear(session)
+            mails = Path(temporary) / "mails.ndjson"
+            _say(f"writing {MAILS:,} mails from {folder / 'make_mails.py'}")
+            mails.write_text("".join(f"{line}\n" for line in import_module("make_mails").lines(MAILS)))
+            environment = os.environ | {
+                "RUNNER_DATABASE": database.url,
+                "SMTP_SERVER": f"127.0.0.1:{port}",
+                "MAIL_RETRY_SECONDS": "1",
+            }
+            _send(folder, environment, mails)
+            sent = [json.loads(line) for line in mails.open()]
+            seconds = _deliver(session, folder, environment, Path(temporary) / "log", len(sent))
+        dead = session.call("peek", TYPE, "E", 10_000)
+    finally:
+        session.close()
+    _report(sent, dead, maildir, mailbox.answers, seconds, embedded)
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _prepare(maildir: Path) -> None:
+    """Empty an earlier demo's Maildir; anybody else's folder is left alone."""
+    mark = maildir / _MARK
+    if maildir.exists() and not maildir.is_dir():
+        raise DemoError(f"--maildir: {maildir} is not a folder", 2)
+    if maildir.exists() and not mark.exists() and any(maildir.iterdir()):
+        raise DemoError(f"--maildir: {maildir} is not empty and was not made by a demo", 2)
+    maildir.mkdir(parents=True, exist_ok=True)
+    mark.touch()
+    for part in ("tmp", "new", "cur"):
+        shutil.rmtree(maildir / part, ignore_errors=True)
+
+
+def _clear(session: Session) -> None:
+    """Delete what an earlier demo left in the queue; what a killed one still holds is given back first."""
+    for key in {row["batch_key"] for row in session.call("peek", TYPE, "A", 10_000)}:
+        session.call("release_batch", key)
+    deleted = 0
+    for state in "NEC":
+        while count := session.call("purge", TYPE, state)[0]["count"]:
+            deleted += count
+    if deleted:
+        _say(f"deleted {deleted:,} messages of an earlier demo from the queue {TYPE}")
+
+
+def _runner(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "rowqueue.cli", *arguments]
+
+
+def _send(folder: Path, environment: dict[str, str], mails: Path) -> None:
+    _say(f"$ runner send --type {TYPE} --file {mails.name}")
+    command = _runner("send", "--type", TYPE, "--file", str(mails))
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, start_new_session=True)
+    if done.returncode != 0:
+        raise DemoError(f"runner send failed: {done.stderr.strip()}")
+    _say(done.stdout.strip())
+
+
+def _deliver(session: Session, folder: Path, environment: dict[str, str], log: Path, total: int) -> float:
+    """Consume until nothing is left to deliver or to try again; returns the seconds it took."""
+    _say(f"$ runner consume {_CONSUME}")
+    started = time.monotonic()
+    console = Console(stderr=True)
+    columns = (*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeElapsedColumn())
+    with (
+        _consuming(folder, environment, log) as consumer,
+        Progress(*columns, console=console, disable=not console.is_terminal) as progress,
+    ):
+        task = progress.add_task("delivering", total=total)
+        left, changed_at = total, started
+        while left:
+            time.sleep(0.05)
+            now = _left(session)
+            changed_at = time.monotonic() if now != left else changed_at
+            left = now
+            progress.update(task, completed=total - left)
+            if consumer.poll() is not None or time.monotonic() - changed_at > STALL_SECONDS:
+                last = (log.read_text().strip().splitlines() or ["it said nothing"])[-1]
+                raise DemoError(f"runner consume stopped with {left:,} mails left: {last}")
+        return time.monotonic() - started
+
+
+@contextmanager
+def _consuming(folder: Path, environment: dict[str, str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """`runner consume` in its own session: Ctrl-C is for us, who then stop it once and wait for it."""
+    with log.open("wb") as stderr:
+        consumer = subprocess.Popen(
+            _runner("consume", *_CONSUME.split()), cwd=folder, env=environment, stderr=stderr, start_new_session=True
+        )
+    try:
+        yield consumer
+    finally:
+        consumer.terminate()
+        consumer.wait()
+
+
+def _left(session: Session) -> int:
+    """Messages that are neither delivered nor dead."""
+    rows = session.call("queue_stats", TYPE)
+    return sum(row[column] for row in rows for column in ("ready", "delayed", "active", "expired"))
+
+
+def _report(
+    sent: list[dict[str, str]],
+    dead: list[Row],
+    maildir: Path,
+    answers: Counter[str],
+    seconds: float,
+    embedded: bool,
+) -> None:
+    """Print the table, the comparison with the Maildir, and how to see the dead letters. Raises DemoError."""
+    delivered = Counter(_delivered(path) for part in ("new", "cur") for path in (maildir / part).iterdir())
+    row = {
+        "sent": len(sent),
+        "delivered": delivered.total(),
+        "retried": answers["deferred"],
+        "dead": len(dead),
+        "seconds": round(seconds, 1),
+        "messages_per_second": round(len(sent) / seconds),
+    }
+    output.rows([row], list(row), False)
+    print()
+    refused = [json.loads(letter["body"]) for letter in dead]
+    expected = Counter(map(_identity, sent)) - Counter(map(_identity, refused))
+    if delivered != expected:
+        missing, extra = (expected - delivered).total(), (delivered - expected).total()
+        raise DemoError(f"{maildir}: {missing} mails are missing and {extra} are there that should not be")
+    if strange := [letter["error"] for letter in dead if not letter["error"].startswith("550")]:
+        raise DemoError(f"{len(strange)} mails are dead that the server did not refuse: {strange[0]}")
+    print(f"{maildir} holds each of the {delivered.total():,} mails once, byte for byte.")
+    print(f"{answers['deferred']:,} were refused for now and tried again; {len(dead):,} were refused for good:")
+    print(f"  runner dead list {TYPE}{'' if embedded else ' --database URL'}")
+
+
+def _identity(mail: dict[str, str]) -> tuple[str, str, bytes]:
+    return mail["sender"], mail["recipient"], mail["message"].encode().replace(b"\r\n", b"\n")
+
+
+def _delivered(path: Path) -> tuple[str, str, bytes]:
+    """What _identity says of the mail that a file of the Maildir holds."""
+    sender, recipient, message = path.read_bytes().split(b"\n", 2)
+    return sender.decode()[len("Return-Path: <") : -1], recipient.decode()[len("Delivered-To: ") :], message
