@@ -162,7 +162,8 @@ class Home:
         copy = self.path / f"binaries-{importlib.metadata.version(_PACKAGE)}"
         if not copy.exists():
             fresh = Path(tempfile.mkdtemp(prefix="binaries.", dir=self.path))
-            shutil.copytree(package / _INSTALLATION, fresh / package.name / _INSTALLATION, symlinks=True)
+            headers = shutil.ignore_patterns("include")
+            shutil.copytree(package / _INSTALLATION, fresh / package.name / _INSTALLATION, True, ignore=headers)
             libraries = package.with_name(f"{package.name}.libs")
             if libraries.is_dir():
                 shutil.copytree(libraries, fresh / libraries.name, symlinks=True)
