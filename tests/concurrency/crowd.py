@@ -1,0 +1,161 @@
+"""A crowd: many processes, each with a session of its own, that call the procedures as programs do."""
+
+import contextlib
+import multiprocessing
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from multiprocessing.connection import Connection
+from typing import Any
+
+from rowqueue.databases import Disconnected, Row, Session, open_database
+
+# Not fork: a child must not inherit the test's own connections.
+_context = multiprocessing.get_context("forkserver")
+_context.set_forkserver_preload(["rowqueue.databases.postgresql", "crowd"])
+
+# How long a crowd may take to start or to come to its end, in seconds.
+_PATIENCE = 90
+
+
+class Member:
+    """What the work of one process is given: its session, its number, and what its parent says."""
+
+    def __init__(self, url: str, number: int, parent: Connection) -> None:
+        self._database = open_database(url)
+        self._parent = parent
+        self.number = number
+        self.session: Session = self._database.connect(f"member-{number}")
+
+    def stopped(self) -> bool:
+        """Whether the parent has asked for an end."""
+        return self._parent.poll()
+
+    def reconnect(self) -> None:
+        """A new session, as soon as the server is there again."""
+        self.session.close()
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                self.session = self._database.connect(f"member-{self.number}")
+                return
+            except Disconnected:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.02)
+
+
+Work = Callable[..., Any]
+
+
+def _live(url: str, number: int, parent: Connection, work: Work, arguments: Sequence[Any]) -> None:
+    try:
+        member = Member(url, number, parent)
+        parent.send("here")
+        parent.recv()
+        result = work(member, *arguments)
+        parent.send((None, result))
+        member.session.close()
+    except BaseException:
+        parent.send((traceback.format_exc(), None))
+
+
+class Crowd:
+    """Starts processes and collects what their work returns; an exception in any of them fails the test."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._members: dict[int, tuple[Any, Connection]] = {}
+        self._count = 0
+
+    def start(self, work: Work, *arguments: Any, count: int = 1) -> list[int]:
+        """Start `count` processes that do work(member, *arguments), all at the same moment; returns their numbers."""
+        numbers = []
+        for _ in range(count):
+            self._count += 1
+            ours, theirs = _context.Pipe()
+            process = _context.Process(
+                target=_live, args=(self._url, self._count, theirs, work, arguments), daemon=True
+            )
+            process.start()
+            theirs.close()
+            self._members[self._count] = process, ours
+            numbers.append(self._count)
+        for number in numbers:
+            said = self._hear(number)
+            assert said == "here", said
+        for number in numbers:
+            self._members[number][1].send("go")
+        return numbers
+
+    def _hear(self, number: int) -> Any:
+        process, connection = self._members[number]
+        assert connection.poll(_PATIENCE), f"process {number} says nothing"
+        try:
+            return connection.recv()
+        except EOFError:
+            raise AssertionError(f"process {number} ended with status {process.exitcode}") from None
+
+    def stop(self, numbers: Sequence[int] | None = None) -> None:
+        """Ask processes (None: all) to come to an end; `results` waits for them."""
+        for number in self._members if numbers is None else numbers:
+            with contextlib.suppress(BrokenPipeError):  # it has failed, as `results` will tell
+                self._members[number][1].send("stop")
+
+    def kill(self, number: int) -> None:
+        """SIGKILL."""
+        process, connection = self._members.pop(number)
+        process.kill()
+        process.join()
+        connection.close()
+
+    def results(self, numbers: Sequence[int] | None = None) -> list[Any]:
+        """Wait for processes (None: all) to end by themselves and return what their work returned."""
+        found = []
+        for number in list(self._members) if numbers is None else numbers:
+            error, result = self._hear(number)
+            assert error is None, f"process {number}:\n{error}"
+            process, connection = self._members.pop(number)
+            process.join()
+            connection.close()
+            found.append(result)
+        return found
+
+    def close(self) -> None:
+        for number in list(self._members):
+            self.kill(number)
+
+
+class Ledger:
+    """A table of the test's own: who handled which message, and in which attempt. `n` is the number in its body."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def note(self, connection: Any, rows: Sequence[Row], consumer: int) -> None:
+        """Write one row a message, in the transaction of the driver's connection, if it has one."""
+        values = ", ".join(f"({row['id']}, {int(row['body'])}, {consumer}, {row['attempt']})" for row in rows)
+        connection.cursor().execute(f"INSERT INTO {self.name} (id, n, consumer, attempt) VALUES {values}")
+
+
+def numbers(first: int, count: int) -> str:
+    """A list of bodies for send_batch: the numbers from `first` on."""
+    return "\n".join(str(n) for n in range(first, first + count))
+
+
+def until(condition: Callable[[], Any], seconds: float, what: str) -> None:
+    """Wait for a condition; fail with `what` when it does not come."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def crowd_of(url: str) -> Iterator[Crowd]:
+    """A crowd whose processes are all gone afterwards."""
+    crowd = Crowd(url)
+    try:
+        yield crowd
+    finally:
+        crowd.close()

@@ -1,0 +1,195 @@
+"""Ordered queues under racing consumers: each group strictly in order, one at a time, and nothing gets stuck."""
+
+import random
+import time
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from crowd import Crowd, Member, until
+from rowqueue.databases import Row, Session
+
+CONSUMERS = 8
+SENDERS = 3
+GROUPS = 40
+MESSAGES_A_GROUP = 30
+HOT_MESSAGES = 1_200
+KILLS = 4
+LEASE = 3
+RACE_GROUPS = 2
+RACE_MESSAGES = 900
+# Seconds until the next attempt of a failed message; -1: none.
+SLOW_RETRIES = [0, 1, 1, 1, -1]
+FAST_RETRIES = [0] * 30 + [1, -1, -1]
+DRAIN_SECONDS = 60
+
+Sql = Callable[..., list[dict[str, Any]]]
+Look = Callable[[str], dict[str, int]]
+
+
+@pytest.fixture
+def diary(sql: Sql) -> Iterator[str]:
+    """A table of handlings, with their times in nanoseconds of the machine's monotonic clock."""
+    name = f"diary_{uuid.uuid4().hex[:12]}"
+    sql(f"CREATE TABLE {name} (id BIGINT, attempt INTEGER, body VARCHAR(50), beginning BIGINT, ending BIGINT)")
+    yield name
+    sql(f"DROP TABLE {name}")
+
+
+def write(member: Member, diary: str, rows: list[Row], beginning: int) -> None:
+    times = f"{beginning}, {time.monotonic_ns()}"
+    values = ", ".join(f"({row['id']}, {row['attempt']}, '{row['body']}', {times})" for row in rows)
+    with member.session.transaction() as connection:
+        connection.cursor().execute(f"INSERT INTO {diary} (id, attempt, body, beginning, ending) VALUES {values}")
+
+
+def handle(member: Member, type: str, diary: str, size: int, trouble: float, retries: list[int]) -> None:
+    """Handle batches until told to stop; a share `trouble` of the messages fails, a quarter of it of the batches is
+    given back."""
+    chance = random.Random(time.monotonic_ns())
+    while not member.stopped():
+        rows = member.session.call("claim_batch", type, chance.randrange(size) + 1, None, LEASE)
+        while rows:
+            beginning = time.monotonic_ns()
+            key = rows[0]["batch_key"]
+            if chance.random() < trouble / 4:
+                member.session.call("release_batch", key)
+                break
+            failures = [row["id"] for row in rows if chance.random() < trouble]
+            list_of = "\n".join(f"{id},{chance.choice(retries)},no" for id in failures)
+            write(member, diary, rows, beginning)
+            rows = member.session.call("finish_batch", key, list_of, chance.choice([0, size]))
+        else:
+            time.sleep(0.002)
+
+
+def send_all(member: Member, type: str, hot: int, groups: int, each: int, priorities: int) -> int:
+    """Send messages that say group/sender/number, one by one; returns how many."""
+    chance = random.Random(member.number)
+    bodies = [("hot", n) for n in range(hot)]
+    for n in range(each):
+        at = chance.randrange(len(bodies) + 1)
+        bodies[at:at] = [(f"g{group}", n) for group in range(groups)]
+    count: defaultdict[str, int] = defaultdict(int)
+    for group, _ in bodies:
+        body = f"{group}/{member.number}/{count[group]}"
+        priority = chance.randrange(priorities)
+        member.session.call("send_message", type, body, None, priority, group)
+        count[group] += 1
+    return len(bodies)
+
+
+def cancel_heads(member: Member, type: str) -> list[int]:
+    """Cancel messages that wait for their next attempt, until told to stop; returns their ids."""
+    cancelled = []
+    while not member.stopped():
+        waiting = [row for row in member.session.call("peek", type, "N", 10_000) if row["attempts"] and row["error"]]
+        for row in waiting[:1]:
+            if member.session.call("cancel", row["id"])[0]["count"]:
+                cancelled.append(row["id"])
+        time.sleep(0.05)
+    return cancelled
+
+
+def assert_order(entries: list[Row]) -> None:
+    """Of each group: no two at the same time, each sender's messages in order, no attempt twice."""
+    assert len({(entry["id"], entry["attempt"]) for entry in entries}) == len(entries)
+    busy_until: defaultdict[str, int] = defaultdict(int)
+    last: defaultdict[tuple[str, str], tuple[int, int]] = defaultdict(lambda: (-1, 0))
+    for entry in sorted(entries, key=lambda entry: entry["beginning"]):
+        group, sender, number = entry["body"].split("/")
+        assert entry["beginning"] >= busy_until[group], f"two of {group} at the same time: {entry}"
+        busy_until[group] = entry["ending"]
+        place = int(number), entry["attempt"]
+        assert place > last[group, sender], f"{group}: {place} of {sender} came late: {entry}"
+        last[group, sender] = place
+
+
+def finish_off(
+    crowd: Crowd, consumers: list[int], holds: Look, type: str, connection: Session, rest: Look
+) -> dict[str, int]:
+    """Wait until nothing is new or active, end the consumers, and return what the tables hold."""
+    until(lambda: holds(type).keys() <= {"dead"}, DRAIN_SECONDS, f"the end of {type}")
+    crowd.stop()
+    crowd.results(consumers)
+    assert connection.call("claim_batch", type, 1_000) == []  # drops tickets that stand for nothing
+    return rest(type)
+
+
+def kill_some(crowd: Crowd, consumers: list[int], replace: Callable[[], list[int]]) -> None:
+    chance = random.Random(1)
+    for _ in range(KILLS):
+        time.sleep(0.4)
+        victim = chance.choice(consumers)
+        consumers.remove(victim)
+        crowd.kill(victim)
+        consumers += replace()
+
+
+def test_groups_keep_their_order_through_failures_crashes_and_cancels(
+    crowd: Crowd, session: Session, queue: str, diary: str, sql: Sql, holds: Look, rest: Look
+) -> None:
+    session.call("set_queue", queue, LEASE, 5, 0, 1, "delete", 1)
+
+    def consume(count: int = 1) -> list[int]:
+        return crowd.start(handle, queue, diary, 20, 0.01, SLOW_RETRIES, count=count)
+
+    consumers = consume(CONSUMERS)
+    canceller = crowd.start(cancel_heads, queue)
+    senders = crowd.start(
+        send_all, queue, HOT_MESSAGES // SENDERS, GROUPS, MESSAGES_A_GROUP // SENDERS, 1, count=SENDERS
+    )
+    kill_some(crowd, consumers, consume)
+    sent = sum(crowd.results(senders))
+    until(lambda: holds(queue).keys() <= {"dead"}, DRAIN_SECONDS, f"the end of {queue}")
+    crowd.stop(canceller)
+    cancelled = crowd.results(canceller)[0]
+    left = finish_off(crowd, consumers, holds, queue, session, rest)
+    entries = sql(f"SELECT * FROM {diary}")
+    assert_order(entries)
+    assert cancelled, "nothing was cancelled: the test has lost its point"
+    assert left.keys() == {"message", "dead"} and left["message"] == left["dead"]
+    assert len({entry["id"] for entry in entries}) == sent, "every message was handled at least once"
+    for id in cancelled:
+        assert sql(f"SELECT count(*) AS n FROM {diary} WHERE id = %s", id)[0]["n"] >= 1
+
+
+@pytest.mark.parametrize("priorities", [1, 3], ids=["one-priority", "mixed-priorities"])
+@pytest.mark.parametrize("trouble", [0.0, 0.3], ids=["all-succeed", "many-fail"])
+def test_no_group_is_left_behind_when_finishing_races_with_claiming(
+    crowd: Crowd,
+    session: Session,
+    queue: str,
+    diary: str,
+    sql: Sql,
+    holds: Look,
+    rest: Look,
+    priorities: int,
+    trouble: float,
+) -> None:
+    """Who finishes a head lets its group go on while others drop that group's tickets: two groups, small batches."""
+    session.call("set_queue", queue, 60, 1_000, 0, 1, "delete", 1)
+    consumers = crowd.start(handle, queue, diary, 3, trouble, FAST_RETRIES, count=CONSUMERS)
+    senders = crowd.start(send_all, queue, 0, RACE_GROUPS, RACE_MESSAGES // RACE_GROUPS // SENDERS, priorities, count=3)
+    sent = sum(crowd.results(senders))
+    left = finish_off(crowd, consumers, holds, queue, session, rest)
+    entries = sql(f"SELECT * FROM {diary}")
+    assert_order(entries)
+    assert len({entry["id"] for entry in entries}) == sent
+    assert left.get("message", 0) == left.get("dead", 0) and left.keys() <= {"message", "dead"}
+
+
+def test_a_message_taken_by_the_ticket_of_a_more_urgent_one_keeps_its_attempts(session: Session, queue: str) -> None:
+    """The ticket it came with is still there when it comes back."""
+    session.call("set_queue", queue, 60, 10, 0, 0, "delete", 1)
+    head = session.call("send_message", queue, "less urgent", None, 1, "g")[0]["id"]
+    session.call("send_message", queue, "more urgent", None, 0, "g")
+    attempts = []
+    for _ in range(3):
+        row = session.call("claim_batch", queue, 1)[0]
+        assert row["id"] == head
+        attempts.append(row["attempt"])
+        session.call("fail", head, row["batch_key"], "no", 0)
+    assert attempts == [1, 2, 3]
