@@ -29,22 +29,26 @@ DECLARE
     -- Each group costs an entry of the server's lock table until the caller commits.
     c_groups CONSTANT integer := 250;
     c_tickets CONSTANT integer := 10000;
-    v_ticket record;
-    v_head record;
-    v_spent tid[];
-    v_used text[] := '{}';
-    v_busy text[] := '{}';
-BEGIN
-    FOR v_ticket IN
+    -- Fetched one at a time: a FOR loop would lock tickets ahead, and a take would hide their groups from others.
+    v_tickets CURSOR FOR
         SELECT r.ctid, r.id, r.attempts, m.id IS NULL AS stale, coalesce(m.group_key, '') AS group_key
         FROM mq.ready AS r
         LEFT JOIN mq.message AS m ON m.id = r.id
         WHERE r.type = p_type
         ORDER BY r.type, r.priority, r.run_at, r.id
         LIMIT c_tickets
-        FOR UPDATE OF r SKIP LOCKED
+        FOR UPDATE OF r SKIP LOCKED;
+    v_ticket record;
+    v_head record;
+    v_spent tid[];
+    v_used text[] := '{}';
+    v_busy text[] := '{}';
+BEGIN
+    OPEN v_tickets;
     LOOP
         EXIT WHEN cardinality(picked) >= least(p_size, c_groups);
+        FETCH v_tickets INTO v_ticket;
+        EXIT WHEN NOT FOUND;
         IF v_ticket.stale OR v_ticket.group_key = ANY (v_busy) THEN
             v_spent := v_spent || v_ticket.ctid;
             CONTINUE;
@@ -100,6 +104,7 @@ BEGIN
             INSERT INTO mq.group_lock (id, type, group_key) VALUES (v_head.id, p_type, v_ticket.group_key);
         END IF;
     END LOOP;
+    CLOSE v_tickets;
     DELETE FROM mq.ready WHERE ctid = ANY (v_spent);
 END
 $$;

@@ -41,6 +41,10 @@ class Queue:
         """The same queue, called over another connection."""
         return Queue(self.name, session, self._sql, self.can)
 
+    def named(self, name: str) -> "Queue":
+        """Another queue, over the same connection."""
+        return Queue(name, self.session, self._sql, self.can)
+
     def call(self, procedure: str, *values: Any, **named: Any) -> list[Row]:
         """Call a procedure whose first argument is the type."""
         return call(self.session, procedure, self.name, *values, **named)

@@ -102,8 +102,8 @@ def test_claim_batch_leaves_delayed_messages_alone(q: Queue) -> None:
 
 def test_claim_batch_sees_only_its_own_type(q: Queue) -> None:
     q.send()
-    assert Queue(q.name + "x", q.session, q._sql, q.can).claim(10) == []
-    assert Queue(q.name[:-1], q.session, q._sql, q.can).claim(10) == []
+    assert q.named(q.name + "x").claim(10) == []
+    assert q.named(q.name[:-1]).claim(10) == []
 
 
 def test_claim_batch_returns_nothing_from_a_paused_queue(q: Queue) -> None:

@@ -114,8 +114,7 @@ def test_a_dedup_key_is_free_once_its_message_is_cancelled(q: Queue) -> None:
 
 def test_a_dedup_key_belongs_to_one_type(q: Queue) -> None:
     q.send(dedup_key="d")
-    other = Queue(q.name + ".other", q.session, q._sql, q.can)
-    assert again(other)[1] == 1
+    assert again(q.named(q.name + ".other"))[1] == 1
 
 
 def test_dedup_keys_that_differ_by_case_or_blanks_are_different(q: Queue) -> None:

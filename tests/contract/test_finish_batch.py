@@ -1,0 +1,192 @@
+"""finish_batch: complete a batch but for the listed failures, and claim the next one."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from queues import NO_KEY, Queue, ids
+
+
+def test_finish_batch_completes_all_when_none_failed(q: Queue) -> None:
+    sent = q.send_many(3)
+    assert q.on("finish_batch", q.claim_key(2)) == []
+    assert q.states() == {sent[2]: "N"}
+
+
+@pytest.mark.parametrize("failures", [None, "", "\n\n"])
+def test_finish_batch_takes_an_empty_list(q: Queue, failures: str | None) -> None:
+    q.send_many(2)
+    assert q.on("finish_batch", q.claim_key(2), failures) == []
+    assert q.rows() == []
+
+
+def test_finish_batch_claims_the_next_batch_for_the_same_reader_and_lease(q: Queue) -> None:
+    sent = q.send_many(5)
+    key = q.claim_key(2, reader="worker-7", lease_seconds=90)
+    rows = q.on("finish_batch", key, None, 2)
+    assert ids(rows) == sent[2:4]
+    [new] = {row["batch_key"] for row in rows}
+    assert new != key
+    row = q.row(sent[2])
+    assert (row["state"], row["reader"], row["batch_key"]) == ("A", "worker-7", new)
+    assert row["lease_until"] == row["changed_at"] + timedelta(seconds=90)
+
+
+@pytest.mark.parametrize("size", [None, 0])
+def test_finish_batch_claims_nothing_when_not_asked_to(q: Queue, size: int | None) -> None:
+    sent = q.send_many(2)
+    assert q.on("finish_batch", q.claim_key(), None, size) == []
+    assert q.states() == {sent[1]: "N"}
+
+
+def test_finish_batch_claims_in_order(q: Queue) -> None:
+    q.send()
+    key = q.claim_key()
+    sent = [q.send(priority=priority) for priority in (5, -5, 0)]
+    assert ids(q.on("finish_batch", key, None, 10)) == [sent[1], sent[2], sent[0]]
+
+
+def test_finish_batch_finishes_but_claims_nothing_from_a_paused_queue(q: Queue) -> None:
+    sent = q.send_many(2)
+    key = q.claim_key()
+    q.call("pause")
+    assert q.on("finish_batch", key, None, 10) == []
+    assert q.states() == {sent[1]: "N"}
+
+
+def test_finish_batch_fails_the_listed_messages_and_completes_the_others(q: Queue) -> None:
+    later, now, dead, by_policy, done = sent = q.send_many(5)
+    failures = f"{later},3600,busy\n{now},0,again\n{dead},-1,broken, for good\n{by_policy},,no delay told\n"
+    rows = q.on("finish_batch", q.claim_key(5), failures)
+    assert rows == [] and done not in q.states()
+    assert q.states() == {later: "N", now: "N", dead: "E", by_policy: "N"}
+    assert q.attempts() == dict.fromkeys(sent[:4], 1)
+    assert {row["id"]: row["error"] for row in q.rows()} == {
+        later: "busy",
+        now: "again",
+        dead: "broken, for good",
+        by_policy: "no delay told",
+    }
+    assert ids(q.claim(10)) == [now]
+
+
+def test_finish_batch_takes_the_queues_backoff_for_an_empty_delay(q: Queue) -> None:
+    q.call("set_queue", backoff_seconds=1_000)
+    id = q.send()
+    q.on("finish_batch", q.claim_key(), f"{id},,busy")
+    assert 495 < (q.row(id)["run_at"] - datetime.now(UTC)).total_seconds() <= 1_000
+
+
+def test_finish_batch_makes_a_dead_letter_at_the_last_attempt(q: Queue) -> None:
+    ids_ = q.send(max_attempts=1), q.send(max_attempts=2)
+    q.on("finish_batch", q.claim_key(2), "".join(f"{id},0,busy\n" for id in ids_))
+    assert q.states() == {ids_[0]: "E", ids_[1]: "N"}
+
+
+def test_finish_batch_reads_an_error_that_begins_with_a_quote_as_a_json_string(q: Queue) -> None:
+    errors = ["two\nlines", '"quoted"', "", "é😀"]
+    sent = q.send_many(len(errors))
+    failures = "\n".join(f"{id},-1,{json.dumps(error)}" for id, error in zip(sent, errors, strict=True))
+    q.on("finish_batch", q.claim_key(len(errors)), failures)
+    assert [row["error"] for row in q.rows()] == errors
+
+
+def test_finish_batch_takes_any_other_error_as_it_stands(q: Queue) -> None:
+    errors = ["a,b,,c", " padded ", "it's", "\\n", "{}", "", "tab\t", "end\r", "é😀"]
+    sent = q.send_many(len(errors))
+    failures = "\n".join(f"{id},-1,{error}" for id, error in zip(sent, errors, strict=True))
+    q.on("finish_batch", q.claim_key(len(errors)), failures)
+    assert [row["error"] or "" for row in q.rows()] == errors
+
+
+def test_finish_batch_cuts_an_error_at_4000_characters(q: Queue) -> None:
+    id = q.send()
+    q.on("finish_batch", q.claim_key(), f"{id},-1,{'é' * 5_000}")
+    assert q.row(id)["error"] == "é" * 4_000
+
+
+def test_finish_batch_passes_over_ids_that_the_batch_does_not_hold(q: Queue) -> None:
+    mine, done, foreign = q.send_many(3)
+    key = q.claim_key(2)
+    q.claim()
+    q.on("finish_batch", key, f"{foreign},-1,not mine\n{foreign + 1_000_000},-1,nobody's\n{mine},-1,mine")
+    assert q.states() == {mine: "E", foreign: "A"}
+    assert done not in q.states()
+
+
+def test_finish_batch_takes_an_id_twice_as_once(q: Queue) -> None:
+    id, done = q.send_many(2)
+    q.on("finish_batch", q.claim_key(2), f"{id},-1,twice\n{id},-1,twice")
+    assert q.states() == {id: "E"} and done not in q.states()
+    assert q.attempts() == {id: 1}
+
+
+BAD_LINES = {
+    "no id": ",0,busy",
+    "an id that is no number": "one,0,busy",
+    "a negative id": "-1,0,busy",
+    "no delay": "1",
+    "no error": "1,0",
+    "a delay below": "1,-2,busy",
+    "a delay above": "1,315360001,busy",
+    "a delay far above": "1,99999999999999999999,busy",
+    "a delay that is no number": "1,soon,busy",
+    "a blank before": " 1,0,busy",
+    "an id too long": "1" * 30 + ",0,busy",
+    "a string without end": '1,0,"busy',
+    "text after the string": '1,0,"busy" now',
+}
+
+
+@pytest.mark.parametrize("bad", BAD_LINES.values(), ids=BAD_LINES)
+def test_finish_batch_changes_nothing_for_one_bad_line_and_names_it(q: Queue, bad: str) -> None:
+    id, _ = q.send_many(2)
+    key = q.claim_key()
+    with q.refused("invalid_argument", "failures: ", "line 2"):
+        q.on("finish_batch", key, f"{id},-1,good\n{bad}", 1)
+    assert q.one("complete_batch", key) == 1
+
+
+def test_finish_batch_with_a_lost_key_changes_nothing_and_claims_nothing(q: Queue) -> None:
+    sent = q.send_many(3)
+    key = q.claim_key(2, lease_seconds=0)
+    q.call("rescue_expired")
+    with q.unchanged():
+        assert q.on("finish_batch", key, f"{sent[0]},-1,late", 10) == []
+        assert q.on("finish_batch", NO_KEY, None, 10) == []
+
+
+def test_finish_batch_twice_does_it_once(q: Queue) -> None:
+    q.send_many(3)
+    key = q.claim_key()
+    assert len(q.on("finish_batch", key, None, 1)) == 1
+    with q.unchanged():
+        assert q.on("finish_batch", key, None, 1) == []
+
+
+def test_finish_batch_archives_when_the_policy_says_so(q: Queue) -> None:
+    failed, done = q.archived().send_many(2)
+    q.on("finish_batch", q.claim_key(2), f"{failed},-1,broken")
+    assert q.states() == {failed: "E", done: "C"}
+
+
+def test_finish_batch_takes_its_own_failures_into_the_next_batch_when_they_are_due(q: Queue) -> None:
+    id = q.send()
+    rows = q.on("finish_batch", q.claim_key(), f"{id},0,again", 10)
+    assert [(row["id"], row["attempt"]) for row in rows] == [(id, 2)]
+
+
+def test_finish_batch_fails_10000_messages_at_once(q: Queue) -> None:
+    sent = q.send_many(10_000)
+    q.on("finish_batch", q.claim_key(10_000), "\n".join(f"{id},-1,broken" for id in sent))
+    assert set(q.states().values()) == {"E"}
+    assert q.count("purge", "E") == 10_000
+
+
+def test_finish_batch_of_an_ordered_queue_claims_the_next_of_the_groups_it_finished(q: Queue) -> None:
+    q.ordered()
+    a1, b1, c1, a2, b2, c2 = (q.send(group_key=group) for group in "abcabc")
+    key = q.claim_key(10)
+    assert ids(q.on("finish_batch", key, f"{b1},3600,busy\n{c1},-1,broken", 10)) == [a2, c2]
+    assert q.states() == {b1: "N", c1: "E", a2: "A", b2: "N", c2: "A"}
+    assert a1 not in q.states()
