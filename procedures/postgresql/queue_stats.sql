@@ -83,7 +83,8 @@ BEGIN
         dead := least(dead, c_cap);
         active := least(active, c_cap);
         expired := least(expired, c_cap);
-        oldest_ready_seconds := greatest(extract(epoch FROM v_now - v_oldest), 0);
+        -- greatest() passes over NULL: nothing ready has no age.
+        oldest_ready_seconds := CASE WHEN v_oldest IS NOT NULL THEN greatest(extract(epoch FROM v_now - v_oldest), 0) END;
         paused := v_queue.paused::integer;
         RETURN NEXT;
         EXIT WHEN p_type IS NOT NULL;

@@ -1,0 +1,107 @@
+"""cancel: remove one message that nobody holds."""
+
+import pytest
+from queues import Queue, ids, in_an_hour
+
+
+def test_cancel_removes_a_ready_message(q: Queue) -> None:
+    gone, kept = q.send_many(2)
+    assert q.one("cancel", gone) == 1
+    assert q.states() == {kept: "N"}
+    assert ids(q.claim(10)) == [kept]
+
+
+def test_cancel_removes_a_delayed_message(q: Queue) -> None:
+    assert q.one("cancel", q.send(run_at=in_an_hour())) == 1
+    assert q.rows() == [] and q.stats()["delayed"] == 0
+
+
+def test_cancel_removes_a_message_that_waits_for_its_next_attempt(q: Queue) -> None:
+    id = q.send()
+    q.one("fail", id, q.claim_key(), "busy", 3_600)
+    assert q.one("cancel", id) == 1
+    assert q.rows() == []
+
+
+def test_cancel_removes_a_dead_message(q: Queue) -> None:
+    id = q.send()
+    q.one("fail", id, q.claim_key(), "broken", -1)
+    assert q.one("cancel", id) == 1
+    assert q.rows() == [] and q.stats()["dead"] == 0
+
+
+def test_cancel_leaves_an_active_message_alone(q: Queue) -> None:
+    id = q.send()
+    key = q.claim_key()
+    with q.unchanged():
+        assert q.one("cancel", id) == 0
+    assert q.one("complete", id, key) == 1
+
+
+def test_cancel_leaves_an_archived_message_alone(q: Queue) -> None:
+    id = q.archived().send()
+    q.on("complete_batch", q.claim_key())
+    with q.unchanged():
+        assert q.one("cancel", id) == 0
+
+
+@pytest.mark.parametrize("id", [0, -1, (1 << 63) - 1, -(1 << 63)])
+def test_cancel_of_what_does_not_exist_changes_nothing(q: Queue, id: int) -> None:
+    q.send()
+    with q.unchanged():
+        assert q.one("cancel", id) == 0
+
+
+def test_cancel_passes_over_what_is_being_claimed(q: Queue, other: Queue) -> None:
+    id = q.send()
+    with q.session.transaction():
+        q.claim()
+        assert other.one("cancel", id) == 0
+    assert q.states() == {id: "A"}
+
+
+def test_cancel_rolled_back_leaves_the_message_claimable(q: Queue, other: Queue) -> None:
+    id = q.send()
+    with pytest.raises(ZeroDivisionError), q.session.transaction():
+        assert q.one("cancel", id) == 1
+        assert other.claim() == []
+        raise ZeroDivisionError
+    assert ids(other.claim()) == [id]
+
+
+def test_cancel_works_on_a_paused_queue(q: Queue) -> None:
+    id = q.send()
+    q.call("pause")
+    assert q.one("cancel", id) == 1
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_cancel_in_an_ordered_queue_leaves_the_rest_of_the_group_in_order(q: Queue, place: int) -> None:
+    q.ordered()
+    sent = [q.send(group_key="a") for _ in range(3)]
+    assert q.one("cancel", sent[place]) == 1
+    claimed = []
+    while rows := q.claim(10):
+        claimed += ids(rows)
+        q.on("complete_batch", rows[0]["batch_key"])
+    assert claimed == [id for id in sent if id != sent[place]]
+
+
+def test_cancel_of_a_message_behind_an_active_head_keeps_the_group_waiting(q: Queue) -> None:
+    q.ordered()
+    _head, second, third = (q.send(group_key="a") for _ in range(3))
+    key = q.claim_key(10)
+    assert q.one("cancel", second) == 1
+    assert q.claim(10) == []
+    q.on("complete_batch", key)
+    assert ids(q.claim(10)) == [third]
+
+
+def test_cancel_of_a_dead_message_in_an_ordered_queue_leaves_its_group_alone(q: Queue) -> None:
+    q.ordered()
+    head, second = q.send(group_key="a"), q.send(group_key="a")
+    q.one("fail", head, q.claim_key(), "broken", -1)
+    q.claim()
+    assert q.one("cancel", head) == 1
+    assert q.states() == {second: "A"}
+    assert q.claim(10) == []

@@ -1,0 +1,68 @@
+"""queue_health: what hurts queues in this database, with a verdict each."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+import servers
+from queues import Queue, call
+from rowqueue import install
+from rowqueue.databases import Database, Row, Session, open_database
+
+# On every database; a database adds checks of its own.
+COMMON = {"oldest_transaction", "expired_leases", "changed_objects", "missing_indexes"}
+
+
+def health(session: Session) -> dict[str, Row]:
+    rows = call(session, "queue_health")
+    assert len({row["name"] for row in rows}) == len(rows)
+    return {row["name"]: row for row in rows}
+
+
+def test_queue_health_has_the_checks_that_every_database_has(q: Queue) -> None:
+    checks = health(q.session)
+    assert set(checks) >= COMMON
+    for row in checks.values():
+        assert row["verdict"] in {"ok", "warn", "bad"}
+        assert row["unit"] and row["detail"] and "\n" not in row["detail"]
+
+
+def test_queue_health_finds_nothing_bad_in_a_fresh_installation(q: Queue) -> None:
+    checks = health(q.session)
+    assert {name: row["detail"] for name, row in checks.items() if row["verdict"] == "bad"} == {}
+    assert checks["changed_objects"]["value"] == checks["missing_indexes"]["value"] == 0
+
+
+def test_queue_health_shows_an_open_transaction_and_who_holds_it(
+    q: Queue, other: Queue, connect: Callable[..., Session]
+) -> None:
+    if not q.can.sees_sessions:
+        pytest.skip("this database does not show other sessions")
+    culprit = connect("the-culprit")
+    with culprit.transaction():
+        call(culprit, "queue_stats", q.name)
+        time.sleep(0.2)
+        row = health(q.session)["oldest_transaction"]
+    assert row["value"] >= 0.2 and row["unit"] == "seconds"
+    assert "the-culprit" in row["detail"]
+    assert "the-culprit" not in health(q.session)["oldest_transaction"]["detail"]
+
+
+def test_queue_health_counts_expired_claims(q: Queue) -> None:
+    before = health(q.session)["expired_leases"]["value"]
+    q.send()
+    key = q.claim_key(lease_seconds=0)
+    assert health(q.session)["expired_leases"]["value"] == before + 1
+    q.on("complete_batch", key)
+    assert health(q.session)["expired_leases"]["value"] == before
+
+
+def test_queue_health_names_a_missing_object(server: servers.Server, empty_database: Database) -> None:
+    install.apply(empty_database)
+    server.drop_procedure(empty_database.url, "cancel")
+    session = open_database(empty_database.url).connect("test")
+    try:
+        row = health(session)["changed_objects"]
+    finally:
+        session.close()
+    assert (row["verdict"], row["value"]) == ("bad", 1) and "cancel" in row["detail"]

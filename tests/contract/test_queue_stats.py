@@ -1,0 +1,128 @@
+"""queue_stats: what each queue holds, cheaply."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from queues import Queue, call, in_an_hour
+
+EMPTY = {
+    "ready": 0,
+    "delayed": 0,
+    "active": 0,
+    "expired": 0,
+    "dead": 0,
+    "oldest_ready_seconds": None,
+    "capped": 0,
+    "paused": 0,
+}
+
+
+def fill(q: Queue) -> None:
+    """1 dead, 2 active, 3 expired, 4 delayed and 5 ready."""
+    id = q.send(group_key="dead")
+    q.one("fail", id, q.claim_key(), "broken", -1)
+    for n in range(2):
+        q.send(group_key=f"active {n}")
+    assert len(q.claim(2)) == 2
+    for n in range(3):
+        q.send(group_key=f"expired {n}")
+    assert len(q.claim(3, lease_seconds=0)) == 3
+    for n in range(4):
+        q.send(group_key=f"delayed {n}", run_at=in_an_hour())
+    for n in range(5):
+        q.send(group_key=f"ready {n // 2}")
+
+
+def test_queue_stats_of_an_unknown_type_is_one_row_of_zeros(q: Queue) -> None:
+    assert q.call("queue_stats") == [{"type": q.name, **EMPTY}]
+
+
+@pytest.mark.parametrize("ordered", [0, 1])
+def test_queue_stats_counts_every_state(q: Queue, ordered: int) -> None:
+    q.call("set_queue", ordered=ordered)
+    fill(q)
+    stats = q.stats()
+    assert {name: stats[name] for name in ("ready", "delayed", "active", "expired", "dead")} == {
+        "ready": 5,
+        "delayed": 4,
+        "active": 2,
+        "expired": 3,
+        "dead": 1,
+    }
+    assert (stats["capped"], stats["paused"]) == (0, 0)
+    assert 0 <= stats["oldest_ready_seconds"] < 60
+
+
+def test_queue_stats_counts_what_is_due_but_not_promoted_as_ready(q: Queue) -> None:
+    id = q.send()
+    q.one("fail", id, q.claim_key(), "busy", 0)
+    stats = q.stats()
+    assert (stats["ready"], stats["delayed"]) == (1, 0)
+    assert stats["oldest_ready_seconds"] >= 0
+
+
+def test_queue_stats_tells_how_long_the_first_message_has_been_due(q: Queue) -> None:
+    q.send(run_at=datetime.now(UTC) - timedelta(seconds=500))
+    q.send()
+    assert 500 <= q.stats()["oldest_ready_seconds"] < 560
+
+
+@pytest.mark.parametrize("state", ["ready", "dead", "active", "expired", "delayed"])
+def test_queue_stats_stays_at_10000_above_that_and_says_so(q: Queue, state: str) -> None:
+    """delayed by failing, because send_batch has no run_at."""
+    sent = q.send_many(9_999)
+    fates = {"dead": "-1", "delayed": "3600"}
+    if state in fates:
+        q.on("finish_batch", q.claim_key(9_999), "\n".join(f"{id},{fates[state]},x" for id in sent))
+    for expected, capped in ((9_999, 0), (10_000, 0), (10_000, 1)):
+        if state in {"active", "expired"}:
+            q.claim(10_000, lease_seconds=0 if state == "expired" else 60)
+        assert (q.stats()[state], q.stats()["capped"]) == (expected, capped)
+        id = q.send(run_at=in_an_hour() if state == "delayed" else None)
+        if state == "dead":
+            q.one("fail", id, q.claim_key(), "x", -1)
+    for key in {row["batch_key"] for row in q.rows()} - {None}:
+        q.on("complete_batch", key)
+    for purged in "NNEE":
+        q.call("purge", purged)
+    assert q.rows() == []
+
+
+def test_queue_stats_without_a_type_lists_all_with_a_policy_or_a_message(q: Queue) -> None:
+    names = {state: f"{q.name}.{state}" for state in ("policy", "ready", "delayed", "active", "dead", "grouped")}
+    q.named(names["policy"]).call("set_queue")
+    q.named(names["ready"]).send()
+    q.named(names["delayed"]).send(run_at=in_an_hour())
+    for state in ("active", "dead"):
+        each = q.named(names[state])
+        id = each.send()
+        key = each.claim_key()
+        if state == "dead":
+            each.one("fail", id, key, "x", -1)
+    q.named(names["grouped"]).ordered().send()
+    rows = {row["type"]: row for row in call(q.session, "queue_stats")}
+    assert set(names.values()) <= set(rows) and q.name not in rows
+    for state in ("ready", "delayed", "active", "dead"):
+        assert rows[names[state]][state] == 1
+        assert rows[names[state]] == {
+            **q.named(names[state]).stats(),
+            "oldest_ready_seconds": rows[names[state]]["oldest_ready_seconds"],
+        }
+
+
+def test_queue_stats_without_a_type_lists_each_type_once(q: Queue) -> None:
+    fill(q)
+    types = [row["type"] for row in call(q.session, "queue_stats")]
+    assert len(types) == len(set(types)) and q.name in types
+
+
+def test_queue_stats_says_that_a_queue_is_paused(q: Queue) -> None:
+    q.call("pause")
+    assert q.stats()["paused"] == 1
+
+
+def test_queue_stats_changes_nothing(q: Queue) -> None:
+    fill(q)
+    with q.unchanged():
+        q.call("queue_stats")
+        call(q.session, "queue_stats")

@@ -1,0 +1,93 @@
+"""redrive: send dead letters round again."""
+
+from queues import Queue, ids
+
+
+def dead(q: Queue, count: int, **options: object) -> list[int]:
+    """Messages that have died in order of id."""
+    sent = [q.send(**options) for _ in range(count)]
+    for id in sent:
+        q.one("fail", id, q.claim_key(), "broken", -1)
+    return sent
+
+
+def test_redrive_makes_all_dead_messages_of_the_type_new_with_no_attempts(q: Queue) -> None:
+    sent = dead(q, 3)
+    assert q.count("redrive") == 3
+    assert q.states() == dict.fromkeys(sent, "N")
+    assert q.attempts() == dict.fromkeys(sent, 0)
+    assert [(row["id"], row["attempt"]) for row in q.claim(10)] == [(id, 1) for id in sent]
+
+
+def test_redrive_does_one_message_when_told_which(q: Queue) -> None:
+    first, second = dead(q, 2)
+    assert q.count("redrive", second) == 1
+    assert q.states() == {first: "E", second: "N"}
+
+
+def test_redrive_puts_a_message_back_at_its_old_place(q: Queue) -> None:
+    [first] = dead(q, 1)
+    later = q.send_many(3)
+    assert ids(q.claim(1)) == later[:1]
+    q.call("redrive")
+    assert ids(q.claim(10)) == [first, *later[1:]]
+
+
+def test_redrive_gives_all_attempts_again(q: Queue) -> None:
+    q.call("set_queue", max_attempts=2)
+    [id] = dead(q, 1)
+    q.call("redrive")
+    assert q.one("fail", id, q.claim_key(), "busy", 0) == "N"
+    assert q.one("fail", id, q.claim_key(), "busy", 0) == "E"
+
+
+def test_redrive_changes_nothing_that_is_not_dead(q: Queue) -> None:
+    active, ready = q.send_many(2)
+    q.claim()
+    with q.unchanged():
+        assert q.count("redrive") == 0
+        for id in (active, ready, ready + 1_000_000):
+            assert q.count("redrive", id) == 0
+
+
+def test_redrive_needs_the_type_of_the_message(q: Queue) -> None:
+    [id] = dead(q, 1)
+    with q.unchanged():
+        assert q.named(q.name + "x").count("redrive", id) == 0
+        assert q.named(q.name + "x").count("redrive") == 0
+
+
+def test_redrive_keeps_the_dedup_key_taken(q: Queue) -> None:
+    [id] = dead(q, 1, dedup_key="d")
+    q.call("redrive")
+    assert q.call("send_message", "b", dedup_key="d") == [{"id": id, "created": 0}]
+
+
+def test_redrive_does_the_10000_oldest_dead_a_call(q: Queue) -> None:
+    old = q.send_many(10_000)
+    q.on("finish_batch", q.claim_key(10_000), "\n".join(f"{id},-1,broken" for id in old))
+    [young] = dead(q, 1)
+    assert [q.count("redrive"), q.states()[young]] == [10_000, "E"]
+    assert [q.count("redrive"), q.count("redrive")] == [1, 0]
+    assert [q.count("purge", "N") for _ in range(2)] == [10_000, 1]
+
+
+def test_redrive_works_on_a_paused_queue(q: Queue) -> None:
+    [id] = dead(q, 1)
+    q.call("pause")
+    assert q.count("redrive") == 1
+    assert q.states() == {id: "N"} and q.claim() == []
+
+
+def test_redrive_in_an_ordered_queue_goes_to_the_front_of_its_group(q: Queue) -> None:
+    q.ordered()
+    [first] = dead(q, 1, group_key="a")
+    second, third = q.send(group_key="a"), q.send(group_key="a")
+    key = q.claim_key(10)
+    assert q.states()[second] == "A"
+    assert q.count("redrive") == 1
+    assert q.claim(10) == []
+    q.on("complete_batch", key)
+    assert ids(q.claim(10)) == [first]
+    q.on("complete_batch", q.row(first)["batch_key"])
+    assert ids(q.claim(10)) == [third]

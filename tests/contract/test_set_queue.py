@@ -1,0 +1,105 @@
+"""set_queue: the policy of a type."""
+
+from typing import Any
+
+import pytest
+from queues import Queue, in_an_hour
+
+DEFAULTS = {
+    "lease_seconds": 60,
+    "max_attempts": 10,
+    "backoff_seconds": 5,
+    "backoff_max_seconds": 3_600,
+    "on_complete": "delete",
+    "ordered": 0,
+    "notify": 1,
+    "paused": 0,
+}
+CHANGED: dict[str, Any] = {
+    "lease_seconds": 7,
+    "max_attempts": 3,
+    "backoff_seconds": 9,
+    "backoff_max_seconds": 99,
+    "on_complete": "archive",
+    "ordered": 1,
+    "notify": 0,
+}
+
+
+def test_set_queue_shows_the_defaults_of_a_type_that_nobody_has_set(q: Queue) -> None:
+    assert q.call("set_queue") == [{"type": q.name, **DEFAULTS}]
+
+
+@pytest.mark.parametrize("setting", CHANGED)
+def test_set_queue_changes_one_setting_and_leaves_the_others(q: Queue, setting: str) -> None:
+    wanted = {"type": q.name, **DEFAULTS, setting: CHANGED[setting]}
+    assert q.call("set_queue", **{setting: CHANGED[setting]}) == [wanted]
+    assert q.call("set_queue") == [wanted]
+
+
+def test_set_queue_changes_all_settings_at_once_and_back(q: Queue) -> None:
+    assert q.call("set_queue", **CHANGED) == [{"type": q.name, **DEFAULTS, **CHANGED}]
+    back = {name: DEFAULTS[name] for name in CHANGED}
+    assert q.call("set_queue", **back) == [{"type": q.name, **DEFAULTS}]
+
+
+def test_set_queue_leaves_a_pause_as_it_is(q: Queue) -> None:
+    q.call("pause")
+    assert q.call("set_queue", lease_seconds=7)[0]["paused"] == 1
+
+
+def test_set_queue_concerns_one_type(q: Queue) -> None:
+    q.call("set_queue", **CHANGED)
+    assert q.named(q.name + "x").call("set_queue")[0]["lease_seconds"] == 60
+
+
+def test_set_queue_applies_to_messages_sent_before(q: Queue) -> None:
+    id = q.send()
+    q.call("set_queue", max_attempts=1)
+    assert q.one("fail", id, q.claim_key(), "broken", 0) == "E"
+
+
+@pytest.mark.parametrize("value", ["", "Delete", "keep", "delete "])
+def test_set_queue_knows_only_delete_and_archive(q: Queue, value: str) -> None:
+    with q.refused("invalid_argument", "on_complete: must be delete or archive"):
+        q.call("set_queue", on_complete=value)
+    assert q.call("set_queue")[0]["on_complete"] == "delete"
+
+
+def test_set_queue_refused_for_one_setting_changes_none(q: Queue) -> None:
+    with q.refused("invalid_argument", "max_attempts"):
+        q.call("set_queue", lease_seconds=7, max_attempts=0)
+    assert q.call("set_queue") == [{"type": q.name, **DEFAULTS}]
+
+
+def test_set_queue_rolled_back_changes_nothing(q: Queue) -> None:
+    with pytest.raises(ZeroDivisionError), q.session.transaction():
+        q.call("set_queue", **CHANGED)
+        raise ZeroDivisionError
+    assert q.call("set_queue") == [{"type": q.name, **DEFAULTS}]
+
+
+@pytest.mark.parametrize("state", ["ready", "delayed", "active"])
+@pytest.mark.parametrize("ordered", [0, 1])
+def test_set_queue_refuses_to_change_ordered_while_messages_are_new_or_active(
+    q: Queue, state: str, ordered: int
+) -> None:
+    q.call("set_queue", ordered=1 - ordered)
+    q.send(run_at=in_an_hour() if state == "delayed" else None)
+    if state == "active":
+        q.claim()
+    with q.refused("queue_not_empty", q.name):
+        q.call("set_queue", lease_seconds=7, ordered=ordered)
+    assert q.call("set_queue")[0]["lease_seconds"] == 60
+    assert q.call("set_queue", ordered=1 - ordered, lease_seconds=7)[0]["lease_seconds"] == 7
+
+
+def test_set_queue_changes_ordered_while_messages_are_dead_or_archived(q: Queue) -> None:
+    q.archived()
+    for retry in ("-1", None):
+        id = q.send()
+        q.on("finish_batch", q.claim_key(), f"{id},{retry},x" if retry else None)
+    assert set(q.states().values()) == {"E", "C"}
+    assert q.call("set_queue", ordered=1)[0]["ordered"] == 1
+    assert q.count("redrive") == 1
+    assert len(q.claim(10)) == 1

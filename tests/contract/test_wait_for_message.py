@@ -1,0 +1,108 @@
+"""wait_for_message: until something is ready or the time is up."""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+from queues import Queue, in_an_hour
+from rowqueue.databases import Row
+
+
+def wait(q: Queue, seconds: int | None = None) -> Row:
+    [row] = q.call("wait_for_message", seconds)
+    return row
+
+
+def waited(q: Queue, seconds: int) -> tuple[Row, float]:
+    start = time.monotonic()
+    return wait(q, seconds), time.monotonic() - start
+
+
+def test_wait_for_message_says_at_once_that_a_message_is_ready(q: Queue) -> None:
+    q.send()
+    row, seconds = waited(q, 30)
+    assert row == {"ready": 1, "next_run_at": None} and seconds < 5
+
+
+def test_wait_for_message_answers_at_once_when_not_asked_to_wait(q: Queue) -> None:
+    start = time.monotonic()
+    assert wait(q) == wait(q, 0) == {"ready": 0, "next_run_at": None}
+    assert time.monotonic() - start < 5
+
+
+def test_wait_for_message_gives_up_when_the_time_is_up(q: Queue) -> None:
+    row, seconds = waited(q, 1)
+    assert row["ready"] == 0 and 0.9 < seconds < 5
+
+
+def while_waiting(q: Queue, other: Queue, event: Callable[[], object]) -> tuple[Row, float]:
+    """Wait over one connection and let something happen over another; the answer and the seconds after the event."""
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(wait, q, 30)
+        time.sleep(0.3)
+        assert not answer.done()
+        event()
+        start = time.monotonic()
+        return answer.result(60), time.monotonic() - start
+
+
+def test_wait_for_message_returns_soon_after_another_session_sends(q: Queue, other: Queue) -> None:
+    row, seconds = while_waiting(q, other, other.send)
+    assert row["ready"] == 1 and seconds < 2
+
+
+def test_wait_for_message_returns_when_the_sender_commits_and_not_before(q: Queue, other: Queue) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        with other.session.transaction():
+            other.send()
+            answer = pool.submit(wait, q, 30)
+            time.sleep(0.5)
+            assert not answer.done()
+        assert answer.result(10)["ready"] == 1
+
+
+def test_wait_for_message_returns_when_a_delayed_message_is_due(q: Queue) -> None:
+    due = datetime.now(UTC) + timedelta(seconds=0.5)
+    q.send(run_at=due)
+    assert wait(q) == {"ready": 0, "next_run_at": due}
+    row, seconds = waited(q, 30)
+    assert row["ready"] == 1 and 0.2 < seconds < 5
+    assert len(q.claim()) == 1
+
+
+def test_wait_for_message_returns_when_a_lease_runs_out(q: Queue) -> None:
+    q.send()
+    [claimed] = q.claim(lease_seconds=1)
+    assert wait(q) == {"ready": 0, "next_run_at": claimed["lease_until"]}
+    assert wait(q, 30)["ready"] == 1
+
+
+def test_wait_for_message_returns_when_a_paused_queue_is_resumed(q: Queue, other: Queue) -> None:
+    q.send()
+    q.call("pause")
+    assert wait(q)["ready"] == 0
+    row, seconds = while_waiting(q, other, lambda: other.call("resume"))
+    assert row["ready"] == 1 and seconds < 2
+
+
+def test_wait_for_message_tells_the_first_time_that_something_is_due(q: Queue) -> None:
+    first = in_an_hour()
+    q.send(run_at=first + timedelta(hours=1))
+    q.send(run_at=first)
+    assert wait(q)["next_run_at"] == first
+
+
+def test_wait_for_message_claims_nothing(q: Queue) -> None:
+    q.send()
+    with q.unchanged():
+        wait(q)
+
+
+def test_wait_for_message_does_not_block_senders(q: Queue, other: Queue) -> None:
+    """Many wait at the same time, and others go on sending."""
+    with q.session.transaction():
+        wait(q)
+        assert wait(other)["ready"] == 0
+        other.send()
+        assert wait(other)["ready"] == 1
