@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -159,7 +159,15 @@ class LocalPostgreSQL(_PostgreSQL):
         self._end({"smart": signal.SIGTERM, "fast": signal.SIGINT, "immediate": signal.SIGQUIT}[mode])
 
     def kill(self) -> None:
+        if self._process is None:
+            return
+        # The sessions' processes outlive the main one for a moment, and would go on answering.
+        pid = self._process.pid
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         self._end(signal.SIGKILL)
+        for child in children:
+            with suppress(ProcessLookupError):
+                os.kill(int(child), signal.SIGKILL)
 
     def _end(self, how: signal.Signals) -> None:
         if self._process is not None:

@@ -89,6 +89,15 @@ def test_a_database_or_role_that_does_not_exist_is_an_error_that_waiting_does_no
         assert not isinstance(caught.value, Disconnected)
 
 
+def test_a_database_that_does_not_exist_behind_a_socket_is_such_an_error_too(database: Database, sql: Query) -> None:
+    with pytest.raises(DatabaseError, match="does not exist") as caught:
+        folder, port = sql("SELECT current_setting('unix_socket_directories') AS f, current_setting('port') AS p")[
+            0
+        ].values()
+        open_database(f"postgresql://postgres@/missing?host={folder.partition(',')[0]}&port={port}").connect("test")
+    assert not isinstance(caught.value, Disconnected)
+
+
 def test_the_url_may_set_any_parameter_of_the_connection(database: Database, queue: str) -> None:
     session = open_database(f"{database.url}?application_name=mine&options=-c%20work_mem%3D7MB").connect("test")
     assert isinstance(session, PostgreSQLSession)
@@ -332,6 +341,21 @@ def test_waiting_on_a_lost_connection_is_disconnected(
     sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s", name)
     with pytest.raises(Disconnected):
         session.wait(10, interrupt[0])
+
+
+# ---- uninstalling
+
+
+def test_roles_that_another_database_uses_stay(
+    database: Database, empty_database: Database, server: Server, caplog: pytest.LogCaptureFixture, queue: str
+) -> None:
+    install.apply(empty_database)
+    empty_database.uninstall()
+    assert "role mq_producer stays" in caplog.text
+    with server.login(database.url, f"test_{uuid.uuid4().hex[:8]}", "mq_producer") as url:
+        session = open_database(url).connect("test")
+        assert session.call("send", queue, "x")[0]["id"] > 0
+        session.close()
 
 
 # ---- poolers

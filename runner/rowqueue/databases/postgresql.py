@@ -39,6 +39,7 @@ _DEFAULTS = {
     "keepalives_idle": "30",
     "keepalives_interval": "10",
     "keepalives_count": "3",
+    "tcp_user_timeout": "60000",
 }
 # The key of the installation lock: an arbitrary number, the same in every release.
 _INSTALL_LOCK = 7_230_415_118
@@ -52,7 +53,7 @@ _BAD_VALUES = {"22003", "22007", "22008", "22021", "22P02", "22P05"}
 _RANGES = {"smallint": 15, "integer": 31, "bigint": 63}
 # libpq tells a refused connection apart from a missing server by its text only.
 _REFUSALS = (
-    "authentication",
+    "authentication failed",
     "does not exist",
     "no such",
     "no password supplied",
@@ -233,7 +234,7 @@ class PostgreSQL(Database):
             connection = psycopg.connect(make_conninfo(**parameters), autocommit=True, prepare_threshold=None)
         except (psycopg.Error, UnicodeError) as error:
             message = _line(error)
-            refused = any(text in message for text in _REFUSALS) and "socket" not in message
+            refused = any(text in message for text in _REFUSALS)
             raise (DatabaseError if refused else Disconnected)(message) from error
         if connection.info.parameter_status("TimeZone") not in {"UTC", "Etc/UTC"}:
             # A parameter that poolers carry along with the client. Times of results are then UTC.
