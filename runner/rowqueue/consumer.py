@@ -285,12 +285,15 @@ class Consumer:
         return not self._stop.is_set()
 
     def _look(self, link: Link) -> bool:
-        """Give idle workers what is ready; each type has its turn, and a full batch means there may be more."""
+        """Give idle workers what is ready; True when something was found, which a mere hint does not tell.
+
+        Each type has its turn, and a full batch means that there may be more.
+        """
         if self._options.transaction:
             ready, _ = self._ask(link)
             while ready and self._idle:
                 self._next_idle().put(LOOK)
-            return ready
+            return False
         found = False
         for type in random.sample(self._options.types, len(self._options.types)):
             count = self._options.batch

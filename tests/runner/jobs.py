@@ -1,0 +1,121 @@
+"""Handlers for the tests. Each notes what it saw in the file JOBS_LOG, one JSON value a line."""
+
+import asyncio
+import json
+import os
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from opentelemetry import propagate
+from rowqueue import Discard, Message, Retry
+
+
+def note(value: Any) -> None:
+    """Append a line: one write, so that lines of several processes never mix."""
+    file = os.open(os.environ["JOBS_LOG"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    try:
+        os.write(file, (json.dumps(value) + "\n").encode())
+    finally:
+        os.close(file)
+
+
+def record(message: Message) -> None:
+    note(message.body)
+
+
+def record_type(message: Message) -> None:
+    note(message.type)
+
+
+def record_batch(messages: list[Message]) -> None:
+    note([message.body for message in messages])
+
+
+def record_sequence(messages: Sequence[Message]) -> None:
+    note([message.body for message in messages])
+
+
+def by_attribute(messages):  # type: ignore[no-untyped-def]
+    note([message.body for message in messages])
+
+
+by_attribute.batch = True  # type: ignore[attr-defined]
+
+
+async def record_async(message: Message) -> None:
+    await asyncio.sleep(0.2)
+    note(message.body)
+
+
+async def record_async_batch(messages: list[Message]) -> None:
+    await asyncio.sleep(0.01)
+    note([message.body for message in messages])
+
+
+def obey(message: Message) -> None:
+    """Do what the body says."""
+    note(message.body)
+    word, _, rest = message.body.partition(" ")
+    if word == "retry":
+        raise Retry("not now", after=float(rest))
+    if word == "backoff":
+        raise Retry("not now")
+    if word == "discard":
+        raise Discard("never")
+    if word == "raise":
+        raise ValueError(json.loads(rest))
+    if word == "exit":
+        sys.exit(7)
+    if word == "sleep":
+        time.sleep(float(rest))
+        note("woke")
+
+
+async def obey_async(message: Message) -> None:
+    obey(message)
+
+
+def fail_some(messages: list[Message]) -> dict[int, Exception]:
+    """Fail those whose body is bad."""
+    return {message.id: Discard("bad") for message in messages if message.body == "bad"}
+
+
+def fail_all(messages: list[Message]) -> None:
+    raise ValueError("all of them")
+
+
+def return_nonsense(messages: list[Message]) -> Any:
+    return {0: Discard("nobody")}
+
+
+def effect(message: Message) -> None:
+    """Work in the queue's own transaction; a body of fail does its work and then fails."""
+    message.connection.execute("INSERT INTO effect (body) VALUES (%s)", [message.body])
+    if message.body == "fail":
+        raise ValueError("after the work")
+    if message.body == "swallow":
+        try:
+            message.connection.execute("SELECT 1 / 0")
+        except Exception:
+            note("swallowed")
+
+
+def traced(message: Message) -> None:
+    """Note the trace that a call out of this handler would carry on."""
+    carrier: dict[str, str] = {}
+    propagate.inject(carrier)
+    note(carrier.get("traceparent"))
+
+
+def record_late(message: Message) -> None:
+    """Note when it was handled, on the clock that all processes of this machine share."""
+    note([message.body, time.monotonic()])
+
+
+not_callable = 1
+
+
+def takes_nothing() -> None:
+    """No handler: it cannot take a message."""

@@ -1,0 +1,603 @@
+"""`runner consume` as a process: what it does to the messages, in the database."""
+
+import json
+import signal
+import statistics
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections import Counter
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from conftest import Log, Running, until  # type: ignore[attr-defined]
+from rowqueue import install
+from rowqueue.databases import Database, Session, open_database
+from servers import Server
+
+Runner = Callable[..., subprocess.CompletedProcess[str]]
+Start = Callable[..., Running]
+Sql = Callable[..., list[dict[str, Any]]]
+
+
+@pytest.fixture
+def states(sql: Sql, server: Server, queue: str) -> Callable[[], dict[str, dict[str, Any]]]:
+    """The messages of the test's queue, by body."""
+    view = server.table("message_state")
+
+    def look() -> dict[str, dict[str, Any]]:
+        return {row["body"]: row for row in sql(f"SELECT * FROM {view} WHERE type = %s", queue)}
+
+    return look
+
+
+States = Callable[[], dict[str, dict[str, Any]]]
+
+
+def send(session: Session, queue: str, *bodies: str) -> None:
+    session.call("send_batch", queue, "\n".join(bodies))
+
+
+# ---- handlers ------------------------------------------------------------------------------------
+
+
+def test_drain_handles_every_message_once_and_ends(
+    runner: Runner, session: Session, queue: str, joblog: Log, states: States
+) -> None:
+    bodies = [f"m{n}" for n in range(250)]
+    send(session, queue, *bodies)
+    done = runner("consume", "--type", queue, "--handler", "jobs:record", "--concurrency", 4, "--batch", 7, "--drain")
+    assert done.returncode == 0, done.stderr
+    assert sorted(joblog.read()) == sorted(bodies)
+    assert states() == {}
+
+
+@pytest.mark.parametrize("name", ["record_batch", "record_sequence", "by_attribute", "record_async_batch"])
+def test_batch_handler_gets_a_list(
+    runner: Runner, session: Session, queue: str, joblog: Log, states: States, name: str
+) -> None:
+    send(session, queue, *"abcde")
+    done = runner("consume", "--type", queue, "--handler", f"jobs:{name}", "--batch", 3, "--drain")
+    assert done.returncode == 0, done.stderr
+    assert joblog.read() == [["a", "b", "c"], ["d", "e"]]
+    assert states() == {}
+
+
+def test_async_handler_runs_as_many_messages_at_once_as_concurrency_says(
+    runner: Runner, session: Session, queue: str, joblog: Log, states: States
+) -> None:
+    bodies = [f"m{n}" for n in range(40)]
+    send(session, queue, *bodies)
+    started = time.monotonic()
+    done = runner(
+        "consume", "--type", queue, "--handler", "jobs:record_async", "--concurrency", 20, "--batch", 40, "--drain"
+    )
+    assert done.returncode == 0, done.stderr
+    assert sorted(joblog.read()) == sorted(bodies)
+    assert states() == {}
+    assert time.monotonic() - started < 40 * 0.2, "40 messages of 0.2 s were handled one by one"
+
+
+@pytest.mark.parametrize("name", ["obey", "obey_async"])
+def test_exceptions_decide_what_becomes_of_a_message(
+    runner: Runner, session: Session, queue: str, states: States, name: str
+) -> None:
+    send(session, queue, "retry 500", "backoff", "discard", 'raise "plain"', "fine")
+    done = runner("consume", "--type", queue, "--handler", f"jobs:{name}", "--drain")
+    assert done.returncode == 0, done.stderr
+    left = states()
+    assert {body: (row["state"], row["error"]) for body, row in left.items()} == {
+        "retry 500": ("N", "not now"),
+        "backoff": ("N", "not now"),
+        "discard": ("E", "never"),
+        'raise "plain"': ("N", "ValueError: plain"),
+    }
+    assert {row["attempts"] for row in left.values()} == {1}
+    delay = (left["retry 500"]["run_at"] - left["discard"]["changed_at"]).total_seconds()
+    assert 499 < delay < 501
+    assert 0 < (left["backoff"]["run_at"] - left["discard"]["changed_at"]).total_seconds() < 60
+
+
+@pytest.mark.parametrize("text", ['two\nlines, "quoted"', '"', "a,b,-1", "", "é😀\r\ttab", "x" * 5000, "nul\0nul"])
+def test_any_error_text_is_kept(runner: Runner, session: Session, queue: str, states: States, text: str) -> None:
+    body = f"raise {json.dumps(text)}"
+    send(session, queue, body, "fine")
+    done = runner("consume", "--type", queue, "--handler", "jobs:obey", "--drain")
+    assert done.returncode == 0, done.stderr
+    assert {b: row["error"] for b, row in states().items()} == {body: f"ValueError: {text}"[:4000].replace("\0", "")}
+
+
+def test_batch_handler_may_name_the_messages_that_failed(
+    runner: Runner, session: Session, queue: str, states: States
+) -> None:
+    send(session, queue, "good", "bad", "fine")
+    done = runner("consume", "--type", queue, "--handler", "jobs:fail_some", "--drain")
+    assert done.returncode == 0, done.stderr
+    assert {body: (row["state"], row["error"]) for body, row in states().items()} == {"bad": ("E", "bad")}
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("fail_all", "ValueError: all of them"),
+        ("return_nonsense", "ValueError: a batch handler returned message id 0, which is not in its batch"),
+    ],
+)
+def test_exception_of_a_batch_handler_fails_the_whole_batch(
+    runner: Runner, session: Session, queue: str, states: States, name: str, error: str
+) -> None:
+    send(session, queue, "a", "b")
+    done = runner("consume", "--type", queue, "--handler", f"jobs:{name}", "--drain")
+    assert done.returncode == 0, done.stderr
+    assert {b: (r["state"], r["attempts"], r["error"]) for b, r in states().items()} == {
+        "a": ("N", 1, error),
+        "b": ("N", 1, error),
+    }
+
+
+def test_system_exit_in_a_handler_ends_the_process_and_costs_no_attempt(
+    runner: Runner, session: Session, queue: str, joblog: Log, states: States
+) -> None:
+    send(session, queue, "first", "discard", "exit", "after")
+    done = runner("consume", "--type", queue, "--handler", "jobs:obey")
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "runner: the handler ended the process: SystemExit: 7"
+    assert joblog.read() == ["first", "discard", "exit"]
+    assert {b: (r["state"], r["attempts"]) for b, r in states().items()} == {
+        "discard": ("E", 1),
+        "exit": ("N", 0),
+        "after": ("N", 0),
+    }
+
+
+def test_exec_decides_by_exit_status(runner: Runner, session: Session, queue: str, states: States) -> None:
+    send(session, queue, "0", "65", "3", "kill")
+    command = (
+        "body=$(python3 -c 'import json, sys; print(json.load(sys.stdin)[\"body\"])');"
+        'echo "first line" >&2; echo "was $body" >&2; if [ "$body" = kill ]; then kill -9 $$; fi; exit $body'
+    )
+    done = runner("consume", "--type", queue, "--exec", command, "--drain")
+    assert done.returncode == 0, done.stderr
+    assert {body: (row["state"], row["error"]) for body, row in states().items()} == {
+        "65": ("E", "was 65"),
+        "3": ("N", "exit status 3: was 3"),
+        "kill": ("N", "killed by SIGKILL: was kill"),
+    }
+
+
+def test_exec_gets_the_message_as_json_and_in_the_environment(
+    runner: Runner, session: Session, queue: str, states: States
+) -> None:
+    body = 'a "b"\nc é😀' + "x" * 200_000
+    row = session.call("send_message", queue, body, None, 5, "group", "dedup", 3, '{"h":1}', "me")[0]
+    command = "cat; echo; echo $RUNNER_MESSAGE_ID $RUNNER_MESSAGE_TYPE $RUNNER_MESSAGE_ATTEMPT"
+    done = runner("consume", "--type", queue, "--exec", command, "--drain")
+    assert done.returncode == 0, done.stderr
+    message, variables = done.stdout.splitlines()
+    got = json.loads(message)
+    assert got.pop("created_at").endswith("Z")
+    assert got == {
+        "id": row["id"],
+        "type": queue,
+        "body": body,
+        "headers": '{"h":1}',
+        "priority": 5,
+        "group_key": "group",
+        "dedup_key": "dedup",
+        "attempt": 1,
+        "source": "me",
+    }
+    assert variables == f"{row['id']} {queue} 1"
+    assert states() == {}
+
+
+def test_exec_may_leave_its_input_unread(runner: Runner, session: Session, queue: str, states: States) -> None:
+    session.call("send", queue, "x" * 3_000_000)
+    done = runner("consume", "--type", queue, "--exec", "exit 0", "--drain")
+    assert done.returncode == 0, done.stderr
+    assert states() == {}
+
+
+def test_trace_goes_on_from_the_headers(runner: Runner, session: Session, queue: str, joblog: Log) -> None:
+    trace = "0af7651916cd43dd8448eb211c80319c"
+    headers = json.dumps({"traceparent": f"00-{trace}-b7ad6b7169203331-01", "other": 1})
+    session.call("send_message", queue, "", None, None, None, None, None, headers)
+    session.call("send_message", queue, "", None, None, None, None, None, "not JSON")
+    done = runner("consume", "--type", queue, "--handler", "jobs:traced", "--drain")
+    assert done.returncode == 0, done.stderr
+    first, second = joblog.read()
+    assert first.split("-")[1] == trace
+    assert second is None
+
+
+# ---- when it ends, and what it claims ------------------------------------------------------------
+
+
+def test_once_claims_one_batch_of_each_type(
+    runner: Runner, session: Session, queue: str, joblog: Log, sql: Sql, server: Server
+) -> None:
+    other = f"{queue}.other"
+    send(session, queue, *"abcde")
+    send(session, other, *"xyz")
+    done = runner("consume", "--type", queue, "--type", other, "--handler", "jobs:record", "--batch", 2, "--once")
+    assert done.returncode == 0, done.stderr
+    assert sorted(joblog.read()) == ["a", "b", "x", "y"]
+    view = server.table("message_state")
+    left = sql(f"SELECT body, state FROM {view} WHERE type IN (%s, %s)", queue, other)
+    assert {(row["body"], row["state"]) for row in left} == {("c", "N"), ("d", "N"), ("e", "N"), ("z", "N")}
+
+
+@pytest.mark.parametrize("more", [[], ["--transaction"]])
+def test_max_messages_is_exact(
+    runner: Runner, session: Session, queue: str, joblog: Log, states: States, more: list[str]
+) -> None:
+    send(session, queue, *(f"m{n}" for n in range(100)))
+    done = runner(
+        "consume",
+        "--type",
+        queue,
+        "--handler",
+        "jobs:record",
+        "--batch",
+        8,
+        "--concurrency",
+        3,
+        "--max-messages",
+        33,
+        *more,
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(joblog.read()) == 33
+    assert [row["state"] for row in states().values()] == ["N"] * 67
+    assert {row["attempts"] for row in states().values()} == {0}, "more was claimed than asked for"
+
+
+def test_idle_timeout_ends_after_the_last_message(
+    start: Start, session: Session, queue: str, joblog: Log, states: States
+) -> None:
+    running = start("consume", "--type", queue, "--handler", "jobs:record", "--idle-timeout", 2)
+    time.sleep(1)
+    send(session, queue, "late")
+    sent_at = time.monotonic()
+    assert running.wait() == 0
+    assert 1.9 < time.monotonic() - sent_at < 15
+    assert joblog.read() == ["late"]
+    assert states() == {}
+
+
+def test_drain_does_not_wait_for_delayed_messages(runner: Runner, session: Session, queue: str, states: States) -> None:
+    send(session, queue, "retry 300")
+    assert runner("consume", "--type", queue, "--handler", "jobs:obey", "--drain").returncode == 0
+    assert states()["retry 300"]["state"] == "N"
+
+
+@pytest.mark.parametrize("more", [[], ["--transaction"]])
+def test_drain_of_a_paused_queue_ends_and_changes_nothing(
+    runner: Runner, session: Session, queue: str, joblog: Log, states: States, more: list[str]
+) -> None:
+    send(session, queue, "a")
+    session.call("pause", queue)
+    done = runner("consume", "--type", queue, "--handler", "jobs:record", "--drain", *more)
+    assert done.returncode == 0, done.stderr
+    assert joblog.read() == []
+    assert states()["a"]["state"] == "N"
+
+
+def test_types_take_turns(runner: Runner, session: Session, queue: str, joblog: Log, sql: Sql, server: Server) -> None:
+    busy, quiet = f"{queue}.busy", f"{queue}.quiet"
+    send(session, busy, *"a" * 100)
+    send(session, quiet, *"b" * 10)
+    done = runner("consume", "--type", busy, "--type", quiet, "--handler", "jobs:record_type", "--batch", 5, "--drain")
+    assert done.returncode == 0, done.stderr
+    order = joblog.read()
+    assert Counter(order) == {busy: 100, quiet: 10}
+    assert max(n for n, name in enumerate(order) if name == quiet) < 30, "the quiet queue waited for the busy one"
+    assert sql(f"SELECT 1 FROM {server.table('message')} WHERE type IN (%s, %s)", busy, quiet) == []
+
+
+def test_ring_goes_on_where_the_reader_stopped(
+    runner: Runner, session: Session, queue: str, joblog: Log, states: States
+) -> None:
+    for n in range(6):
+        session.call("send_message", queue, str(n), None, 6 - n)
+    command = ["consume", "--type", queue, "--handler", "jobs:record", "--batch", 2, "--ring", "--reader", "r"]
+    assert runner(*command, "--once").returncode == 0
+    session.call("send_message", queue, "urgent", None, -5)
+    assert runner(*command, "--once").returncode == 0
+    assert joblog.read() == ["0", "1", "2", "3"]
+    assert sorted(states()) == ["4", "5", "urgent"]
+
+
+def test_delayed_message_is_handled_when_due(start: Start, session: Session, queue: str, joblog: Log) -> None:
+    running = start("consume", "--type", queue, "--handler", "jobs:record_late")
+    session.call("send", queue, "now")
+    until(joblog.read)
+    time.sleep(3)  # the poll interval has grown to about 2 s
+    sent_at = time.monotonic()
+    session.call("send_message", queue, "later", datetime.now(UTC) + timedelta(seconds=2.5))
+    late = until(lambda: [at for body, at in joblog.read() if body == "later"])[0] - sent_at - 2.5
+    assert -0.1 < late < 0.5
+    assert running.stop() == 0
+
+
+def test_idle_consumer_is_woken_at_once(start: Start, session: Session, queue: str, joblog: Log) -> None:
+    running = start("consume", "--type", queue, "--handler", "jobs:record_late", "--concurrency", 2)
+    session.call("send", queue, "first")
+    until(joblog.read)
+    sent = {}
+    for n in range(15):
+        time.sleep(0.25)
+        sent[str(n)] = time.monotonic()
+        session.call("send", queue, str(n))
+    until(lambda: len(joblog.read()) == 16)
+    late = statistics.median(at - sent[body] for body, at in joblog.read() if body in sent)
+    # Polling alone would take half of a poll interval of 0.1 s and more; the bound leaves room for a busy machine.
+    assert late < 0.05
+    assert running.stop() == 0
+
+
+# ---- leases, signals, failures -------------------------------------------------------------------
+
+
+def test_lease_is_extended_while_a_handler_runs(
+    start: Start, session: Session, queue: str, joblog: Log, states: States
+) -> None:
+    send(session, queue, "sleep 4")
+    command = ["consume", "--type", queue, "--handler", "jobs:obey", "--lease", 1]
+    first = start(*command)
+    until(joblog.read)
+    second = start(*command)
+    until(lambda: "woke" in joblog.read())
+    until(lambda: states() == {})
+    assert (first.stop(), second.stop()) == (0, 0)
+    assert joblog.read() == ["sleep 4", "woke"]
+
+
+def test_lease_of_the_queue_is_extended_too(
+    start: Start, session: Session, queue: str, joblog: Log, states: States
+) -> None:
+    session.call("set_queue", queue, 1)
+    send(session, queue, "sleep 3")
+    first = start("consume", "--type", queue, "--handler", "jobs:obey")
+    until(joblog.read)
+    second = start("consume", "--type", queue, "--handler", "jobs:obey")
+    until(lambda: states() == {})
+    assert (first.stop(), second.stop()) == (0, 0)
+    assert joblog.read() == ["sleep 3", "woke"]
+
+
+def test_lost_batch_is_not_finished_and_its_rest_not_started(
+    start: Start, session: Session, queue: str, joblog: Log, states: States
+) -> None:
+    send(session, queue, "sleep 2", "rest")
+    running = start("consume", "--type", queue, "--handler", "jobs:obey", "--lease", 1, "--max-messages", 2)
+    until(joblog.read)
+    session.call("pause", queue)
+    session.call("release_batch", states()["rest"]["batch_key"])
+    assert running.wait() == 0
+    assert "lost the lease of 2 messages" in running.stderr
+    assert joblog.read() == ["sleep 2", "woke"]
+    assert {body: row["state"] for body, row in states().items()} == {"sleep 2": "N", "rest": "N"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signal_finishes_what_runs_and_releases_the_rest(
+    start: Start, session: Session, queue: str, joblog: Log, states: States, number: signal.Signals
+) -> None:
+    send(session, queue, "done", "discard", "sleep 1.5", "rest", "more")
+    running = start("consume", "--type", queue, "--handler", "jobs:obey")
+    until(lambda: "sleep 1.5" in joblog.read())
+    assert running.stop(number) == 0, running.stderr
+    assert joblog.read() == ["done", "discard", "sleep 1.5", "woke"]
+    assert {b: (r["state"], r["attempts"]) for b, r in states().items()} == {
+        "discard": ("E", 1),
+        "rest": ("N", 0),
+        "more": ("N", 0),
+    }
+
+
+def test_idle_consumer_stops_at_once(start: Start, queue: str) -> None:
+    running = start("consume", "--type", queue, "--handler", "jobs:record", "--log-level", "info", "--health-port", 0)
+    until(lambda: "health: http" in running.stderr)
+    time.sleep(2)
+    started = time.monotonic()
+    assert running.stop() == 0
+    assert time.monotonic() - started < 2
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_second_signal_aborts_and_kills_commands(
+    start: Start, session: Session, queue: str, states: States, joblog: Log, number: signal.Signals, code: int
+) -> None:
+    send(session, queue, "a")
+    command = f"echo '\"'$$'\"' >> {joblog.path}; exec sleep 60"
+    running = start("consume", "--type", queue, "--exec", command)
+    (pid,) = until(joblog.read)
+    running.process.send_signal(number)
+    until(lambda: "finishing what runs" in running.stderr)
+    assert running.stop(number) == code
+    until(lambda: subprocess.run(["kill", "-0", pid], capture_output=True, check=False).returncode != 0)
+    assert states()["a"]["state"] == "A", "what an aborted consumer held comes back with its lease"
+
+
+def test_shutdown_timeout_aborts(start: Start, session: Session, queue: str, states: States, joblog: Log) -> None:
+    send(session, queue, "sleep 60")
+    running = start("consume", "--type", queue, "--handler", "jobs:obey", "--shutdown-timeout", 0.5)
+    until(joblog.read)
+    assert running.stop() == 143
+    assert "still busy after 0.5 s" in running.stderr
+    assert states()["sleep 60"]["state"] == "A"
+
+
+def test_killed_consumer_is_taken_over_when_its_lease_runs_out(
+    start: Start, session: Session, queue: str, joblog: Log, states: States
+) -> None:
+    send(session, queue, "sleep 3", "rest")
+    first = start("consume", "--type", queue, "--handler", "jobs:obey", "--lease", 2)
+    until(joblog.read)
+    first.process.kill()
+    first.wait()
+    second = start("consume", "--type", queue, "--handler", "jobs:obey")
+    until(lambda: states() == {})
+    assert second.stop() == 0
+    assert joblog.read() == ["sleep 3", "sleep 3", "woke", "rest"]
+
+
+def test_server_restart_loses_nothing(private_server: Server, start: Start, joblog: Log, queue: str) -> None:
+    url = private_server.create_database()
+    install.apply(open_database(url))
+    session = open_database(url).connect("test")
+    bodies = [f"m{n}" for n in range(3_000)]
+    send(session, queue, *bodies)
+    session.close()
+    command = ["consume", "--type", queue, "--handler", "jobs:record", "--lease", 2, "--batch", 10, "--concurrency", 2]
+    running = start(*command, url=url)
+    until(lambda: len(joblog.read()) > 200)
+    private_server.stop("immediate")
+    time.sleep(1.5)
+    private_server.start()
+    until(lambda: "the database is back" in running.stderr)
+    view = private_server.table("message_state")
+    until(lambda: private_server.query(url, f"SELECT count(*) AS n FROM {view}")[0]["n"] == 0, 60)
+    assert running.stop() == 0, running.stderr
+    assert set(joblog.read()) == set(bodies)
+    assert running.stderr.count("the database is gone") == running.stderr.count("the database is back")
+    assert "Traceback" not in running.stderr
+
+
+def test_consumer_waits_for_the_server_without_a_busy_loop(
+    private_server: Server, start: Start, joblog: Log, queue: str
+) -> None:
+    url = private_server.create_database()
+    install.apply(open_database(url))
+    running = start("consume", "--type", queue, "--handler", "jobs:record", "--concurrency", 4, url=url)
+    time.sleep(1.5)
+    private_server.stop("fast")
+    until(lambda: "the database is gone" in running.stderr)
+    before = cpu_seconds(running)
+    time.sleep(3)
+    assert cpu_seconds(running) - before < 0.5
+    assert running.stop() == 0
+    private_server.start()
+
+
+def cpu_seconds(running: Running) -> float:
+    with open(f"/proc/{running.process.pid}/stat") as stat:
+        fields = stat.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / 100
+
+
+def test_user_with_the_consumer_role_alone_can_consume(
+    runner: Runner, session: Session, server: Server, database: Database, queue: str, states: States, joblog: Log
+) -> None:
+    send(session, queue, "a")
+    with server.login(database.url, f"consumer_{queue[5:15]}", "mq_consumer") as url:
+        done = runner("consume", "--type", queue, "--handler", "jobs:record", "--drain", url=url)
+    assert done.returncode == 0, done.stderr
+    assert joblog.read() == ["a"]
+    assert states() == {}
+
+
+# ---- --transaction -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def effects(sql: Sql) -> Callable[[], list[str]]:
+    sql("CREATE TABLE IF NOT EXISTS effect (body text)")
+    sql("DELETE FROM effect")
+    return lambda: [row["body"] for row in sql("SELECT body FROM effect ORDER BY body")]
+
+
+def test_transaction_commits_the_work_and_the_message_together(
+    runner: Runner, session: Session, queue: str, states: States, effects: Callable[[], list[str]]
+) -> None:
+    send(session, queue, "a", "fail", "b", "swallow", "c")
+    done = runner("consume", "--type", queue, "--handler", "jobs:effect", "--transaction", "--drain")
+    assert done.returncode == 0, done.stderr
+    assert effects() == ["a", "b", "c"]
+    left = states()
+    assert {body: (row["state"], row["attempts"]) for body, row in left.items()} == {
+        "fail": ("N", 1),
+        "swallow": ("N", 1),
+    }
+    assert left["fail"]["error"] == "ValueError: after the work"
+    assert left["fail"]["run_at"] > left["fail"]["created_at"]
+
+
+def test_transaction_rolls_a_batch_back_and_counts_the_message_that_failed(
+    runner: Runner, session: Session, queue: str, states: States, effects: Callable[[], list[str]]
+) -> None:
+    send(session, queue, "a", "fail", "b")
+    command = ["consume", "--type", queue, "--handler", "jobs:effect", "--transaction", "--batch", 3]
+    assert runner(*command, "--once").returncode == 0
+    assert effects() == []
+    assert {b: (r["state"], r["attempts"]) for b, r in states().items()} == {
+        "a": ("N", 0),
+        "fail": ("N", 1),
+        "b": ("N", 0),
+    }
+    assert runner(*command, "--once").returncode == 0
+    assert effects() == ["a", "b"]
+
+
+def test_transaction_finishes_a_busy_queue_with_several_workers(
+    runner: Runner, session: Session, queue: str, states: States, effects: Callable[[], list[str]]
+) -> None:
+    bodies = [f"m{n:03}" for n in range(200)]
+    send(session, queue, *bodies)
+    done = runner(
+        "consume", "--type", queue, "--handler", "jobs:effect", "--transaction", "--concurrency", 4, "--drain"
+    )
+    assert done.returncode == 0, done.stderr
+    assert effects() == bodies
+    assert states() == {}
+
+
+# ---- health --------------------------------------------------------------------------------------
+
+
+def get(running: Running, path: str) -> tuple[int, str]:
+    line = until(lambda: [line for line in running.stderr.splitlines() if "health: http" in line])[0]
+    try:
+        with urllib.request.urlopen(line.rpartition(" ")[2] + path, timeout=5) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def test_health_port_tells_live_ready_and_metrics(start: Start, session: Session, queue: str, states: States) -> None:
+    send(session, queue, "a", "b", "discard", "backoff")
+    running = start("consume", "--type", queue, "--handler", "jobs:obey", "--health-port", 0)
+    until(lambda: sorted(states()) == ["backoff", "discard"])
+    assert get(running, "/live") == (200, "live\n")
+    assert get(running, "/ready") == (200, "ready\n")
+    assert get(running, "/nothing")[0] == 404
+    metrics = until(lambda: (page := get(running, "/metrics")[1]).count("outcome=") >= 3 and page)
+    for line in (
+        f'rowqueue_messages_total{{outcome="completed",type="{queue}"}} 2.0',
+        f'rowqueue_messages_total{{outcome="discarded",type="{queue}"}} 1.0',
+        f'rowqueue_messages_total{{outcome="failed",type="{queue}"}} 1.0',
+        f'rowqueue_handler_seconds_count{{type="{queue}"}} 1.0',
+        f'rowqueue_batch_size_sum{{type="{queue}"}} 4.0',
+        "rowqueue_active_messages 0.0",
+        "rowqueue_lost_leases_total 0.0",
+    ):
+        assert line in metrics.splitlines()
+    assert running.stop() == 0
+
+
+def test_ready_says_no_while_the_server_is_away(private_server: Server, start: Start, queue: str) -> None:
+    url = private_server.create_database()
+    install.apply(open_database(url))
+    running = start("consume", "--type", queue, "--handler", "jobs:record", "--health-port", 0, url=url)
+    until(lambda: get(running, "/ready")[0] == 200)
+    private_server.stop("immediate")
+    until(lambda: get(running, "/ready")[0] == 503)
+    assert get(running, "/live")[0] == 200
+    private_server.start()
+    until(lambda: get(running, "/ready")[0] == 200)
+    assert "rowqueue_reconnects_total 0.0" not in get(running, "/metrics")[1]
+    assert running.stop() == 0
