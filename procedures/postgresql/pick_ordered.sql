@@ -84,7 +84,8 @@ BEGIN
                 FOR UPDATE SKIP LOCKED
             ));
             CONTINUE WHEN NOT FOUND;  -- it is being cancelled or purged
-        ELSIF EXISTS (SELECT FROM mq.dead WHERE id = v_ticket.id)
+        ELSIF NOT EXISTS (SELECT FROM mq.message WHERE id = v_ticket.id)  -- finished since the cursor was opened
+            OR EXISTS (SELECT FROM mq.dead WHERE id = v_ticket.id)
             OR EXISTS (SELECT FROM mq.delayed WHERE id = v_ticket.id)
         THEN
             v_spent := v_spent || v_ticket.ctid;

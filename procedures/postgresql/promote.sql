@@ -24,6 +24,7 @@ SET enable_bitmapscan = off
 AS $$
 DECLARE
     v_due bigint[];
+    v_attempts smallint[];
 BEGIN
     WITH due AS (
         DELETE FROM mq.delayed
@@ -43,18 +44,17 @@ BEGIN
     ), place AS (
         SELECT *, row_number() OVER (PARTITION BY priority ORDER BY run_at, id) = 1 AS first FROM due
     )
-    SELECT count(*), array_agg(id),
+    SELECT count(*), array_agg(id), array_agg(attempts),
         array_agg(priority ORDER BY priority) FILTER (WHERE first),
         array_agg(run_at ORDER BY priority) FILTER (WHERE first),
         array_agg(id ORDER BY priority) FILTER (WHERE first)
-    INTO moved, v_due, priorities, run_ats, ids
+    INTO moved, v_due, v_attempts, priorities, run_ats, ids
     FROM place;
     IF p_queue.ordered AND moved > 0 THEN
         INSERT INTO mq.grouped (id, attempts, type, group_key)
-        SELECT m.id, r.attempts, m.type, coalesce(m.group_key, '')
-        FROM unnest(v_due) AS d (id)
+        SELECT m.id, d.attempts, m.type, coalesce(m.group_key, '')
+        FROM unnest(v_due, v_attempts) AS d (id, attempts)
         JOIN mq.message AS m ON m.id = d.id
-        JOIN mq.ready AS r ON r.type = p_queue.type AND r.id = m.id
         ON CONFLICT DO NOTHING;
         -- A failed head comes back: its group may go on, and it is the first of it again.
         DELETE FROM mq.group_lock WHERE id = ANY (v_due);
