@@ -158,12 +158,27 @@ def test_a_killed_server_comes_back_for_its_users_with_all_that_was_committed(ho
         assert connection.execute("SELECT n FROM kept").fetchone() == (7,)
 
 
+def kill_supervisor(home: Path) -> None:
+    os.kill(supervisor(home), signal.SIGKILL)
+    until(lambda: not postgresql_embedded.Home(home).supervised(), "the supervisor is gone")
+
+
 def test_a_killed_supervisor_is_replaced_by_the_next_user(home: Path, hold: Holder) -> None:
     url(hold())
-    os.kill(supervisor(home), signal.SIGKILL)
+    kill_supervisor(home)
     with open_embedded(home) as database:
         assert answers(database.url)
         assert supervisor(home) > 1
+
+
+def test_without_a_supervisor_the_last_user_stops_the_server(home: Path, hold: Holder) -> None:
+    holders = [hold(), hold()]
+    text = {url(holder) for holder in holders}.pop()
+    kill_supervisor(home)
+    holders[0].communicate()
+    assert answers(text)
+    holders[1].communicate()
+    assert not answers(text)
 
 
 def test_everything_killed_at_once_is_recovered_by_the_next_start(home: Path, hold: Holder) -> None:

@@ -57,7 +57,13 @@ def running(data_dir: Path | None = None) -> Iterator[str]:
         except OSError as error:
             reason = f"{error.strerror or error}: {error.filename or home.path}"
             raise DatabaseError(f"embedded database: {reason}") from error
-        yield home.url
+        try:
+            yield home.url
+        finally:
+            # Usually the supervisor's business: but it may have been killed.
+            with home.file("starting") as starting:
+                if not home.supervised() and _taken(starting) and _taken(holders):
+                    home.stop_orphan()
 
 
 class Home:
@@ -107,7 +113,7 @@ class Home:
         self.sockets.chmod(0o700)
 
     def supervised(self) -> bool:
-        """Whether a supervisor lives; asked only while `starting` is held."""
+        """Whether a supervisor lives."""
         with self.file("supervisor") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
