@@ -45,7 +45,7 @@ def run(database: Database, maildir: Path, embedded: bool) -> int:
 
     `embedded`: the command that is printed at the end needs no --database.
     """
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _leave)
     try:
         _run(database, maildir, embedded)
@@ -177,18 +177,13 @@ def _left(session: Session) -> int:
 
 
 def _report(
-    sent: list[dict[str, str]],
-    dead: list[Row],
-    maildir: Path,
-    answers: Counter[str],
-    seconds: float,
-    embedded: bool,
+    sent: list[dict[str, str]], dead: list[Row], maildir: Path, answers: Counter[str], seconds: float, embedded: bool
 ) -> None:
     """Print the table, the comparison with the Maildir, and how to see the dead letters. Raises DemoError."""
-    delivered = Counter(_delivered(path) for part in ("new", "cur") for path in (maildir / part).iterdir())
+    files = sum(1 for part in ("new", "cur") for _ in (maildir / part).iterdir())
     row = {
         "sent": len(sent),
-        "delivered": delivered.total(),
+        "delivered": files,
         "retried": answers["deferred"],
         "dead": len(dead),
         "seconds": round(seconds, 1),
@@ -196,16 +191,28 @@ def _report(
     }
     output.rows([row], list(row), False)
     print()
-    refused = [json.loads(letter["body"]) for letter in dead]
+    check(sent, dead, maildir)
+    print(f"{maildir} holds each of the {files:,} mails once, byte for byte.")
+    print(f"{answers['deferred']:,} were refused for now and tried again; {len(dead):,} were refused for good:")
+    print(f"  {_command()} dead list {TYPE}{'' if embedded else ' --database URL'}")
+
+
+def check(sent: list[dict[str, str]], dead: list[Row], maildir: Path) -> None:
+    """Raise DemoError unless each mail sent is either in the Maildir, once and unchanged, or dead by a 550."""
+    refused = (json.loads(letter["body"]) for letter in dead)
     expected = Counter(map(_identity, sent)) - Counter(map(_identity, refused))
+    delivered = Counter(_delivered(path) for part in ("new", "cur") for path in (maildir / part).iterdir())
     if delivered != expected:
         missing, extra = (expected - delivered).total(), (delivered - expected).total()
         raise DemoError(f"{maildir}: {missing} mails are missing and {extra} are there that should not be")
-    if strange := [letter["error"] for letter in dead if not letter["error"].startswith("550")]:
+    if strange := [letter["error"] for letter in dead if not letter["error"].startswith("550 ")]:
         raise DemoError(f"{len(strange)} mails are dead that the server did not refuse: {strange[0]}")
-    print(f"{maildir} holds each of the {delivered.total():,} mails once, byte for byte.")
-    print(f"{answers['deferred']:,} were refused for now and tried again; {len(dead):,} were refused for good:")
-    print(f"  runner dead list {TYPE}{'' if embedded else ' --database URL'}")
+
+
+def _command() -> str:
+    """How this program was called, for a user whose PATH does not lead to it."""
+    own, found = Path(sys.argv[0]), shutil.which("runner")
+    return "runner" if own.stem != "runner" or (found and own.samefile(found)) else str(own)
 
 
 def _identity(mail: dict[str, str]) -> tuple[str, str, bytes]:

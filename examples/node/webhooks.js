@@ -1,0 +1,79 @@
+// Delivers webhooks from the queue: a consumer in another language, on the same procedures.
+//
+// Usage:  npm install && RUNNER_DATABASE=postgresql://… node webhooks.js [--drain]
+// Send:   SELECT mq.send('webhook', '{"url": "https://…", "payload": {…}}');
+//
+// 2xx: done. 4xx, or a message that is no webhook: dead at once. Anything else: again after the queue's backoff.
+// SIGTERM and SIGINT finish the batch at hand. --drain ends when nothing is ready.
+import pg from 'pg'
+
+const TYPE = 'webhook'
+const SIZE = 20
+const LEASE_SECONDS = 60
+const TIMEOUT_SECONDS = 20 // for one request; all of a batch run at the same time, so well within the lease
+
+class Refused extends Error {}
+
+async function post(message) {
+  let url, payload
+  try {
+    ({ url, payload } = JSON.parse(message.body))
+    url = new URL(url)
+  } catch (error) {
+    throw new Refused(`not a webhook: ${error.message}`)
+  }
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'idempotency-key': message.id },
+    body: JSON.stringify(payload),
+    signal: AbortSignal.timeout(TIMEOUT_SECONDS * 1000)
+  })
+  await response.body?.cancel()
+  if (response.status >= 400 && response.status < 500) throw new Refused(`HTTP ${response.status}`)
+  if (!response.ok) throw new Error(`HTTP ${response.status}`)
+}
+
+// A line of finish_batch's list of failures, or undefined: id, seconds (empty: the backoff, -1: dead now), error.
+async function handle(message) {
+  try {
+    await post(message)
+  } catch (error) {
+    const text = error.cause?.message ?? error.message
+    console.error(`message ${message.id} failed (attempt ${message.attempt}): ${text}`)
+    return `${message.id},${error instanceof Refused ? -1 : ''},${JSON.stringify(text)}`
+  }
+}
+
+async function consume(call, drain) {
+  let stopping = false
+  for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, () => { stopping = true })
+  while (!stopping) {
+    let batch = await call('claim_batch', TYPE, SIZE, null, LEASE_SECONDS)
+    if (batch.length === 0 && drain) return
+    if (batch.length === 0) await call('wait_for_message', TYPE, 2)
+    while (batch.length > 0) {
+      const failures = (await Promise.all(batch.map(handle))).filter(Boolean)
+      batch = await call('finish_batch', batch[0].batch_key, failures.join('\n') || null, stopping ? 0 : SIZE)
+    }
+  }
+}
+
+const url = process.env.RUNNER_DATABASE
+if (!url) {
+  console.error('webhooks.js: RUNNER_DATABASE must hold the URL of the database')
+  process.exit(2)
+}
+const client = new pg.Client({ connectionString: url, application_name: `webhooks:${process.pid}` })
+const call = async (procedure, ...values) => {
+  const places = values.map((_, i) => `$${i + 1}`).join(', ')
+  return (await client.query(`SELECT * FROM mq.${procedure}(${places})`, values)).rows
+}
+try {
+  await client.connect()
+  await consume(call, process.argv.includes('--drain'))
+} catch (error) {
+  console.error(`webhooks.js: ${error.message}`)
+  process.exitCode = 1
+} finally {
+  await client.end().catch(() => {})
+}
