@@ -429,3 +429,23 @@ def test_the_script_leaves_a_database_with_the_queue_as_it_is(
     done = psql(empty_database.url, "-f", str(script))
     assert done.returncode == 3 and 'schema "mq" already exists' in done.stderr
     assert server.catalog(empty_database.url) == before
+
+
+def test_databases_of_one_server_can_be_installed_at_once(private_server: Server) -> None:
+    """The roles belong to all of them."""
+    databases = [open_database(private_server.create_database()) for _ in range(4)]
+    failures: list[BaseException] = []
+
+    def apply(database: Database) -> None:
+        try:
+            install.apply(database)
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=apply, args=(database,)) for database in databases]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert [install.pending(database) for database in databases] == [[]] * 4
