@@ -96,12 +96,14 @@ BEGIN
         END IF;
 
         v_spent := v_spent || v_ticket.ctid;
-        v_used := v_used || v_ticket.group_key;
         picked := picked || v_head.id;
         attempts := attempts || (v_head.attempts + 1)::smallint;
         IF p_take THEN
+            v_used := v_used || v_ticket.group_key;
             PERFORM mq.issue_tickets(p_type, ARRAY[v_ticket.group_key]);
         ELSE
+            -- At work from now on: its other tickets are dropped with this claim, or a long group is walked each time.
+            v_busy := v_busy || v_ticket.group_key;
             INSERT INTO mq.group_lock (id, type, group_key) VALUES (v_head.id, p_type, v_ticket.group_key);
         END IF;
     END LOOP;

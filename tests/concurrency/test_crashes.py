@@ -1,0 +1,139 @@
+"""The server stops without warning in the middle of everything, several times: what was acknowledged stays so."""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from crowd import Ledger, Member, crowd_of, numbers
+from rowqueue import install
+from rowqueue.databases import Disconnected, open_database
+from servers import Server
+
+CRASHES = 4
+SECONDS_BETWEEN = 0.8
+BATCH = 20
+LEASE = 1
+GROUPS = 50
+
+
+@dataclass
+class Acknowledged:
+    """What a process was told by the server, by number of the body."""
+
+    sent: set[int] = field(default_factory=set)
+    finished: set[int] = field(default_factory=set)
+    handled: set[int] = field(default_factory=set)
+
+
+@contextlib.contextmanager
+def reconnecting(member: Member) -> Iterator[None]:
+    """A lost connection is no error here, whoever met it, a call or a statement of our own; any other error is."""
+    try:
+        yield
+    except Exception:
+        with contextlib.suppress(Disconnected):
+            member.session.call("queue_stats")
+            raise
+        member.reconnect()
+
+
+def produce(member: Member, types: list[str]) -> Acknowledged:
+    """Every number goes to both types; only what was acknowledged counts as sent."""
+    said, first = Acknowledged(), member.number * 10_000_000
+    while not member.stopped():
+        first += BATCH
+        with reconnecting(member):
+            with member.session.transaction():
+                member.session.call("send_batch", types[0], numbers(first, BATCH))
+                for n in range(first, first + BATCH):
+                    member.session.call("send_message", types[1], str(n), None, None, f"g{n % GROUPS}")
+            said.sent.update(range(first, first + BATCH))
+        time.sleep(0.002)
+    return said
+
+
+def take(member: Member, type: str, ledger: Ledger) -> Acknowledged:
+    while not member.stopped():
+        with reconnecting(member), member.session.transaction() as connection:
+            if rows := member.session.call("take_batch", type, BATCH):
+                ledger.note(connection, rows, member.number)
+    return Acknowledged()
+
+
+def claim(member: Member, type: str) -> Acknowledged:
+    """Claim and finish in one call or two; a message that was finished must never come again."""
+    said, rows = Acknowledged(), []
+    while not member.stopped():
+        try:
+            rows = rows or member.session.call("claim_batch", type, BATCH, None, LEASE)
+            if not rows:
+                continue
+            bodies = {int(row["body"]) for row in rows}
+            said.handled |= bodies
+            assert not bodies & said.finished, "a finished message came back"
+            key, rows = rows[0]["batch_key"], []
+            if member.number % 2 and member.session.call("complete_batch", key)[0]["count"] == len(bodies):
+                said.finished |= bodies
+            elif rows := member.session.call("finish_batch", key, None, BATCH):
+                said.finished |= bodies  # there is a next batch only when this one was still held
+        except Disconnected:
+            rows = []
+            member.reconnect()
+    return said
+
+
+def drain(member: Member, type: str) -> list[int]:
+    """Wait out the leases of those who have gone and return the bodies of what is left."""
+    bodies: list[int] = []
+    while True:
+        stats = member.session.call("queue_stats", type)[0]
+        if not stats["ready"] + stats["delayed"] + stats["active"] + stats["expired"]:
+            return bodies
+        rows = member.session.call("claim_batch", type, 1_000, None, 60)
+        bodies += [int(row["body"]) for row in rows]
+        if rows:
+            member.session.call("complete_batch", rows[0]["batch_key"])
+        else:
+            time.sleep(0.05)
+
+
+@pytest.mark.parametrize("ordered", [0, 1], ids=["plain", "ordered"])
+def test_nothing_acknowledged_is_lost_when_the_server_crashes_again_and_again(
+    private_server: Server, ordered: int
+) -> None:
+    url = private_server.create_database()
+    database = open_database(url)
+    install.apply(database)
+    ledger = Ledger("ledger")
+    columns = "id BIGINT NOT NULL, n BIGINT NOT NULL, consumer INTEGER NOT NULL, attempt INTEGER NOT NULL"
+    with database.connect("test").transaction() as connection:
+        connection.cursor().execute(f"CREATE TABLE {ledger.name} ({columns})")
+    session = database.connect("test")
+    session.call("set_queue", "claimed", LEASE, 1_000, None, None, None, ordered)
+    session.close()
+    with crowd_of(url) as crowd:
+        crowd.start(produce, ["taken", "claimed"], count=2)
+        crowd.start(take, "taken", ledger, count=2)
+        crowd.start(claim, "claimed", count=4)
+        for _ in range(CRASHES):
+            time.sleep(SECONDS_BETWEEN)
+            private_server.stop("immediate")
+            private_server.start()
+        time.sleep(SECONDS_BETWEEN)
+        crowd.stop()
+        said: list[Acknowledged] = crowd.results()
+        left_taken, left_claimed = crowd.results([crowd.start(drain, type)[0] for type in ("taken", "claimed")])
+    sent: set[int] = set().union(*(one.sent for one in said))
+    finished: set[int] = set().union(*(one.finished for one in said))
+    handled: set[int] = set().union(*(one.handled for one in said))
+    effects: list[dict[str, Any]] = private_server.query(url, f"SELECT n FROM {ledger.name}")
+    taken = [row["n"] for row in effects] + left_taken
+    assert len(taken) == len(set(taken)), "an effect of a take happened twice"
+    assert sent <= set(taken), "a message is lost"
+    assert len(left_claimed) == len(set(left_claimed))
+    assert not finished & set(left_claimed), "a finished message came back"
+    assert sent <= handled | set(left_claimed), "a message is lost"
+    assert effects and finished, "nothing was consumed: the test has lost its point"

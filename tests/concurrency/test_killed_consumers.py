@@ -1,0 +1,67 @@
+"""Consumers that are killed at random: their leases end, others take over, every message is finished."""
+
+import random
+import time
+from collections.abc import Callable
+from typing import Any
+
+from crowd import Crowd, Ledger, Member, numbers, until
+from rowqueue.databases import Session
+
+CONSUMERS = 6
+PRODUCERS = 2
+MESSAGES_A_PRODUCER = 5_000
+KILLS = 25
+LEASE = 1
+BATCH = 50
+
+Sql = Callable[..., list[dict[str, Any]]]
+Look = Callable[[str], dict[str, int]]
+
+
+def consume(member: Member, type: str, ledger: Ledger) -> None:
+    """Note each attempt in the ledger before it is finished."""
+    rows: list[dict[str, Any]] = []
+    while not member.stopped():
+        rows = rows or member.session.call("claim_batch", type, BATCH, None, LEASE)
+        if not rows:
+            time.sleep(0.01)
+            continue
+        with member.session.transaction() as connection:
+            ledger.note(connection, rows, member.number)
+        rows = member.session.call("finish_batch", rows[0]["batch_key"], None, BATCH)
+    if rows:
+        member.session.call("release_batch", rows[0]["batch_key"])
+
+
+def produce(member: Member, type: str, first: int) -> None:
+    for n in range(first, first + MESSAGES_A_PRODUCER, 50):
+        member.session.call("send_batch", type, numbers(n, 50))
+        time.sleep(0.02)
+
+
+def test_every_message_is_finished_though_consumers_are_killed_while_producers_send(
+    crowd: Crowd, session: Session, queue: str, ledger: Ledger, sql: Sql, holds: Look, rest: Look
+) -> None:
+    session.call("set_queue", queue, LEASE, 1_000)
+    chance = random.Random(7)
+    consumers = crowd.start(consume, queue, ledger, count=CONSUMERS)
+    producers = [crowd.start(produce, queue, number * MESSAGES_A_PRODUCER)[0] for number in range(PRODUCERS)]
+    for _ in range(KILLS):
+        time.sleep(chance.random() * 0.15)
+        crowd.kill(consumers.pop(chance.randrange(len(consumers))))
+        consumers += crowd.start(consume, queue, ledger)
+    crowd.results(producers)
+    # No call of rescue_expired: claiming does it.
+    until(lambda: holds(queue) == {}, 30, "every message is finished")
+    crowd.stop()
+    crowd.results()
+    found = sql(
+        "SELECT count(DISTINCT n) AS bodies, count(DISTINCT id) AS ids, max(attempt) AS attempts FROM " + ledger.name
+    )[0]
+    sent = PRODUCERS * MESSAGES_A_PRODUCER
+    assert (found["bodies"], found["ids"]) == (sent, sent)
+    assert found["attempts"] > 1, "no lease was rescued: the test has lost its point"
+    twice = f"SELECT id, attempt FROM {ledger.name} GROUP BY id, attempt HAVING count(*) > 1"
+    assert sql(twice) == [], "every attempt has a number of its own"
+    assert rest(queue) == {}

@@ -1,0 +1,97 @@
+"""What becomes visible late lies before what was claimed since: it is found within seconds, though claims never stop."""
+
+import itertools
+import random
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from crowd import Crowd, Ledger, Member, until
+from rowqueue.databases import Session
+
+CONSUMERS = 3
+CLAIMED_SINCE = 2_000
+SECONDS = 3
+BATCH = 20
+LATE = -1
+
+Sql = Callable[..., list[dict[str, Any]]]
+
+
+def consume(member: Member, type: str, ledger: Ledger) -> None:
+    while not member.stopped():
+        rows = member.session.call("claim_batch", type, BATCH, None, 60)
+        while rows:
+            with member.session.transaction() as connection:
+                ledger.note(connection, rows, member.number)
+            rows = member.session.call("finish_batch", rows[0]["batch_key"], None, BATCH)
+
+
+def produce(member: Member, type: str, priorities: list[int]) -> None:
+    """Keep the queue busy, with a backlog of some hundreds, so that no claim comes back short."""
+    chance = random.Random(member.number)
+    for n in itertools.count(1):
+        if member.stopped():
+            return
+        with member.session.transaction():
+            for _ in range(50):
+                member.session.call("send_message", type, str(n), None, chance.choice(priorities))
+        while len(member.session.call("peek", type, "N", 500)) == 500 and not member.stopped():
+            time.sleep(0.01)
+
+
+def later(sql: Sql, ledger: Ledger) -> Callable[[], bool]:
+    """Whether the consumers have gone on by CLAIMED_SINCE messages from now."""
+    count = f"SELECT count(*) AS n FROM {ledger.name}"
+    before = sql(count)[0]["n"]
+    return lambda: sql(count)[0]["n"] >= before + CLAIMED_SINCE
+
+
+def in_ledger(sql: Sql, ledger: Ledger, ids: list[int]) -> bool:
+    listed = ", ".join(str(id) for id in ids)
+    return bool(sql(f"SELECT count(*) AS n FROM {ledger.name} WHERE id IN ({listed})")[0]["n"] == len(ids))
+
+
+@pytest.mark.parametrize(
+    ("late", "others"),
+    [(0, [0]), (-5, [0]), (5, [0, 5, 9]), (0, [-5, 0])],
+    ids=["of-the-same-priority", "more-urgent", "in-the-middle", "less-urgent"],
+)
+def test_a_message_whose_sender_commits_late_is_claimed_within_seconds(
+    crowd: Crowd,
+    connect: Callable[..., Session],
+    queue: str,
+    ledger: Ledger,
+    sql: Sql,
+    late: int,
+    others: list[int],
+) -> None:
+    crowd.start(consume, queue, ledger, count=CONSUMERS)
+    crowd.start(produce, queue, others)
+    until(lambda: sql(f"SELECT count(*) AS n FROM {ledger.name}")[0]["n"] > 200, 60, "the queue is busy")
+    sender = connect("sender")
+    with sender.transaction():
+        id = sender.call("send_message", queue, str(LATE), None, late)[0]["id"]
+        until(later(sql, ledger), 60, "others are claimed meanwhile")
+    until(lambda: in_ledger(sql, ledger, [id]), SECONDS, "the late message is claimed")
+    crowd.stop()
+    crowd.results()
+
+
+def test_messages_of_a_take_that_rolls_back_are_claimed_within_seconds(
+    crowd: Crowd, connect: Callable[..., Session], queue: str, ledger: Ledger, sql: Sql
+) -> None:
+    crowd.start(consume, queue, ledger, count=CONSUMERS)
+    crowd.start(produce, queue, [0])
+    until(lambda: sql(f"SELECT count(*) AS n FROM {ledger.name}")[0]["n"] > 200, 60, "the queue is busy")
+    taker = connect("taker")
+    with pytest.raises(KeyError), taker.transaction():
+        ids: list[int] = []
+        while not ids:
+            ids = [row["id"] for row in taker.call("take_batch", queue, 5)]
+        until(later(sql, ledger), 60, "others are claimed meanwhile")
+        raise KeyError("roll back")
+    until(lambda: in_ledger(sql, ledger, ids), SECONDS, "the taken messages are claimed")
+    crowd.stop()
+    crowd.results()
