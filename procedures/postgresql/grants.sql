@@ -25,8 +25,6 @@ BEGIN
                 'pause', 'resume', 'queue_stats', 'queue_health', 'peek']
         END;
         BEGIN
-            -- Roles belong to the whole server: two databases may be installing at this moment.
-            PERFORM pg_advisory_xact_lock(hashtextextended('rowqueue roles', 0));
             IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = v_role) THEN
                 EXECUTE format('CREATE ROLE %I NOLOGIN', v_role);
             END IF;
@@ -36,7 +34,7 @@ BEGIN
                     v_role, current_user;
                 CONTINUE;
             WHEN duplicate_object OR unique_violation THEN
-                NULL;
+                NULL;  -- roles belong to the whole server: another of its databases was installing at this moment
         END;
         EXECUTE format('GRANT USAGE ON SCHEMA mq TO %I', v_role);
         EXECUTE format('REVOKE ALL ON ALL FUNCTIONS IN SCHEMA mq FROM %I', v_role);
