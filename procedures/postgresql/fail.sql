@@ -39,7 +39,8 @@ BEGIN
     IF p_batch_key IS NULL AND v_queue.ordered THEN
         -- As after a claim: its group waits for it.
         INSERT INTO mq.group_lock (id, type, group_key)
-        SELECT id, type, coalesce(group_key, '') FROM mq.message WHERE id = p_id;
+        SELECT id, type, coalesce(group_key, '') FROM mq.message WHERE id = p_id
+        ON CONFLICT DO NOTHING;
     END IF;
     state := CASE WHEN mq.fail_messages(v_queue, v_held.reader, ARRAY[p_id], ARRAY[v_held.attempt],
         ARRAY[p_retry_after_seconds], ARRAY[p_error]) IS NULL THEN 'N' ELSE 'E' END;

@@ -23,7 +23,7 @@ SELECT
     coalesce(a.attempt, e.attempts, d.attempts, g.attempts, r.attempts) AS attempts,
     m.created_at,
     m.source,
-    coalesce(d.run_at, r.run_at, m.run_at) AS run_at,
+    coalesce(d.run_at, CASE WHEN g.id IS NULL THEN r.run_at END, m.run_at) AS run_at,
     coalesce(a.reader, e.reader) AS reader,
     a.batch_key,
     a.lease_until,
@@ -38,7 +38,10 @@ LEFT JOIN (
 LEFT JOIN mq.dead AS e ON e.id = m.id
 LEFT JOIN mq.delayed AS d ON d.id = m.id
 LEFT JOIN mq.grouped AS g ON g.type = m.type AND g.group_key = coalesce(m.group_key, '') AND g.id = m.id
-LEFT JOIN mq.ready AS r ON r.type = m.type AND r.id = m.id
+LEFT JOIN (
+    -- In an ordered queue these are tickets, and a message may have left more than one.
+    SELECT DISTINCT ON (type, id) type, id, run_at, attempts FROM mq.ready ORDER BY type, id
+) AS r ON r.type = m.type AND r.id = m.id
 UNION ALL
 SELECT c.id, c.type, 'C', c.body, c.headers, c.priority, c.group_key, c.dedup_key, c.attempts, c.created_at, c.source,
     NULL, c.reader, NULL, NULL, c.completed_at, NULL

@@ -43,6 +43,20 @@ BEGIN
         ))
         RETURNING r.attempts INTO v_attempts;
     END IF;
+    IF NOT FOUND THEN
+        -- Due but not promoted: the take that rolled back has taken its promotion back as well.
+        DELETE FROM mq.delayed AS d
+        WHERE d.ctid = ANY (ARRAY(
+            SELECT d2.ctid FROM mq.delayed AS d2
+            WHERE d2.id = p_id AND d2.run_at <= clock_timestamp()
+                AND NOT EXISTS (
+                    SELECT FROM mq.group_lock AS l
+                    WHERE l.type = v_message.type AND l.group_key = v_message.group_key AND l.id <> p_id
+                )
+            FOR UPDATE SKIP LOCKED
+        ))
+        RETURNING d.attempts INTO v_attempts;
+    END IF;
     IF FOUND THEN
         type := v_message.type;
         attempt := v_attempts + 1;

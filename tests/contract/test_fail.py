@@ -154,6 +154,19 @@ def test_fail_without_a_key_makes_a_dead_letter_when_the_attempts_are_used_up(q:
     assert q.states() == {id: "E"}
 
 
+@pytest.mark.parametrize("ordered", [0, 1])
+def test_fail_without_a_key_counts_one_failed_take_after_the_other(q: Queue, ordered: int) -> None:
+    """The second take finds the message due again, and its rollback makes it so once more."""
+    q.call("set_queue", max_attempts=4, ordered=ordered)
+    id = q.send()
+    for attempt in (1, 2, 3, 4):
+        with pytest.raises(ZeroDivisionError), q.session.transaction():
+            assert q.call("take_batch")[0]["attempt"] == attempt
+            raise ZeroDivisionError
+        assert q.one("fail", id, None, "broken", 0) == ("N" if attempt < 4 else "E")
+        assert q.attempts() == {id: attempt}
+
+
 def test_fail_without_a_key_leaves_alone_what_is_not_ready(q: Queue) -> None:
     active = q.send()
     q.claim()

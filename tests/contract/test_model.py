@@ -1,0 +1,466 @@
+"""Random sequences of all message procedures against a small model: each message is in exactly one state, always."""
+
+import os
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from queues import LONG_AGO, NO_KEY, Queue, ids, in_an_hour, refused
+from rowqueue.databases import Row
+
+MAX_ATTEMPTS = 3
+RETRIES = st.sampled_from([None, -1, 0, 3_600])
+# Shrinking a failure takes minutes: for those who look for its cause.
+SHRINK = bool(os.environ.get("SHRINK"))
+INDEX = st.integers(0, 1_000)
+
+
+@dataclass
+class Message:
+    """What the model knows of one message. `run_at` orders new ones; what is not due by now is not due in this run."""
+
+    id: int
+    state: str
+    attempts: int
+    priority: int
+    sent_run_at: datetime
+    run_at: datetime
+    due: bool
+    max_attempts: int
+    group: str | None
+    dedup: str | None
+    key: Any = None
+    failed: bool = False
+
+
+class PlainQueue(RuleBasedStateMachine):
+    """A queue that is not ordered."""
+
+    ordered = 0
+
+    def __init__(self, queue: Queue, name: str) -> None:
+        super().__init__()
+        self.q = queue.named(name)
+        self.q.call("set_queue", max_attempts=MAX_ATTEMPTS, backoff_seconds=0, ordered=self.ordered)
+        self.messages: dict[int, Message] = {}
+        self.places: dict[str, int] = {}
+        self.lost: list[Any] = [NO_KEY]
+        self.paused = False
+        self.archive = False
+
+    # ---- the model -------------------------------------------------------------------------------
+
+    def within(self, *states: str) -> list[Message]:
+        return [m for m in self.messages.values() if m.state in states]
+
+    def held(self) -> dict[Any, list[Message]]:
+        batches: dict[Any, list[Message]] = {}
+        for message in self.within("A"):
+            batches.setdefault(message.key, []).append(message)
+        return batches
+
+    def pick(self, choices: Any, index: int) -> Any:
+        return list(choices)[index % len(choices)]
+
+    def claimable(self) -> list[Message]:
+        """In claim order."""
+        return sorted((m for m in self.within("N") if m.due), key=lambda m: (m.priority, m.run_at, m.id))
+
+    def check_claimed(self, claimed: list[int], size: int) -> None:
+        """The claimed messages are the legal next ones."""
+        assert claimed == [m.id for m in self.claimable()[:size]]
+
+    def note_sent(self, ids: list[int], **known: Any) -> None:
+        """New ids, of which the database tells the time that they are due."""
+        rows = {row["id"]: row for row in self.q.rows()}
+        for id in ids:
+            run_at = rows[id]["run_at"]
+            options = {"priority": 0, "due": True, "max_attempts": MAX_ATTEMPTS, "group": None, "dedup": None}
+            self.messages[id] = Message(id, "N", 0, sent_run_at=run_at, run_at=run_at, **(options | known))
+
+    def note_claimed(self, rows: list[Row], size: int) -> None:
+        if self.paused:
+            assert rows == []
+            return
+        self.check_claimed(ids(rows), size)
+        assert len({row["batch_key"] for row in rows}) == (1 if rows else 0)
+        for row in rows:
+            message = self.messages[row["id"]]
+            message.state, message.key = "A", row["batch_key"]
+            message.attempts += 1
+            message.failed = False
+            assert row["attempt"] == message.attempts
+
+    def note_done(self, message: Message) -> None:
+        if self.archive:
+            message.state, message.dedup = "C", None
+        else:
+            del self.messages[message.id]
+
+    def note_failed(self, message: Message, retry: int | None) -> str:
+        dies = retry == -1 or message.attempts >= message.max_attempts
+        message.state = "E" if dies else "N"
+        if not dies:
+            message.due, message.failed = retry in (None, 0), True
+            message.run_at = self.q.row(message.id)["run_at"]
+        return message.state
+
+    def note_back(self, message: Message, attempts: int) -> None:
+        """New again at the old place."""
+        message.state, message.attempts, message.due, message.failed = "N", attempts, True, False
+        message.run_at = message.sent_run_at
+
+    @invariant()
+    def the_database_holds_what_the_model_holds(self) -> None:
+        rows = self.q.rows()
+        assert len(rows) == len({row["id"] for row in rows})
+        found = {row["id"]: (row["state"], row["attempts"], row["batch_key"]) for row in rows}
+        assert found == {m.id: (m.state, m.attempts, m.key if m.state == "A" else None) for m in self.messages.values()}
+        for row in rows:
+            # In an ordered queue the place in the group counts, not the time of the last attempt.
+            if row["state"] == "N" and not self.ordered:
+                assert row["run_at"] == self.messages[row["id"]].run_at
+
+    @invariant()
+    def the_numbers_count_each_message_once(self) -> None:
+        """They come from the tables of the states, so a message in two of them would count twice."""
+        stats = self.q.stats()
+        assert {name: stats[name] for name in ("ready", "delayed", "active", "expired", "dead", "paused")} == {
+            "ready": len(self.claimable()),
+            "delayed": len([m for m in self.within("N") if not m.due]),
+            "active": len(self.within("A")),
+            "expired": 0,
+            "dead": len(self.within("E")),
+            "paused": int(self.paused),
+        }
+
+    # ---- sending ---------------------------------------------------------------------------------
+
+    @rule(
+        priority=st.sampled_from([None, None, -1, 0, 1]),
+        when=st.sampled_from(["now", "now", "past", "earlier", "future"]),
+        dedup=st.sampled_from([None, None, None, "a", "b"]),
+        max_attempts=st.sampled_from([None, None, 1, 2]),
+        group=st.sampled_from([None, "g", "h", "i"]),
+    )
+    def send_message(
+        self, priority: int | None, when: str, dedup: str | None, max_attempts: int | None, group: str | None
+    ) -> None:
+        run_at = {
+            "now": None,
+            "past": LONG_AGO + timedelta(days=1),
+            "earlier": LONG_AGO,
+            "future": in_an_hour(),
+        }[when]
+        [row] = self.q.call("send_message", "b", run_at, priority, group, dedup, max_attempts)
+        live = [m.id for m in self.within("N", "A", "E") if dedup and m.dedup == dedup]
+        if live:
+            assert row == {"id": live[0], "created": 0}
+            return
+        assert row["created"] == 1 and row["id"] not in self.messages
+        self.note_sent(
+            [row["id"]],
+            priority=priority or 0,
+            due=when != "future",
+            max_attempts=max_attempts or MAX_ATTEMPTS,
+            group=group,
+            dedup=dedup,
+        )
+
+    @rule(count=st.integers(1, 5))
+    def send_batch(self, count: int) -> None:
+        assert self.q.count("send_batch", "\n".join(["b"] * count)) == count
+        new = [row["id"] for row in self.q.rows() if row["id"] not in self.messages]
+        assert len(new) == count
+        self.note_sent(new)
+
+    @rule()
+    def send(self) -> None:
+        self.note_sent([self.q.call("send", "b")[0]["id"]])
+
+    # ---- claiming --------------------------------------------------------------------------------
+
+    @rule(size=st.integers(1, 6))
+    def claim_batch(self, size: int) -> None:
+        self.note_claimed(self.q.claim(size), size)
+
+    @rule()
+    def get_message(self) -> None:
+        self.note_claimed(self.q.call("get_message"), 1)
+
+    @rule(size=st.integers(1, 6), reader=st.sampled_from("ab"), index=st.none() | INDEX)
+    def claim_wraparound(self, size: int, reader: str, index: int | None) -> None:
+        after = None if index is None or not self.messages else self.pick(self.messages, index)
+        rows = self.q.call("claim_wraparound", size, reader, None, after)
+        place = self.places.get(reader, 0) if after is None else after
+        if not self.paused:
+            ring = sorted(self.claimable(), key=lambda m: (m.id <= place, m.id))[:size]
+            assert ids(rows) == [m.id for m in ring]
+            if rows:
+                self.places[reader] = rows[-1]["id"]
+        self.check_claimed = lambda claimed, size: None  # type: ignore[method-assign]
+        try:
+            self.note_claimed(rows, size)
+        finally:
+            del self.check_claimed
+
+    @rule(size=st.integers(1, 4), commit=st.booleans())
+    def take_batch(self, size: int, commit: bool) -> None:
+        try:
+            with self.q.session.transaction():
+                rows = self.q.call("take_batch", size)
+                if not commit:
+                    raise ZeroDivisionError
+        except ZeroDivisionError:
+            pass
+        if self.paused:
+            assert rows == []
+            return
+        self.check_claimed(ids(rows), size)
+        for row in rows:
+            message = self.messages[row["id"]]
+            assert row["attempt"] == message.attempts + 1
+            if commit:
+                message.attempts += 1
+                self.note_done(message)
+
+    # ---- finishing -------------------------------------------------------------------------------
+
+    @precondition(lambda self: self.within("A"))
+    @rule(index=INDEX)
+    def complete(self, index: int) -> None:
+        message = self.pick(self.within("A"), index)
+        assert self.q.one("complete", message.id, message.key) == 1
+        self.note_done(message)
+
+    @precondition(lambda self: self.within("A"))
+    @rule(index=INDEX)
+    def complete_batch(self, index: int) -> None:
+        key, batch = self.pick(self.held().items(), index)
+        assert self.q.one("complete_batch", key) == len(batch)
+        for message in batch:
+            self.note_done(message)
+        self.lost.append(key)
+
+    @precondition(lambda self: self.within("A"))
+    @rule(index=INDEX, retry=RETRIES)
+    def fail(self, index: int, retry: int | None) -> None:
+        message = self.pick(self.within("A"), index)
+        state = self.q.one("fail", message.id, message.key, "x", retry)
+        assert state == self.note_failed(message, retry)
+
+    def countable(self) -> list[Message]:
+        """Messages of which a failed take can be counted."""
+        return self.claimable()
+
+    def in_doubt(self, message: Message) -> bool:
+        """Whether a failed take of this message would be counted depends on who looked at the queue last."""
+        return False
+
+    @precondition(lambda self: self.within("N", "E", "A"))
+    @rule(index=INDEX, retry=RETRIES)
+    def fail_without_key(self, index: int, retry: int | None) -> None:
+        message = self.pick(self.within("N", "E", "A"), index)
+        if self.in_doubt(message):
+            return
+        countable = message in self.countable()
+        state = self.q.one("fail", message.id, None, "x", retry)
+        if not countable:
+            assert state is None
+            return
+        message.attempts += 1
+        assert state == self.note_failed(message, retry)
+
+    @precondition(lambda self: self.within("A"))
+    @rule(index=INDEX, failures=st.lists(st.tuples(INDEX, RETRIES), max_size=4), next_size=st.integers(0, 4))
+    def finish_batch(self, index: int, failures: list[tuple[int, int | None]], next_size: int) -> None:
+        key, batch = self.pick(self.held().items(), index)
+        failed = {self.pick(self.messages, index): retry for index, retry in failures}
+        text = "".join(f"{id},{'' if retry is None else retry},x\n" for id, retry in failed.items())
+        rows = self.q.on("finish_batch", key, text, next_size)
+        for message in batch:
+            if message.id not in failed:
+                self.note_done(message)
+                continue
+            retry = failed[message.id]
+            dies = retry == -1 or message.attempts >= message.max_attempts
+            message.state = "E" if dies else "N"
+            if not dies:
+                message.due, message.failed = retry in (None, 0), True
+                # The next claim may have it already, so that its time can no longer be seen: it is the latest.
+                message.run_at = self.seen_run_at(message)
+        self.lost.append(key)
+        if next_size:
+            self.note_claimed(rows, next_size)
+        else:
+            assert rows == []
+
+    def seen_run_at(self, message: Message) -> datetime:
+        row = self.q.row(message.id)
+        return row["run_at"] if row["state"] == "N" else in_an_hour()
+
+    @precondition(lambda self: self.within("A"))
+    @rule(index=INDEX)
+    def release_batch(self, index: int) -> None:
+        key, batch = self.pick(self.held().items(), index)
+        assert self.q.one("release_batch", key) == len(batch)
+        for message in batch:
+            self.note_back(message, message.attempts - 1)
+        self.lost.append(key)
+
+    @precondition(lambda self: self.within("A"))
+    @rule(index=INDEX, seconds=st.sampled_from([None, 60, 3_600]))
+    def extend_lease(self, index: int, seconds: int | None) -> None:
+        key, batch = self.pick(self.held().items(), index)
+        assert self.q.one("extend_lease", key, seconds) == len(batch)
+
+    @precondition(lambda self: self.within("A"))
+    @rule(index=INDEX)
+    def lease_runs_out(self, index: int) -> None:
+        key, batch = self.pick(self.held().items(), index)
+        self.q.one("extend_lease", key, 0)
+        assert self.q.count("rescue_expired") == len(batch)
+        for message in batch:
+            if message.attempts >= message.max_attempts:
+                message.state = "E"
+            else:
+                self.note_back(message, message.attempts)
+        self.lost.append(key)
+
+    @rule(index=INDEX, message=INDEX)
+    def a_lost_key_changes_nothing(self, index: int, message: int) -> None:
+        key = self.pick(self.lost, index)
+        id = self.pick(self.messages, message) if self.messages else 1
+        for procedure in ("complete_batch", "release_batch", "extend_lease"):
+            assert self.q.one(procedure, key) == 0
+        assert self.q.one("complete", id, key) == 0
+        assert self.q.one("fail", id, key, "x", -1) is None
+        assert self.q.on("finish_batch", key, f"{id},-1,x", 5) == []
+        assert self.q.count("rescue_expired") == 0
+
+    # ---- operating -------------------------------------------------------------------------------
+
+    @precondition(lambda self: self.messages)
+    @rule(index=INDEX)
+    def cancel(self, index: int) -> None:
+        message = self.pick(self.messages.values(), index)
+        free = message.state in "NE"
+        assert self.q.one("cancel", message.id) == int(free)
+        if free:
+            del self.messages[message.id]
+
+    @rule(index=st.none() | INDEX)
+    def redrive(self, index: int | None) -> None:
+        dead = self.within("E")
+        if index is not None and self.messages:
+            id = self.pick(self.messages, index)
+            dead = [m for m in dead if m.id == id]
+            assert self.q.count("redrive", id) == len(dead)
+        else:
+            assert self.q.count("redrive") == len(dead)
+        for message in dead:
+            self.note_back(message, 0)
+
+    @rule(state=st.sampled_from("NEEC"))
+    def purge(self, state: str) -> None:
+        gone = self.within(state)
+        assert self.q.count("purge", state) == len(gone)
+        for message in gone:
+            del self.messages[message.id]
+
+    @rule()
+    def pause(self) -> None:
+        assert self.q.count("pause") == int(not self.paused)
+        self.paused = True
+
+    @precondition(lambda self: self.paused)
+    @rule()
+    def resume(self) -> None:
+        assert self.q.count("resume") == 1
+        self.paused = False
+
+    @rule(archive=st.booleans())
+    def set_queue(self, archive: bool) -> None:
+        self.q.call("set_queue", on_complete="archive" if archive else "delete")
+        self.archive = archive
+
+    def teardown(self) -> None:
+        """Whatever happened, all of it can be worked off: nothing is stuck."""
+        self.q.call("resume")
+        for key in {row["batch_key"] for row in self.q.rows()} - {None}:
+            self.q.one("release_batch", key)
+        for message in [m for m in self.within("N") if not m.due]:
+            self.q.on("cancel", message.id)
+        self.q.call("redrive")
+        for _ in range(len(self.messages) + 1):
+            rows = self.q.claim(100)
+            self.q.on("complete_batch", rows[0]["batch_key"] if rows else NO_KEY)
+        self.q.call("purge", "C")
+        assert self.q.rows() == []
+        assert self.q.claim(100) == []
+
+
+class OrderedQueue(PlainQueue):
+    """One message at a time per group, in order of sending."""
+
+    ordered = 1
+
+    def heads(self) -> dict[str | None, Message]:
+        """The message of each group that may go on: nobody at work, nothing waiting for its next attempt."""
+        busy = {m.group for m in self.within("A")} | {m.group for m in self.within("N") if m.failed and not m.due}
+        heads: dict[str | None, Message] = {}
+        for message in sorted(self.claimable(), key=lambda m: m.id):
+            if message.group not in busy:
+                heads.setdefault(message.group, message)
+        return heads
+
+    def check_claimed(self, claimed: list[int], size: int) -> None:
+        heads = {m.id for m in self.heads().values()}
+        assert set(claimed) <= heads
+        assert len(claimed) == len(set(claimed)) == min(size, len(heads))
+
+    def countable(self) -> list[Message]:
+        free = self.heads()
+        return [m for m in self.claimable() if m.group in free]
+
+    def in_doubt(self, message: Message) -> bool:
+        """Another of its group has failed and is due: it holds the group until a claim comes by."""
+        return any(m.failed and m.due and m.group == message.group and m is not message for m in self.within("N"))
+
+    @rule()
+    def claim_wraparound(self) -> None:  # type: ignore[override]
+        with refused("queue_is_ordered", self.q.name):
+            self.q.call("claim_wraparound")
+
+    @invariant()
+    def at_most_one_message_of_a_group_is_active(self) -> None:
+        groups = [row["group_key"] for row in self.q.rows() if row["state"] == "A"]
+        assert len(groups) == len(set(groups))
+
+
+@pytest.mark.parametrize(("machine", "examples"), [(PlainQueue, 80), (OrderedQueue, 60)])
+def test_random_sequences_of_calls_leave_what_the_model_expects(
+    q: Queue, machine: type[PlainQueue], examples: int
+) -> None:
+    made = 0
+
+    def fresh() -> PlainQueue:
+        nonlocal made
+        made += 1
+        return machine(q, f"{q.name}.{made}")
+
+    limits = settings(
+        max_examples=examples,
+        stateful_step_count=40,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+        print_blob=False,
+        phases=[Phase.explicit, Phase.generate, *([Phase.shrink] if SHRINK else [])],
+    )
+    run_state_machine_as_test(fresh, settings=limits)
