@@ -165,7 +165,7 @@ def sql(
     """Print the whole installation as one script for the database's own client."""
     try:
         parts = install.script(engine)
-    except LookupError as error:
+    except (LookupError, ValueError) as error:
         raise typer.BadParameter(str(error.args[0]), param_hint="--database") from None
     for part in parts:
         print(part)
@@ -174,13 +174,11 @@ def sql(
 @app.command()
 def uninstall(database: Url = None, yes: Yes = False) -> None:
     """Remove the queue and all its messages from the database."""
+    if not yes:
+        if not sys.stdin.isatty():
+            raise typer.BadParameter("needed when nobody can be asked: all messages will be lost", param_hint="--yes")
+        typer.confirm("Remove the queue and all its messages?", abort=True, err=True)
     with _open(database) as opened:
-        if not yes:
-            if not sys.stdin.isatty():
-                raise typer.BadParameter(
-                    "needed when nobody can be asked; all messages will be lost", param_hint="--yes"
-                )
-            typer.confirm("Remove the queue and all its messages?", abort=True, err=True)
         opened.uninstall()
     print("uninstalled")
 
@@ -477,7 +475,7 @@ def peek(
 
 @dead_app.command("list")
 def dead_list(type: OptionalType = None, size: Size = 100, database: Url = None, json: Json = False) -> None:
-    """Show dead letters with their errors, the oldest first; of all queues when no type is given."""
+    """Show dead letters with their errors, the newest first; of all queues when no type is given."""
     with _session(database) as session:
         types = [type] if type is not None else [row["type"] for row in session.call("queue_stats") if row["dead"]]
         found = chain.from_iterable(session.call("peek", name, "E", size) for name in types)

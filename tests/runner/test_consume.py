@@ -10,6 +10,7 @@ import urllib.request
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -485,8 +486,7 @@ def test_consumer_waits_for_the_server_without_a_busy_loop(
 
 
 def cpu_seconds(running: Running) -> float:
-    with open(f"/proc/{running.process.pid}/stat") as stat:
-        fields = stat.read().rpartition(")")[2].split()
+    fields = Path(f"/proc/{running.process.pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / 100
 
 

@@ -1,0 +1,504 @@
+"""The commands of `runner` but `consume`: what they print, their exit codes, and what is in the database afterwards."""
+
+import json
+import os
+import pty
+import re
+import socket
+import subprocess
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from conftest import COMMAND, FOLDER, Log, environment  # type: ignore[attr-defined]
+from rowqueue.cli import app
+from rowqueue.databases import Database, Session
+from servers import Server
+
+Runner = Callable[..., subprocess.CompletedProcess[str]]
+Sql = Callable[..., list[dict[str, Any]]]
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def commands(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The words of every command, groups left out."""
+    if not hasattr(command, "commands"):
+        yield words
+        return
+    for name, child in command.commands.items():
+        yield from commands(child, (*words, name))
+
+
+COMMANDS = sorted(commands(typer.main.get_command(app)))
+
+
+@pytest.fixture
+def messages(sql: Sql, server: Server, queue: str) -> Callable[[], list[dict[str, Any]]]:
+    """The messages of the test's queue, in order of sending."""
+    view = server.table("message_state")
+    return lambda: sql(f"SELECT * FROM {view} WHERE type = %s ORDER BY id", queue)
+
+
+Messages = Callable[[], list[dict[str, Any]]]
+
+
+def kill_messages(session: Session, queue: str, *bodies: str, error: str = "broken") -> None:
+    """Make dead letters."""
+    for start in range(0, len(bodies), 10_000):
+        session.call("send_batch", queue, "\n".join(bodies[start : start + 10_000]))
+        rows = session.call("claim_batch", queue, 10_000)
+        session.call("finish_batch", rows[0]["batch_key"], "\n".join(f"{row['id']},-1,{error}" for row in rows))
+
+
+def one_line(done: subprocess.CompletedProcess[str], code: int, *words: str) -> None:
+    """A refusal as users shall see it: the exit code, nothing on stdout, and one line that says these words."""
+    assert (done.returncode, done.stdout) == (code, ""), done.stderr
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    for word in ("runner: ", *words):
+        assert word in done.stderr
+
+
+# ---- help ----------------------------------------------------------------------------------------
+
+
+def test_commands_are_those_of_the_design() -> None:
+    assert {" ".join(words) for words in COMMANDS} == {
+        *("apply", "sql", "doctor", "uninstall", "demo", "bench", "send", "consume", "stats", "peek"),
+        *("dead list", "dead redrive", "pause", "resume", "cancel", "purge"),
+    }
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids="-".join)
+def test_every_command_and_option_has_help(words: tuple[str, ...]) -> None:
+    command: Any = typer.main.get_command(app)
+    for word in words:
+        command = command.commands[word]
+    done = subprocess.run([*COMMAND, *words, "--help"], capture_output=True, text=True, env=environment(None))
+    assert done.returncode == 0
+    assert command.help.split("\n")[0][:40] in " ".join(done.stdout.split())
+    for parameter in command.params:
+        name = parameter.opts[0] if parameter.opts[0].startswith("--") else parameter.metavar
+        assert parameter.help, f"{name} has no help"
+        assert name in done.stdout
+
+
+def test_no_command_at_all_shows_the_help() -> None:
+    done = subprocess.run(COMMAND, capture_output=True, text=True, env=environment(None))
+    assert done.returncode == 0
+    assert "Usage: runner" in done.stdout
+
+
+# ---- installing ----------------------------------------------------------------------------------
+
+
+def test_apply_then_doctor_then_uninstall(runner: Runner, empty_database: Database, server: Server) -> None:
+    url = empty_database.url
+    before = server.catalog(url)
+    assert runner("doctor", url=url).returncode == 3
+    one_line(runner("stats", url=url), 3, "runner apply")
+    one_line(runner("consume", "--type", "t", "--exec", "true", url=url), 3, "runner apply")
+    assert server.catalog(url) == before, "something was installed unasked"
+    assert runner("apply", url=url).returncode == 0
+    again = json.loads(runner("apply", "--json", url=url).stdout)
+    assert again == {"migrations": [], "procedures": []}
+    doctor = runner("doctor", url=url)
+    assert doctor.returncode == 0, doctor.stdout
+    one_line(runner("uninstall", url=url), 2, "--yes")
+    assert runner("stats", url=url).returncode == 0
+    assert runner("uninstall", "--yes", url=url).returncode == 0
+    assert server.catalog(url) == before
+
+
+def test_doctor_names_what_is_missing_or_changed(runner: Runner, empty_database: Database, server: Server) -> None:
+    url = empty_database.url
+    assert runner("apply", url=url).returncode == 0
+    server.drop_procedure(url, "pause")
+    done = runner("doctor", "--json", url=url)
+    assert done.returncode == 3
+    assert json.loads(done.stdout.splitlines()[0])["wrong"] == [
+        {"kind": "procedure", "name": "pause", "state": "drifted"}
+    ]
+    assert "pause\tdrifted" in runner("doctor", url=url).stdout
+    one_line(runner("consume", "--type", "t", "--exec", "true", url=url), 3, "drifted", "runner apply")
+    assert runner("apply", url=url).returncode == 0
+    assert runner("doctor", url=url).returncode == 0
+
+
+def test_sql_prints_the_script_of_a_database(runner: Runner, database: Database) -> None:
+    done = runner("sql", "--database", database.name)
+    assert done.returncode == 0
+    assert "claim_batch" in done.stdout
+    one_line(runner("sql", "--database", "dbase"), 2, "--database", "dbase", database.name)
+
+
+# ---- sending -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("body", ["hello", "", "é😀 \"q\" 'a'\nb", "x" * 100_000, "--looks-like-an-option"])
+def test_send_keeps_the_body_and_prints_the_id(runner: Runner, queue: str, messages: Messages, body: str) -> None:
+    done = runner("send", "--type", queue, "--", body)
+    assert done.returncode == 0, done.stderr
+    (message,) = messages()
+    assert (message["body"], message["state"]) == (body, "N")
+    assert done.stdout == f"{message['id']}\n"
+
+
+def test_send_passes_every_option_on(runner: Runner, queue: str, messages: Messages) -> None:
+    options = [
+        "--priority",
+        "-3",
+        "--group-key",
+        "g",
+        "--dedup-key",
+        "d",
+        "--max-attempts",
+        "2",
+        "--source",
+        "me",
+        "--headers",
+        "{}",
+    ]
+    done = runner("send", "--type", queue, "body", *options, "--run-at", "2030-01-02T03:04:05", "--json")
+    assert done.returncode == 0, done.stderr
+    (message,) = messages()
+    assert json.loads(done.stdout) == {"id": message["id"], "created": 1}
+    wanted = {"priority": -3, "group_key": "g", "dedup_key": "d", "source": "me", "headers": "{}", "body": "body"}
+    assert {name: message[name] for name in wanted} == wanted
+    assert message["run_at"] == datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
+    again = runner("send", "--type", queue, "other", "--dedup-key", "d")
+    assert again.returncode == 0
+    assert again.stdout == f"{message['id']}\n"
+    assert "not sent" in again.stderr
+    assert [row["body"] for row in messages()] == ["body"]
+
+
+def test_send_with_a_delay(runner: Runner, queue: str, messages: Messages) -> None:
+    assert runner("send", "--type", queue, "body", "--delay", 100).returncode == 0
+    (message,) = messages()
+    assert abs(message["run_at"] - datetime.now(UTC) - timedelta(seconds=100)) < timedelta(seconds=30)
+
+
+def test_send_reads_a_list_in_chunks(runner: Runner, queue: str, messages: Messages, tmp_path: Path) -> None:
+    bodies = [f"m{n}" for n in range(25_001)]
+    file = tmp_path / "list"
+    file.write_text("\n".join(bodies))
+    done = runner("send", "--type", queue, "--file", file, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {"count": 25_001}
+    assert [row["body"] for row in messages()] == bodies
+
+
+@pytest.mark.parametrize("how", [["-"], ["--file", "-"]])
+def test_send_reads_the_list_format_from_stdin(runner: Runner, queue: str, messages: Messages, how: list[str]) -> None:
+    done = runner("send", "--type", queue, *how, stdin='plain, {"a": 1}\n\n"two\\nlines"\n""\n{"b": "é"}\r\n')
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "4 sent\n"
+    assert [row["body"] for row in messages()] == ['plain, {"a": 1}', "two\nlines", "", '{"b": "é"}\r']
+
+
+def test_send_sends_a_list_of_more_bytes_than_one_call_carries(
+    runner: Runner, queue: str, messages: Messages, tmp_path: Path
+) -> None:
+    file = tmp_path / "list"
+    file.write_text("".join(f"{letter * 3_000_000}\n" for letter in "abcd"))
+    assert runner("send", "--type", queue, "--file", file).returncode == 0
+    assert [(row["body"][0], len(row["body"])) for row in messages()] == [(letter, 3_000_000) for letter in "abcd"]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (b"\xff\xfe", "line 10003 is not UTF-8; lines 10001 to 10004 were not sent, all before were"),
+        (b'"no end', "lines 10001 to 10004 were not sent, all before were; counting from line 10001: invalid_arg"),
+        (b"nul \0 nul", "lines 10001 to 10004 were not sent, all before were; counting from line 10001: invalid_arg"),
+    ],
+)
+def test_send_says_after_which_line_a_list_failed(
+    runner: Runner, queue: str, messages: Messages, tmp_path: Path, line: bytes, said: str
+) -> None:
+    file = tmp_path / "list"
+    file.write_bytes(b"\n".join([b"good"] * 10_002 + [line, b"after"]))
+    one_line(runner("send", "--type", queue, "--file", file), 1, said)
+    assert len(messages()) == 10_000
+
+
+# ---- watching ------------------------------------------------------------------------------------
+
+
+def test_stats_counts_each_state(runner: Runner, session: Session, queue: str) -> None:
+    session.call("send_batch", queue, "a\nb\nc")
+    session.call("claim_batch", queue, 1)
+    session.call("send_message", queue, "later", datetime.now(UTC) + timedelta(hours=1))
+    row = json.loads(runner("stats", queue, "--json").stdout)
+    assert row.pop("oldest_ready_seconds") >= 0
+    assert row == {
+        "type": queue, "ready": 2, "delayed": 1, "active": 1, "expired": 0, "dead": 0, "capped": 0, "paused": 0
+    }  # fmt: skip
+    header, line = runner("stats", queue).stdout.splitlines()
+    assert header.split("\t")[:4] == ["type", "ready", "delayed", "active"]
+    assert line.split("\t")[:4] == [queue, "2", "1", "1"]
+
+
+def test_stats_says_when_a_number_is_capped(runner: Runner, session: Session, queue: str) -> None:
+    for _ in range(2):
+        session.call("send_batch", queue, "\n".join("x" * 10_000))
+    assert runner("stats", queue).stdout.splitlines()[1].split("\t")[1] == "10000+"
+    assert json.loads(runner("stats", queue, "--json").stdout)["ready"] == 10_000
+
+
+def test_peek_shows_messages_in_any_state(runner: Runner, session: Session, queue: str) -> None:
+    body = "tab\there, é and\nmore " + "x" * 200
+    session.call("send", queue, body)
+    row = json.loads(runner("peek", queue, "--json").stdout)
+    assert (row["body"], row["state"], row["attempts"]) == (body, "N", 0)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", row["created_at"])
+    shown = runner("peek", queue).stdout.splitlines()[1].split("\t")[-1]
+    assert shown == body.replace("\t", "\\t").replace("\n", "\\n")
+    session.call("claim_batch", queue, 1, "reader-7")
+    assert runner("peek", queue).stdout.splitlines()[1:] == []
+    assert json.loads(runner("peek", queue, "--state", "A", "--json").stdout)["reader"] == "reader-7"
+
+
+def test_dead_list_shows_errors_of_one_queue_or_of_all(runner: Runner, session: Session, queue: str) -> None:
+    other = f"{queue}.other"
+    kill_messages(session, queue, "a", "b", error="why a")
+    kill_messages(session, other, "c")
+    rows = [json.loads(line) for line in runner("dead", "list", queue, "--json").stdout.splitlines()]
+    assert [(row["body"], row["error"]) for row in rows] == [("b", "why a"), ("a", "why a")]
+    listed = [line.split("\t") for line in runner("dead", "list").stdout.splitlines()]
+    assert {(line[1], line[5]) for line in listed} >= {(queue, "a"), (queue, "b"), (other, "c")}
+
+
+def test_table_on_a_terminal_shortens_bodies(session: Session, queue: str, database: Database) -> None:
+    session.call("send", queue, "start " + "x" * 300 + "\x1b[31m")
+    controller, terminal = pty.openpty()
+    env = environment(database.url, COLUMNS="250", TERM="xterm")
+    with subprocess.Popen([*COMMAND, "peek", queue], stdout=terminal, stderr=terminal, env=env) as process:
+        assert process.wait(30) == 0
+    os.close(terminal)
+    shown = os.read(controller, 65_536).decode()
+    os.close(controller)
+    assert "start xxx" in shown
+    assert "x" * 100 not in shown
+    assert "…" in shown
+    assert "\x1b[31m" not in shown, "a body reached the terminal as it is"
+
+
+def test_output_into_a_closed_pipe_is_quiet(session: Session, queue: str, database: Database) -> None:
+    session.call("send_batch", queue, "\n".join(["x" * 1_000] * 2_000))
+    command = f"{' '.join(COMMAND)} peek {queue} --size 2000 --json | head -n 1"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, env=environment(database.url))
+    assert json.loads(done.stdout)["type"] == queue
+    assert done.stderr == ""
+
+
+# ---- operating -----------------------------------------------------------------------------------
+
+
+def test_dead_redrive_goes_on_until_none_is_left(
+    runner: Runner, session: Session, queue: str, messages: Messages
+) -> None:
+    kill_messages(session, queue, *(f"m{n}" for n in range(10_001)))
+    assert runner("dead", "redrive", queue).stdout == "10001 redriven\n"
+    assert {(row["state"], row["attempts"]) for row in messages()} == {("N", 0)}
+
+
+def test_dead_redrive_of_one_message(runner: Runner, session: Session, queue: str, messages: Messages) -> None:
+    kill_messages(session, queue, "a", "b")
+    id = messages()[1]["id"]
+    assert runner("dead", "redrive", queue, "--id", id, "--json").stdout == '{"count": 1}\n'
+    assert [row["state"] for row in messages()] == ["E", "N"]
+    one_line(runner("dead", "redrive", queue, "--id", id), 1, str(id), "not a dead letter")
+
+
+def test_purge_deletes_one_state_whatever_its_size(
+    runner: Runner, session: Session, queue: str, messages: Messages
+) -> None:
+    kill_messages(session, queue, "dead")
+    for size in (10_000, 5):
+        session.call("send_batch", queue, "\n".join("x" * size))
+    assert runner("purge", queue, "--state", "N").stdout == "10005 purged\n"
+    assert [row["state"] for row in messages()] == ["E"]
+    assert runner("purge", queue, "--state", "E").stdout == "1 purged\n"
+    assert messages() == []
+
+
+def test_cancel_removes_a_message_that_nobody_holds(
+    runner: Runner, session: Session, queue: str, messages: Messages
+) -> None:
+    session.call("send_batch", queue, "a\nb")
+    active = session.call("claim_batch", queue, 1)[0]["id"]
+    new = next(row["id"] for row in messages() if row["id"] != active)
+    assert runner("cancel", new).stdout == "1 cancelled\n"
+    one_line(runner("cancel", new), 1, "does not exist")
+    one_line(runner("cancel", active), 1, "is active")
+    assert [row["id"] for row in messages()] == [active]
+
+
+def test_pause_and_resume(runner: Runner, session: Session, queue: str) -> None:
+    session.call("send", queue, "a")
+    assert runner("pause", queue).stdout == "paused\n"
+    assert runner("pause", queue).stdout == "was paused already\n"
+    assert session.call("claim_batch", queue) == []
+    assert json.loads(runner("stats", queue, "--json").stdout)["paused"] == 1
+    assert runner("resume", queue).stdout == "resumed\n"
+    assert runner("resume", queue).stdout == "was running already\n"
+    assert len(session.call("claim_batch", queue)) == 1
+
+
+def test_bench_measures_and_leaves_nothing(runner: Runner, sql: Sql, server: Server) -> None:
+    done = runner("bench", "--messages", 500, "--batch", 50, "--json")
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [row["messages"] for row in rows] == [500, 500, 500, 200, 200]
+    assert all(row["messages_per_second"] > 0 and row["call_milliseconds"] > 0 for row in rows)
+    assert sql(f"SELECT 1 FROM {server.table('message_state')} WHERE type LIKE 'bench-%%'") == []
+
+
+# ---- configuration and bad input -----------------------------------------------------------------
+
+
+def test_flag_beats_environment_beats_file(runner: Runner, queue: str, database: Database, tmp_path: Path) -> None:
+    nowhere = f"{database.name}://127.0.0.1:1/nowhere"
+    settings = tmp_path / "pyproject.toml"
+    settings.write_text(f'[tool.rowqueue]\ndatabase = "{database.url}"\n')
+    assert runner("stats", queue, cwd=tmp_path, url=None).returncode == 0
+    assert runner("stats", queue, cwd=tmp_path, url=nowhere).returncode == 1
+    settings.write_text(f'[tool.rowqueue]\ndatabase = "{nowhere}"\n')
+    assert runner("stats", queue, cwd=tmp_path, url=None).returncode == 1
+    assert runner("stats", queue, cwd=tmp_path, url=database.url).returncode == 0
+    assert runner("stats", queue, "--database", database.url, cwd=tmp_path, url=nowhere).returncode == 0
+    (tmp_path / "rowqueue.toml").write_text(f'database = "{database.url}"\n')
+    assert runner("stats", queue, cwd=tmp_path, url=None).returncode == 0
+
+
+def test_file_sets_defaults_of_a_command(
+    runner: Runner, session: Session, queue: str, tmp_path: Path, joblog: Log
+) -> None:
+    session.call("send_batch", queue, "a\nb\nc")
+    (tmp_path / "rowqueue.toml").write_text(
+        f'[consume]\ntype = ["{queue}"]\nhandler = "jobs:record"\nmax-messages = 2\nbatch = 1\n[dead.list]\nsize = 5\n'
+    )
+    done = runner("consume", cwd=tmp_path, env={"PYTHONPATH": str(FOLDER)})
+    assert done.returncode == 0, done.stderr
+    assert joblog.read() == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[consume]\nbacth = 2\n", ["consume", "bacth"]),
+        ("databse = 2\n", ["databse"]),
+        ("consume = 2\n", ["consume"]),
+        ("no toml", ["rowqueue.toml"]),
+        ("[consume]\nbatch = 0\n", ["batch", "1"]),
+        ("database = 5\n", ["database"]),
+    ],
+)
+def test_bad_configuration_is_refused(runner: Runner, queue: str, tmp_path: Path, text: str, words: list[str]) -> None:
+    (tmp_path / "rowqueue.toml").write_text(text)
+    one_line(runner("consume", "--type", queue, "--exec", "true", cwd=tmp_path, url=None), 2, *words)
+
+
+LONG = "x" * 201
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("nothing", ["nothing"]),
+        ("dead", ["command"]),
+        ("stats --database nowhere", ["--database", "unknown scheme", "known: "]),
+        ("stats --database foo://host/x", ["--database", "'foo'"]),
+        ("stats --nix", ["--nix"]),
+        ("send body", ["--type"]),
+        ("send --type Q", ["BODY"]),
+        ("send --type Q body --file /dev/null", ["BODY", "--file"]),
+        ("send --type Q --file /does/not/exist", ["--file", "/does/not/exist"]),
+        ("send --type Q --file /", ["--file"]),
+        ("send --type Q --file /dev/null --priority 1", ["--file", "without options"]),
+        ("send --type Q body --run-at tomorrow", ["--run-at", "tomorrow"]),
+        ("send --type Q body --run-at 2030-01-01 --delay 3", ["--run-at", "--delay"]),
+        ("send --type Q body --delay -1", ["--delay", "0"]),
+        ("send --type Q body --priority 40000", ["--priority", "32767"]),
+        ("send --type Q body --priority x", ["--priority"]),
+        ("send --type Q body --max-attempts 0", ["--max-attempts", "1"]),
+        ("peek Q --state X", ["--state"]),
+        ("peek Q --size 0", ["--size", "1"]),
+        ("peek Q --size 10001", ["--size", "10000"]),
+        ("purge Q", ["--state"]),
+        ("purge Q --state A", ["--state"]),
+        ("cancel x", ["ID"]),
+        ("dead redrive Q --id x", ["--id"]),
+        ("uninstall", ["--yes"]),
+        ("bench --messages 0", ["--messages"]),
+        ("sql", ["--database"]),
+        ("consume --handler jobs:record", ["--type"]),
+        ("consume --type Q", ["--handler", "--exec"]),
+        ("consume --type Q --handler jobs:record --exec true", ["--handler", "--exec"]),
+        ("consume --type Q --handler jobs", ["--handler", "module:function"]),
+        ("consume --type Q --handler nix:nix", ["--handler", "No module named 'nix'"]),
+        ("consume --type Q --handler jobs:nix", ["--handler", "'nix'"]),
+        ("consume --type Q --handler jobs:not_callable", ["--handler", "not a function"]),
+        ("consume --type Q --handler jobs:takes_nothing", ["--handler", "takes no argument"]),
+        ("consume --type Q --handler jobs:record_async --transaction", ["--transaction", "async"]),
+        ("consume --type Q --handler jobs:record --transaction --ring", ["--ring", "--transaction"]),
+        ("consume --type Q --handler jobs:record --batch 0", ["--batch", "1"]),
+        ("consume --type Q --handler jobs:record --batch 10001", ["--batch", "10000"]),
+        ("consume --type Q --handler jobs:record --lease 0", ["--lease", "1"]),
+        ("consume --type Q --handler jobs:record --concurrency 0", ["--concurrency", "1"]),
+        ("consume --type Q --handler jobs:record --health-port 70000", ["--health-port", "65535"]),
+        ("consume --type Q --handler jobs:record --log-level loud", ["--log-level"]),
+    ],
+)
+def test_bad_usage_is_told_in_one_line_before_any_database_is_opened(arguments: str, words: list[str]) -> None:
+    command = [*COMMAND, *arguments.split()]
+    env = environment("nowhere://")
+    done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=FOLDER, stdin=subprocess.DEVNULL)
+    one_line(done, 2, *words)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("send --type Q body --run-at 2999-01-01", ["run_at", "ten years"]),
+        (f"send --type {LONG} body", ["type", "1 to 200 characters"]),
+        (f"send --type Q body --dedup-key {LONG}", ["dedup_key", "1 to 200 characters"]),
+        (f"pause {LONG}", ["type", "1 to 200 characters"]),
+        ("cancel 99999999999999999999", ["id"]),
+        (f"consume --type {LONG} --handler jobs:record --drain --log-level error", ["type", "1 to 200"]),
+        (f"consume --type Q --exec true --reader {LONG} --drain --log-level error", ["reader", "1 to 200"]),
+    ],
+)
+def test_bad_input_is_told_in_one_line_and_changes_nothing(
+    runner: Runner, queue: str, sql: Sql, server: Server, arguments: str, words: list[str]
+) -> None:
+    one_line(runner(*(queue if word == "Q" else word for word in arguments.split())), 1, *words)
+    assert sql(f"SELECT 1 FROM {server.table('message')} WHERE type IN (%s, %s)", queue, LONG) == []
+
+
+def test_bytes_that_are_not_text_are_refused(database: Database, queue: str, messages: Messages) -> None:
+    command = [*map(os.fsencode, COMMAND), b"send", b"--type", queue.encode(), b"\xff\xfe"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment(database.url))
+    one_line(done, 1, "body", "Unicode")
+    assert messages() == []
+
+
+def test_unreachable_server_is_told_in_one_line(runner: Runner, private_server: Server, queue: str) -> None:
+    url = private_server.create_database()
+    private_server.stop()
+    one_line(runner("stats", url=url), 1)
+    one_line(runner("consume", "--type", queue, "--exec", "true", url=url), 1)
+
+
+def test_port_in_use_is_told(runner: Runner, queue: str) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = runner("consume", "--type", queue, "--exec", "true", "--health-port", port, "--drain")
+    one_line(done, 1, "use")
