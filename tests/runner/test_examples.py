@@ -1,0 +1,267 @@
+"""The programs of examples/, run as they stand."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from email import message_from_string
+from email.header import decode_header, make_header
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import environment, until  # type: ignore[attr-defined]
+from rowqueue import install
+from rowqueue.databases import Database, Session
+from servers import base
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+MAIL = EXAMPLES / "outgoing_mail"
+
+
+def run(*command: object, cwd: Path = MAIL, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(list(map(str, command)), cwd=cwd, env=env, capture_output=True, text=True, timeout=120)
+
+
+# ---- outgoing mail ----------------------------------------------------------------------------------
+
+
+def test_the_mails_are_the_same_bytes_each_time_and_as_varied_as_promised() -> None:
+    first, second = (
+        run(sys.executable, "make_mails.py", env=os.environ | {"PYTHONHASHSEED": seed}).stdout for seed in "12"
+    )
+    assert first == second
+    lines = [json.loads(line) for line in first.splitlines()]
+    mails = {line["message"]: message_from_string(line["message"]) for line in lines}
+    assert len(mails) >= 1000
+    assert max(Counter(line["message"] for line in lines).values()) == 5
+    assert all(not re.search(r"(?<!\r)\n|\r(?!\n)|[^\r\n]{999}", text) and text.isascii() for text in mails)
+    assert all(mail[name] for mail in mails.values() for name in ("From", "To", "Date", "Message-ID", "Subject"))
+    subjects = " ".join(str(make_header(decode_header(mail["Subject"]))) for mail in mails.values())
+    assert {"ß", "注", "ж", "🎉", "ط"} <= set(subjects)
+    sizes = [
+        len(part.get_payload(decode=True) or b"")
+        for mail in mails.values()
+        for part in mail.walk()
+        if part.get_content_disposition() == "attachment"
+    ]
+    assert len(sizes) > 50 and max(sizes) == 200 * 1024
+
+
+def test_the_mail_programs_refuse_bad_arguments_on_one_line() -> None:
+    for command in (["make_mails.py", "--mails", "0"], ["smtp_server.py", "--port", "65536"]):
+        done = run(sys.executable, *command)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"error: {command[1]}: must be" in done.stderr.splitlines()[-1]
+
+
+class Mailing:
+    """An SMTP server and `runner consume` with the mail handler, on a queue of the test's own."""
+
+    def __init__(self, database: Database, queue: str, folder: Path) -> None:
+        self.port = base.free_port()
+        self.maildir = folder / "mail"
+        self._environment = environment(
+            database.url, SMTP_SERVER=f"127.0.0.1:{self.port}", MAIL_RETRY_SECONDS="1", PYTHONUNBUFFERED="1"
+        )
+        self._queue = queue
+        self._running: list[subprocess.Popen[str]] = []
+
+    def start(self, *command: object) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, *map(str, command)],
+            cwd=MAIL,
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._running.append(process)
+        return process
+
+    def serve(self) -> subprocess.Popen[str]:
+        server = self.start("smtp_server.py", "--port", self.port, "--maildir", self.maildir)
+        assert server.stdout is not None
+        assert f"127.0.0.1:{self.port}" in server.stdout.readline()
+        return server
+
+    def consume(self) -> None:
+        self.start("-m", "rowqueue.cli", "consume", "--type", self._queue, "--handler", "mail:send")
+
+    @property
+    def mails(self) -> list[str]:
+        return [path.read_text() for path in self.maildir.glob("new/*")]
+
+    def close(self) -> None:
+        for process in self._running:
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def mailing(database: Database, queue: str, tmp_path: Path) -> Iterator[Mailing]:
+    with closing(Mailing(database, queue, tmp_path)) as mailing:
+        yield mailing
+
+
+def mail(number: int) -> str:
+    text = f"Message-ID: <{number}@x.example>\r\nSubject: {number}\r\n\r\n.\r\n..\r\n"
+    return json.dumps({"sender": "a@x.example", "recipient": "b@y.example", "message": text})
+
+
+def idle(session: Session, queue: str) -> bool:
+    stats = session.call("queue_stats", queue)[0]
+    return not any(stats[name] for name in ("ready", "delayed", "active", "expired"))
+
+
+def test_mails_wait_for_a_server_that_is_away_and_for_one_that_restarts(
+    mailing: Mailing, session: Session, queue: str
+) -> None:
+    session.call("send", queue, mail(1))
+    mailing.consume()
+    waiting = until(lambda: [row for row in session.call("peek", queue) if row["attempts"] == 1])
+    assert "Connection refused" in waiting[0]["error"]
+    server = mailing.serve()
+    until(lambda: idle(session, queue))
+    assert [text.partition("Subject: ")[2] for text in mailing.mails] == ["1\n\n.\n..\n"]
+    server.send_signal(signal.SIGTERM)
+    assert server.communicate(timeout=20)[0] == "1 delivered\n"
+    mailing.serve()
+    session.call("send", queue, mail(2))  # the handler's connection is dead by now
+    until(lambda: len(mailing.mails) == 2)
+    until(lambda: idle(session, queue))
+    assert session.call("peek", queue, "E") == []
+
+
+def test_a_mail_that_is_sent_twice_is_delivered_once_and_what_is_no_mail_is_dead(
+    mailing: Mailing, session: Session, queue: str
+) -> None:
+    bad = ["not JSON", "[]", "{}", json.dumps({"sender": "a", "recipient": "b", "message": "é"})]
+    session.call("send_batch", queue, "\n".join([mail(1), *bad, mail(1)]))
+    server = mailing.serve()
+    mailing.consume()
+    until(lambda: idle(session, queue))
+    assert len(mailing.mails) == 1
+    dead = {row["body"]: row for row in session.call("peek", queue, "E")}
+    assert set(dead) == set(bad)
+    assert all(row["error"].startswith("not a mail: ") and row["attempts"] == 1 for row in dead.values())
+    server.send_signal(signal.SIGINT)
+    assert server.communicate(timeout=20)[0] == "1 again, 1 delivered\n"
+
+
+# ---- callers in other languages ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def program(database: Database) -> Callable[[str], str]:
+    """Finds a program, or skips the test; these examples are written for one database."""
+
+    def find(name: str) -> str:
+        if database.name != "postgresql":
+            pytest.skip(f"the example is for postgresql, not {database.name}")
+        found = shutil.which(name)
+        if found is None:
+            pytest.skip(f"{name} is not installed")
+        return found
+
+    return find
+
+
+def test_psql_by_hand_leaves_an_empty_queue(
+    program: Callable[[str], str], database: Database, session: Session, queue: str
+) -> None:
+    program("psql")
+    done = run("./by_hand.sh", database.url, queue, cwd=EXAMPLES / "psql")
+    assert (done.returncode, done.stderr) == (0, "")
+    one, two, three, dead = (
+        rf"^ +\d+ \| {body} " for body in ("one", "two", "three", r"two +\| +1 \| no such")
+    )
+    for row in (one, two, three, dead):
+        assert re.search(row, done.stdout, re.M), row
+    assert re.search(rf"^ {re.escape(queue)} \| +1 \| +0 \| +1$", done.stdout, re.M)
+    assert [session.call("peek", queue, state) for state in "NAE"] == [[], [], []]
+
+
+def test_psql_by_hand_tells_its_usage_and_stops_at_an_error(program: Callable[[str], str], database: Database) -> None:
+    program("psql")
+    assert run("./by_hand.sh", cwd=EXAMPLES / "psql").returncode == 2
+    failed = run("./by_hand.sh", database.url, "x" * 201, cwd=EXAMPLES / "psql")
+    assert failed.returncode == 3
+    assert "invalid_argument: type" in failed.stderr
+
+
+class Hook(BaseHTTPRequestHandler):
+    """Answers with the status that the path names, and notes what it got."""
+
+    got: list[tuple[str, Any, str | None]]
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.got.append((self.path, body, self.headers["Idempotency-Key"]))
+        self.send_response(int(self.path[1:]))
+        self.end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def hook() -> Iterator[str]:
+    """The address of a web server."""
+    Hook.got = []
+    with ThreadingHTTPServer(("127.0.0.1", 0), Hook) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.fixture(scope="session")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Node example with its packages."""
+    if not shutil.which("node") or not shutil.which("npm"):
+        pytest.skip("node and npm are not installed")
+    folder = tmp_path_factory.mktemp("node")
+    for name in ("package.json", "webhooks.js"):
+        shutil.copy(EXAMPLES / "node" / name, folder)
+    done = run("npm", "install", "--no-audit", "--no-fund", cwd=folder)
+    if done.returncode != 0:
+        pytest.skip(f"npm cannot install pg: {done.stderr.strip().splitlines()[-1:]}")
+    return folder
+
+
+def test_webhooks_are_delivered_retried_and_refused_from_node(
+    program: Callable[[str], str], node: Path, hook: str, empty_database: Database
+) -> None:
+    install.apply(empty_database)
+    bodies = [json.dumps({"url": f"{hook}/{status}", "payload": {"n": status}}) for status in (200, 204, 404, 503)]
+    url = empty_database.url
+    with closing(empty_database.connect("test")) as session:
+        session.call("send_batch", "webhook", "\n".join([*bodies, "no webhook", *[bodies[0]] * 30]))
+        done = run(program("node"), "webhooks.js", "--drain", cwd=node, env=environment(url))
+        assert done.returncode == 0, done.stderr
+        dead = {row["body"]: row["error"] for row in session.call("peek", "webhook", "E")}
+        left = session.call("peek", "webhook")
+        assert session.call("queue_stats", "webhook")[0]["active"] == 0
+    assert dead[bodies[2]] == "HTTP 404"
+    assert dead["no webhook"].startswith("not a webhook: ")
+    assert len(dead) == 2
+    assert [(row["body"], row["attempts"], row["error"]) for row in left] == [(bodies[3], 1, "HTTP 503")]
+    assert Counter(path for path, _, _ in Hook.got) == {"/200": 31, "/204": 1, "/404": 1, "/503": 1}
+    assert len({key for _, _, key in Hook.got}) == 34
+    assert all(body == {"n": int(path[1:])} for path, body, _ in Hook.got)
+
+
+def test_webhooks_tell_a_missing_or_unreachable_database_on_one_line(program: Callable[[str], str], node: Path) -> None:
+    done = run(program("node"), "webhooks.js", cwd=node, env=environment(None))
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    url = f"postgresql://postgres@127.0.0.1:{base.free_port()}/x"
+    done = run(program("node"), "webhooks.js", cwd=node, env=environment(url))
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+    assert "ECONNREFUSED" in done.stderr
