@@ -180,9 +180,7 @@ def test_psql_by_hand_leaves_an_empty_queue(
     program("psql")
     done = run("./by_hand.sh", database.url, queue, cwd=EXAMPLES / "psql")
     assert (done.returncode, done.stderr) == (0, "")
-    one, two, three, dead = (
-        rf"^ +\d+ \| {body} " for body in ("one", "two", "three", r"two +\| +1 \| no such")
-    )
+    one, two, three, dead = (rf"^ +\d+ \| {body} " for body in ("one", "two", "three", r"two +\| +1 \| no such"))
     for row in (one, two, three, dead):
         assert re.search(row, done.stdout, re.M), row
     assert re.search(rf"^ {re.escape(queue)} \| +1 \| +0 \| +1$", done.stdout, re.M)
