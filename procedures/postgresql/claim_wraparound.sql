@@ -37,6 +37,8 @@ SET enable_bitmapscan = off
 AS $$
 #variable_conflict use_column
 DECLARE
+    -- A variable: no index can be asked for what is before a volatile function.
+    v_now timestamptz := clock_timestamp();
     v_queue mq.queue;
     v_size integer := coalesce(p_size, 1);
     v_reader text := coalesce(p_reader, mq.reader_name(NULL));
@@ -58,11 +60,11 @@ BEGIN
     IF v_queue.paused THEN
         RETURN;
     END IF;
-    IF EXISTS (SELECT FROM mq.batch WHERE type = p_type AND lease_until <= clock_timestamp()) THEN
+    IF EXISTS (SELECT FROM mq.batch WHERE type = p_type AND lease_until <= v_now) THEN
         PERFORM mq.rescue(v_queue, 20);
     END IF;
-    IF EXISTS (SELECT FROM mq.delayed WHERE type = p_type AND run_at <= clock_timestamp()) THEN
-        PERFORM mq.promote(v_queue, '-infinity', clock_timestamp(), greatest(2 * v_size, 100));
+    IF EXISTS (SELECT FROM mq.delayed WHERE type = p_type AND run_at <= v_now) THEN
+        PERFORM mq.promote(v_queue, '-infinity', v_now, greatest(2 * v_size, 100));
     END IF;
 
     SELECT * INTO v_place FROM mq.ring WHERE type = p_type AND reader = v_reader ORDER BY type, reader, n DESC LIMIT 1;

@@ -15,6 +15,8 @@ SET enable_seqscan = off
 SET enable_bitmapscan = off
 AS $$
 DECLARE
+    -- A variable: no index can be asked for what is before a volatile function.
+    v_now timestamptz := clock_timestamp();
     v_batch record;
     v_ids bigint[];
     v_attempts smallint[];
@@ -25,7 +27,7 @@ BEGIN
         WHERE ctid = ANY (ARRAY(
             SELECT ctid
             FROM mq.batch
-            WHERE type = p_queue.type AND lease_until <= clock_timestamp()
+            WHERE type = p_queue.type AND lease_until <= v_now
             ORDER BY type, lease_until
             LIMIT p_batches
             FOR UPDATE SKIP LOCKED

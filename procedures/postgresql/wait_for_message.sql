@@ -21,6 +21,8 @@ SET enable_seqscan = off
 SET enable_bitmapscan = off
 AS $$
 DECLARE
+    -- A variable: no index can be asked for what is before a volatile function.
+    v_now timestamptz;
     v_end timestamptz := clock_timestamp() + make_interval(secs => coalesce(p_seconds, 0));
     v_pause double precision := 0.005;
 BEGIN
@@ -36,18 +38,19 @@ BEGIN
         ON CONFLICT (type) DO UPDATE SET wait_until = excluded.wait_until;
     END IF;
     LOOP
+        v_now := clock_timestamp();
         ready := CASE WHEN NOT (mq.policy(p_type)).paused AND (
             EXISTS (SELECT FROM mq.ready AS r WHERE r.type = p_type)
-            OR EXISTS (SELECT FROM mq.delayed AS d WHERE d.type = p_type AND d.run_at <= clock_timestamp())
-            OR EXISTS (SELECT FROM mq.batch AS b WHERE b.type = p_type AND b.lease_until <= clock_timestamp())
+            OR EXISTS (SELECT FROM mq.delayed AS d WHERE d.type = p_type AND d.run_at <= v_now)
+            OR EXISTS (SELECT FROM mq.batch AS b WHERE b.type = p_type AND b.lease_until <= v_now)
         ) THEN 1 ELSE 0 END;
-        EXIT WHEN ready = 1 OR clock_timestamp() >= v_end;
+        EXIT WHEN ready = 1 OR v_now >= v_end;
         PERFORM pg_sleep(least(v_pause, extract(epoch FROM v_end - clock_timestamp())));
         v_pause := least(2 * v_pause, 0.05);
     END LOOP;
     SELECT least(
-        (SELECT min(d.run_at) FROM mq.delayed AS d WHERE d.type = p_type),
-        (SELECT min(b.lease_until) FROM mq.batch AS b WHERE b.type = p_type)
+        (SELECT d.run_at FROM mq.delayed AS d WHERE d.type = p_type ORDER BY d.type, d.run_at LIMIT 1),
+        (SELECT b.lease_until FROM mq.batch AS b WHERE b.type = p_type ORDER BY b.type, b.lease_until LIMIT 1)
     ) INTO next_run_at;
 END
 $$;

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from crowd import Crowd, Ledger, crowd_of
+from crowd import LEDGER, Crowd, Ledger, crowd_of
 from rowqueue.databases import Database, Session
 from servers import Server
 
@@ -23,9 +23,7 @@ def crowd(database: Database) -> Iterator[Crowd]:
 def ledger(sql: Callable[..., list[dict[str, Any]]]) -> Iterator[Ledger]:
     """A table for what was handled, on the shared database."""
     name = f"handled_{uuid.uuid4().hex[:12]}"
-    sql(
-        f"CREATE TABLE {name} (id BIGINT NOT NULL, n BIGINT NOT NULL, consumer INTEGER NOT NULL, attempt INTEGER NOT NULL)"
-    )
+    sql(f"CREATE TABLE {name} ({LEDGER})")
     yield Ledger(name)
     sql(f"DROP TABLE {name}")
 

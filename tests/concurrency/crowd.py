@@ -126,6 +126,9 @@ class Crowd:
             self.kill(number)
 
 
+LEDGER = "id BIGINT NOT NULL, n BIGINT NOT NULL, consumer INTEGER NOT NULL, attempt INTEGER NOT NULL"
+
+
 class Ledger:
     """A table of the test's own: who handled which message, and in which attempt. `n` is the number in its body."""
 

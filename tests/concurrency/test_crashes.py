@@ -2,12 +2,12 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from crowd import Ledger, Member, crowd_of, numbers
+from crowd import LEDGER, Ledger, Member, crowd_of, numbers
 from rowqueue import install
 from rowqueue.databases import Disconnected, open_database
 from servers import Server
@@ -108,10 +108,9 @@ def test_nothing_acknowledged_is_lost_when_the_server_crashes_again_and_again(
     database = open_database(url)
     install.apply(database)
     ledger = Ledger("ledger")
-    columns = "id BIGINT NOT NULL, n BIGINT NOT NULL, consumer INTEGER NOT NULL, attempt INTEGER NOT NULL"
-    with database.connect("test").transaction() as connection:
-        connection.cursor().execute(f"CREATE TABLE {ledger.name} ({columns})")
     session = database.connect("test")
+    with session.transaction() as connection:
+        connection.cursor().execute(f"CREATE TABLE {ledger.name} ({LEDGER})")
     session.call("set_queue", "claimed", LEASE, 1_000, None, None, None, ordered)
     session.close()
     with crowd_of(url) as crowd:

@@ -1,4 +1,4 @@
-"""What becomes visible late lies before what was claimed since: it is found within seconds, though claims never stop."""
+"""What becomes visible late lies before what was claimed since: it is found within seconds, while claims go on."""
 
 import itertools
 import random

@@ -154,15 +154,14 @@ def meddle(member: Member, types: list[str]) -> int:
         if held:
             row = chance.choice(held)
             id, key = row["id"], row["batch_key"]
-            chance.choice(
-                [
-                    lambda: call("complete", id, key),
-                    lambda: call("complete_batch", key),
-                    lambda: call("fail", id, key, "meddled", chance.choice([None, 0, 1, -1])),
-                    lambda: call("release_batch", key),
-                    lambda: call("extend_lease", key, 1),
-                ]
-            )()
+            meddling: list[tuple[Any, ...]] = [
+                ("complete", id, key),
+                ("complete_batch", key),
+                ("fail", id, key, "meddled", chance.choice([None, 0, 1, -1])),
+                ("release_batch", key),
+                ("extend_lease", key, 1),
+            ]
+            call(*chance.choice(meddling))
         call("rescue_expired", chance.choice([type, None]))
         call("redrive", type)
         for row in call("peek", type, "N", 5):

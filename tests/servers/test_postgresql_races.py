@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rowqueue.databases import Database, Session
+
 from servers import Server
 
 
