@@ -38,10 +38,10 @@ LEFT JOIN (
 LEFT JOIN mq.dead AS e ON e.id = m.id
 LEFT JOIN mq.delayed AS d ON d.id = m.id
 LEFT JOIN mq.grouped AS g ON g.type = m.type AND g.group_key = coalesce(m.group_key, '') AND g.id = m.id
-LEFT JOIN (
+LEFT JOIN LATERAL (
     -- In an ordered queue these are tickets, and a message may have left more than one.
-    SELECT DISTINCT ON (type, id) type, id, run_at, attempts FROM mq.ready ORDER BY type, id
-) AS r ON r.type = m.type AND r.id = m.id
+    SELECT t.id, t.run_at, t.attempts FROM mq.ready AS t WHERE t.type = m.type AND t.id = m.id LIMIT 1
+) AS r ON true
 UNION ALL
 SELECT c.id, c.type, 'C', c.body, c.headers, c.priority, c.group_key, c.dedup_key, c.attempts, c.created_at, c.source,
     NULL, c.reader, NULL, NULL, c.completed_at, NULL
