@@ -27,6 +27,7 @@ from .databases import (
     Database,
     DatabaseError,
     Disconnected,
+    Forbidden,
     QueueError,
     Row,
     SchemaMissing,
@@ -187,30 +188,44 @@ def uninstall(database: Url = None, yes: Yes = False) -> None:
 def doctor(database: Url = None, json: Json = False) -> int:
     """Check the installation and what hurts queues. Exit 3: not installed as released; 1: something is bad."""
     with _open(database) as opened:
-        files = install.status(opened)
-        wrong = [{"kind": f.kind, "name": f.name, "state": f.state} for f in files if f.state != "ok"]
+        installation, wrong = _installation(opened)
         health: list[Row] = []
-        with suppress(SchemaMissing):
-            session = opened.connect("runner doctor")
-            try:
+        session = opened.connect("runner doctor")
+        try:
+            with suppress(SchemaMissing):
                 health = session.call("queue_health")
-            finally:
-                session.close()
+        finally:
+            session.close()
+    found = [installation, *health]
     if json:
-        output.rows(
-            [{"check": "installation", "wrong": wrong}, *({"check": "health", **row} for row in health)], [], True
-        )
+        output.rows([*found, *wrong], [], True)
     else:
-        installed = {"name": "installation", "verdict": "bad" if wrong else "ok", "value": len(files) - len(wrong)}
-        detail = "runner apply puts it right" if wrong else "every file is installed as released"
-        row = installed | {"unit": f"of {len(files)} files", "detail": detail}
-        output.rows([row, *health], ["name", "verdict", "value", "unit", "detail"], False)
-        if wrong:
+        output.rows(found, ["name", "verdict", "value", "unit", "detail"], False)
+        if wrong and installation["value"]:  # with nothing installed the list says nothing
             print()
             output.rows(wrong, ["kind", "name", "state"], False)
     if wrong:
         return SCHEMA_MISSING
     return int(any(row["verdict"] == "bad" for row in health))
+
+
+def _installation(database: Database) -> tuple[Row, list[Row]]:
+    """The installation as a row like those of queue_health, and the files that are not as released."""
+    try:
+        files = install.status(database)
+    except Forbidden as error:
+        return _check("warn", None, "", f"only the queue's owner can check it: {error}"), []
+    wrong = [{"kind": f.kind, "name": f.name, "state": f.state} for f in files if f.state != "ok"]
+    unit = f"of {len(files)} files"
+    if not wrong:
+        return _check("ok", len(files), unit, "every file is installed as released"), []
+    missing = all(file.state == "missing" for file in files)
+    detail = "the queue is not installed: runner apply" if missing else "runner apply puts it right"
+    return _check("bad", len(files) - len(wrong), unit, detail), wrong
+
+
+def _check(verdict: str, value: int | None, unit: str, detail: str) -> Row:
+    return {"name": "installation", "verdict": verdict, "value": value, "unit": unit, "detail": detail}
 
 
 # ---- sending -------------------------------------------------------------------------------------

@@ -257,7 +257,7 @@ _JSON_FIELDS = [f.name for f in fields(Message) if f.name not in ("batch_key", "
 
 
 class Command(Handler):
-    """Runs `sh -c command` for each message, with the message as one JSON object on its standard input.
+    """Runs `sh -c command` for each message, with the message as one line of JSON on its standard input.
 
     The environment holds RUNNER_MESSAGE_ID, RUNNER_MESSAGE_TYPE and RUNNER_MESSAGE_ATTEMPT. Exit status 0 means done,
     65 (EX_DATAERR) makes a dead letter, anything else is tried again; the last line of its standard error is the error.
@@ -281,7 +281,7 @@ class Command(Handler):
     def _one(self, message: Message) -> None:
         # A file, not a pipe, feeds the child: it may write before it has read, or never read.
         with tempfile.TemporaryFile() as stdin:
-            stdin.write(as_json(message).encode("utf-8"))
+            stdin.write(f"{as_json(message)}\n".encode())
             stdin.seek(0)
             process = subprocess.Popen(
                 ["/bin/sh", "-c", self._command],

@@ -86,6 +86,13 @@ def test_every_command_and_option_has_help(words: tuple[str, ...]) -> None:
         assert name in done.stdout
 
 
+def test_readme_lists_every_command() -> None:
+    section = (ROOT / "README.md").read_text("utf-8").partition("## The runner's commands")[2].partition("\n## ")[0]
+    cells = "".join(re.findall(r"^\| (`.*?`) \|", section, re.M))
+    listed = {" ".join(re.findall("[a-z]+", name.partition(" -")[0])) for name in re.findall("`(.+?)`", cells)}
+    assert listed == {" ".join(words) for words in COMMANDS}
+
+
 def test_no_command_at_all_shows_the_help() -> None:
     done = subprocess.run(COMMAND, capture_output=True, text=True, env=environment(None))
     assert done.returncode == 0
@@ -119,13 +126,24 @@ def test_doctor_names_what_is_missing_or_changed(runner: Runner, empty_database:
     server.drop_procedure(url, "pause")
     done = runner("doctor", "--json", url=url)
     assert done.returncode == 3
-    assert json.loads(done.stdout.splitlines()[0])["wrong"] == [
-        {"kind": "procedure", "name": "pause", "state": "drifted"}
-    ]
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert rows[0]["verdict"] == "bad"
+    assert rows[-1] == {"kind": "procedure", "name": "pause", "state": "drifted"}
     assert "pause\tdrifted" in runner("doctor", url=url).stdout
     one_line(runner("consume", "--type", "t", "--exec", "true", url=url), 3, "drifted", "runner apply")
     assert runner("apply", url=url).returncode == 0
     assert runner("doctor", url=url).returncode == 0
+
+
+def test_doctor_tells_an_operator_what_hurts(runner: Runner, server: Server, database: Database, queue: str) -> None:
+    with server.login(database.url, f"operator_{queue[5:15]}", "mq_operator") as url:
+        done = runner("doctor", "--json", url=url)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert rows[0]["verdict"] == "warn"
+    assert "owner" in rows[0]["detail"]
+    assert {row["verdict"] for row in rows} <= {"ok", "warn", "bad"}
+    assert len(rows) > 1
+    assert done.returncode == int("bad" in {row["verdict"] for row in rows})
 
 
 def test_sql_prints_the_script_of_a_database(runner: Runner, database: Database) -> None:

@@ -174,7 +174,7 @@ def test_exec_gets_the_message_as_json_and_in_the_environment(
 ) -> None:
     body = 'a "b"\nc é😀' + "x" * 200_000
     row = session.call("send_message", queue, body, None, 5, "group", "dedup", 3, '{"h":1}', "me")[0]
-    command = "cat; echo; echo $RUNNER_MESSAGE_ID $RUNNER_MESSAGE_TYPE $RUNNER_MESSAGE_ATTEMPT"
+    command = "cat; echo $RUNNER_MESSAGE_ID $RUNNER_MESSAGE_TYPE $RUNNER_MESSAGE_ATTEMPT"
     done = runner("consume", "--type", queue, "--exec", command, "--drain")
     assert done.returncode == 0, done.stderr
     message, variables = done.stdout.splitlines()
@@ -499,6 +499,36 @@ def test_user_with_the_consumer_role_alone_can_consume(
     assert done.returncode == 0, done.stderr
     assert joblog.read() == ["a"]
     assert states() == {}
+
+
+def test_memory_stays_flat_over_a_long_backlog(start: Start, session: Session, queue: str, states: States) -> None:
+    for _ in range(6):
+        send(session, queue, *["x" * 1_000] * 10_000)
+    running = start("consume", "--type", queue, "--handler", "jobs:ignore_batch", "--batch", 100, "--idle-timeout", 5)
+    until(lambda: session.call("queue_stats", queue)[0]["ready"] < 10_000, 60)
+    early = megabytes(running)
+    until(lambda: not states(), 60)
+    assert megabytes(running) < min(100, early + 10)
+    assert running.stop() == 0
+
+
+def megabytes(running: Running) -> float:
+    """The largest memory a process has had."""
+    lines = Path(f"/proc/{running.process.pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
+
+
+def test_consumer_ends_with_3_when_the_queue_is_taken_away(
+    start: Start, empty_database: Database, server: Server, queue: str
+) -> None:
+    install.apply(empty_database)
+    command = ["consume", "--type", queue, "--handler", "jobs:record", "--concurrency", 2, "--health-port", 0]
+    running = start(*command, url=empty_database.url)
+    until(lambda: "health: http" in running.stderr)
+    server.drop_procedure(empty_database.url, "claim_batch")
+    assert running.wait() == 3
+    assert "runner apply" in running.stderr.splitlines()[-1]
+    assert "Traceback" not in running.stderr
 
 
 # ---- --transaction -------------------------------------------------------------------------------

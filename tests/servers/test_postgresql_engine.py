@@ -1,7 +1,9 @@
 """What only PostgreSQL's engine does: errors, wake-ups, poolers, restarts and the plain script."""
 
+import json
 import os
 import subprocess
+import sys
 import threading
 import time
 import uuid
@@ -387,6 +389,19 @@ def test_listening_through_a_pooler_is_silent_and_polling_still_works(
     session.wait(0.1, interrupt[0])
     assert [row["body"] for row in session.call("claim_batch", queue)] == ["x"]
     session.close()
+
+
+@pytest.mark.parametrize("mode", [[], ["--transaction"]])
+def test_runner_consumes_through_a_pooler(
+    pooler: PgBouncer, database: Database, session: Any, queue: str, mode: list[str]
+) -> None:
+    session.call("send_batch", queue, "\n".join(str(n) for n in range(60)))
+    command = [sys.executable, "-m", "rowqueue.cli", "consume", "--database", pooler.url(database.url), "--type", queue]
+    options = ["--exec", "cat", "--concurrency", "5", "--batch", "4", "--lease", "1", "--drain", *mode]
+    done = subprocess.run([*command, *options], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert sorted(int(json.loads(line)["body"]) for line in done.stdout.splitlines()) == list(range(60))
+    assert session.call("queue_stats", queue) == [] or session.call("queue_stats", queue)[0]["ready"] == 0
 
 
 def test_apply_works_through_a_pooler(pooler: PgBouncer, empty_database: Database) -> None:
