@@ -141,6 +141,9 @@ CREATE INDEX archive_type ON mq.archive (type, completed_at, id);
 
 CREATE INDEX archive_age ON mq.archive (completed_at);
 
+-- For people who ask what became of a message.
+CREATE INDEX archive_id ON mq.archive (id);
+
 CREATE TABLE mq.mark (
     n bigint NOT NULL,
     looked_at timestamptz NOT NULL,
