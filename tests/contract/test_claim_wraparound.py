@@ -19,6 +19,13 @@ def test_claim_wraparound_goes_on_where_the_reader_stopped(q: Queue) -> None:
     assert [ring(q, 2), ring(q, 2), ring(q, 2), ring(q, 2)] == [sent[:2], sent[2:4], sent[4:], []]
 
 
+def test_claim_wraparound_goes_on_behind_the_last_of_a_batch_that_was_given_back(q: Queue) -> None:
+    sent = q.send_many(6)
+    rows = q.call("claim_wraparound", 3, "me")
+    q.on("release_batch", rows[0]["batch_key"])
+    assert ring(q, 6) == [*sent[3:], *sent[:3]]
+
+
 def test_claim_wraparound_goes_round_inside_one_batch_and_takes_nothing_twice(q: Queue) -> None:
     sent = q.send_many(6)
     assert ring(q, 10, after_id=sent[3]) == [sent[4], sent[5], *sent[:4]]

@@ -1,6 +1,6 @@
 """release_batch: give back what the batch key still holds, without costing an attempt."""
 
-from queues import NO_KEY, Queue, ids
+from queues import LONG_AGO, NO_KEY, Queue, ids
 
 
 def test_release_batch_makes_the_messages_new_again_without_an_attempt(q: Queue) -> None:
@@ -17,6 +17,19 @@ def test_release_batch_puts_the_messages_back_at_their_old_place(q: Queue) -> No
     q.one("complete_batch", second)
     q.one("release_batch", first)
     assert ids(q.claim(3)) == [*sent[:2], sent[4]]
+
+
+def test_release_batch_puts_a_message_back_where_claims_have_long_passed(q: Queue) -> None:
+    """A claim may begin where earlier ones found something: what is put back before that must not be missed."""
+    old = q.send(run_at=LONG_AGO)
+    many = q.send_many(6_000)
+    later = q.send_many(3)
+    key = q.claim_key()
+    q.on("complete_batch", q.claim_key(len(many)))
+    for id in later[:2]:
+        assert ids(q.claim()) == [id]
+    assert q.one("release_batch", key) == 1
+    assert ids(q.claim(5)) == [old, later[2]]
 
 
 def test_release_batch_keeps_the_attempts_that_were_made_before(q: Queue) -> None:
