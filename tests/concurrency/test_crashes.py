@@ -13,7 +13,7 @@ from rowqueue.databases import Disconnected, open_database
 from servers import Server
 
 CRASHES = 4
-SECONDS_BETWEEN = 0.8
+SECONDS_BETWEEN = 0.5
 BATCH = 20
 LEASE = 1
 GROUPS = 50

@@ -117,7 +117,7 @@ def produce(member: Member, plain: str, ordered: str, count: int) -> int:
     chance = random.Random(member.number)
     sent = 0
     while sent < count:
-        if chance.random() < 0.05:
+        if chance.random() < 0.1:
             sent += member.session.call("send_batch", plain, numbers(0, chance.choice([50, 500])))[0]["count"]
             continue
         key = f"k{chance.randrange(20)}" if chance.random() < 0.3 else None
@@ -137,6 +137,8 @@ def consume(member: Member, types: list[str]) -> None:
                 member.session.call("take_batch", type, chance.randrange(1, 100))
             continue
         rows = member.session.call("claim_batch", type, chance.randrange(1, 200), None, 1)
+        if not rows:
+            time.sleep(0.005)
         for _ in range(3):
             if not rows:
                 break
@@ -171,7 +173,7 @@ def meddle(member: Member, types: list[str]) -> int:
                 call("fail", row["id"], None, "as after a take", 0)
         call("queue_stats", type)
         call("wait_for_message", type, 0)
-        time.sleep(0.01)
+        time.sleep(0.02)
     return cancelled
 
 

@@ -19,10 +19,10 @@ HOT_MESSAGES = 1_200
 KILLS = 4
 LEASE = 3
 RACE_GROUPS = 2
-RACE_MESSAGES = 900
+RACE_MESSAGES = 600
 # Seconds until the next attempt of a failed message; -1: none.
 SLOW_RETRIES = [0, 1, 1, 1, -1]
-FAST_RETRIES = [0] * 30 + [1, -1, -1]
+FAST_RETRIES = [0] * 40 + [1, -1, -1]
 DRAIN_SECONDS = 60
 
 Sql = Callable[..., list[dict[str, Any]]]
