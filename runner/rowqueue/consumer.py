@@ -30,7 +30,6 @@ log = logging.getLogger("rowqueue")
 SHORTEST_POLL = 0.1
 LONGEST_POLL = 2.0
 READY_SECONDS = 30.0
-ASYNC_WORKERS = 2  # one batch is claimed or finished while the other one runs
 
 
 @dataclass(frozen=True)
@@ -115,6 +114,8 @@ class Consumer:
         self._budget = Budget(options.max_messages)
         # finish_batch claims on: possible when the next batch is of the same type and found the same way.
         self._chains = len(options.types) == 1 and not options.ring and not options.once
+        ends = (options.drain, options.max_messages is not None, options.idle_timeout is not None)
+        self._may_end = any(ends)  # of itself
         self._stop = threading.Event()  # claim nothing more and start nothing more
         self._ended = threading.Event()  # all workers are done
         self._never = threading.Event()
@@ -122,7 +123,9 @@ class Consumer:
         self._error: BaseException | None = None
         self._state = threading.Condition()  # guards the fields below
         self._active: dict[Any, Batch] = {}
-        workers = min(options.concurrency, ASYNC_WORKERS) if handler.is_async else options.concurrency
+        workers = options.concurrency
+        if handler.limits_itself:  # then a worker is a batch: enough of them, and one to claim while the others run
+            workers = min(workers, -(-workers // options.batch) + 1)
         self._inboxes = [Inbox() for _ in range(workers)]
         self._idle = list(self._inboxes)
         self._last_claim = self._last_work = time.monotonic()
@@ -138,6 +141,7 @@ class Consumer:
         """Consume until done or stopped. Raises what ended it: DatabaseError, QueueError or HandlerError."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
+        log.info("consuming %s as %s", ", ".join(self._options.types), self._options.reader)
         heartbeat = self._start(self._beat, "heartbeat")
         workers = [self._start(partial(self._work, inbox), "worker") for inbox in self._inboxes]
         self._start(self._poll, "poller").join()
@@ -338,7 +342,7 @@ class Consumer:
         """Sleep until woken, the next message is due, or the poll interval is over; the interval grows while idle."""
         pause = self._interval * random.uniform(0.5, 1)
         self._interval = min(self._interval * 1.5, LONGEST_POLL)
-        if self._options.idle_timeout is not None:
+        if self._options.idle_timeout is not None and len(self._idle) == len(self._inboxes):
             left = self._last_work + self._options.idle_timeout - time.monotonic()
             pause = min(pause, max(left, 0) + 0.001)
         if due is not None and 0 < (until := (due - datetime.now(UTC)).total_seconds()) < pause:
@@ -366,7 +370,7 @@ class Consumer:
         # The last one tells the poller, which may find that all is done.
         if worked and len(self._idle) == len(self._inboxes):
             self._last_work = time.monotonic()
-            if self._options.drain or self._options.max_messages is not None:
+            if self._may_end:
                 self._wake()
 
     def _handle_on(self, link: Link, first: Batch) -> bool:

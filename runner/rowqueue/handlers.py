@@ -128,9 +128,13 @@ class Handled:
 
 
 class Handler(ABC):
-    """Runs batches. `is_async` handlers share one event loop, which `concurrency` then limits."""
+    """Runs batches, called by as many threads as there may be batches at the same time.
+
+    One that `limits_itself` runs no more messages at once than allowed, however many threads call it.
+    """
 
     is_async = False
+    limits_itself = False
 
     @abstractmethod
     def run(self, messages: Sequence[Message], handled: Handled, go_on: Callable[[], bool]) -> None:
@@ -205,6 +209,7 @@ class AsyncOneByOne(Handler):
     """Awaits the function for the messages of all batches, at most `concurrency` at the same time."""
 
     is_async = True
+    limits_itself = True
 
     def __init__(self, function: Callable[[Message], Coroutine[Any, Any, Any]], concurrency: int) -> None:
         self._function = function

@@ -53,6 +53,11 @@ async def record_async(message: Message) -> None:
     note(message.body)
 
 
+async def record_async_alone(messages: list[Message]) -> None:
+    for message in messages:
+        await record_async(message)
+
+
 async def record_async_batch(messages: list[Message]) -> None:
     await asyncio.sleep(0.01)
     note([message.body for message in messages])

@@ -67,19 +67,19 @@ def test_batch_handler_gets_a_list(
     assert states() == {}
 
 
-def test_async_handler_runs_as_many_messages_at_once_as_concurrency_says(
-    runner: Runner, session: Session, queue: str, joblog: Log, states: States
+@pytest.mark.parametrize(("name", "batch"), [("record_async", 40), ("record_async", 2), ("record_async_alone", 1)])
+def test_async_handler_runs_as_many_at_once_as_concurrency_says(
+    runner: Runner, session: Session, queue: str, joblog: Log, states: States, name: str, batch: int
 ) -> None:
     bodies = [f"m{n}" for n in range(40)]
     send(session, queue, *bodies)
+    options = ["--concurrency", 20, "--batch", batch, "--drain"]
     started = time.monotonic()
-    done = runner(
-        "consume", "--type", queue, "--handler", "jobs:record_async", "--concurrency", 20, "--batch", 40, "--drain"
-    )
+    done = runner("consume", "--type", queue, "--handler", f"jobs:{name}", *options)
     assert done.returncode == 0, done.stderr
+    assert time.monotonic() - started < 40 * 0.2, "40 messages of 0.2 s were handled one by one"
     assert sorted(joblog.read()) == sorted(bodies)
     assert states() == {}
-    assert time.monotonic() - started < 40 * 0.2, "40 messages of 0.2 s were handled one by one"
 
 
 @pytest.mark.parametrize("name", ["obey", "obey_async"])
@@ -483,6 +483,21 @@ def test_consumer_waits_for_the_server_without_a_busy_loop(
     assert cpu_seconds(running) - before < 0.5
     assert running.stop() == 0
     private_server.start()
+
+
+def test_idle_timeout_beside_a_busy_worker_is_no_busy_loop(
+    start: Start, session: Session, queue: str, joblog: Log, states: States
+) -> None:
+    send(session, queue, "sleep 4")
+    options = ["--concurrency", 3, "--idle-timeout", 0.5]
+    running = start("consume", "--type", queue, "--handler", "jobs:obey", *options)
+    until(joblog.read)
+    time.sleep(0.7)
+    before = cpu_seconds(running)
+    time.sleep(2)
+    assert cpu_seconds(running) - before < 0.3
+    assert running.wait() == 0
+    assert states() == {}
 
 
 def cpu_seconds(running: Running) -> float:
