@@ -3,6 +3,7 @@
 import os
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import count
 from typing import Any
 
 import pytest
@@ -432,7 +433,7 @@ class OrderedQueue(PlainQueue):
         return any(m.failed and m.due and m.group == message.group and m is not message for m in self.within("N"))
 
     @rule()
-    def claim_wraparound(self) -> None:  # type: ignore[override]
+    def claim_wraparound(self) -> None:
         with refused("queue_is_ordered", self.q.name):
             self.q.call("claim_wraparound")
 
@@ -446,12 +447,13 @@ class OrderedQueue(PlainQueue):
 def test_random_sequences_of_calls_leave_what_the_model_expects(
     q: Queue, machine: type[PlainQueue], examples: int
 ) -> None:
-    made = 0
+    numbers = count(1)
 
-    def fresh() -> PlainQueue:
-        nonlocal made
-        made += 1
-        return machine(q, f"{q.name}.{made}")
+    class Fresh(machine):  # type: ignore[valid-type, misc]
+        """The machine on a queue that no other run has used."""
+
+        def __init__(self) -> None:
+            super().__init__(q, f"{q.name}.{next(numbers)}")
 
     limits = settings(
         max_examples=examples,
@@ -463,4 +465,4 @@ def test_random_sequences_of_calls_leave_what_the_model_expects(
         print_blob=False,
         phases=[Phase.explicit, Phase.generate, *([Phase.shrink] if SHRINK else [])],
     )
-    run_state_machine_as_test(fresh, settings=limits)
+    run_state_machine_as_test(Fresh, settings=limits)

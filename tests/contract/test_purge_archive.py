@@ -27,7 +27,8 @@ def complete(q: Queue, count: int) -> datetime:
     q.send_many(count)
     key = q.claim_key(count)
     q.on("complete_batch", key)
-    return max(row["changed_at"] for row in q.rows() if row["state"] == "C")
+    done: datetime = max(row["changed_at"] for row in q.rows() if row["state"] == "C")
+    return done
 
 
 def test_purge_archive_empties_a_part_that_is_wholly_older_at_once(q: Queue) -> None:

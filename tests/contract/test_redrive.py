@@ -1,9 +1,11 @@
 """redrive: send dead letters round again."""
 
+from typing import Any
+
 from queues import Queue, ids
 
 
-def dead(q: Queue, count: int, **options: object) -> list[int]:
+def dead(q: Queue, count: int, **options: Any) -> list[int]:
     """Messages that have died in order of id."""
     sent = [q.send(**options) for _ in range(count)]
     for id in sent:
