@@ -48,7 +48,11 @@ BEGIN
         SELECT array_agg(f.id) AS ids, array_agg(u.attempt) AS attempts, array_agg(f.retry) AS retries,
             array_agg(f.error) AS errors
         INTO v_failed
-        FROM (SELECT DISTINCT ON (id) id, retry, error FROM mq.read_failures(p_failures)) AS f
+        FROM (
+            SELECT DISTINCT ON (id) id, retry, error
+            FROM mq.read_failures(p_failures) WITH ORDINALITY AS l (id, retry, error, n)
+            ORDER BY id, n
+        ) AS f
         JOIN unnest(v_batch.ids, v_batch.attempts) AS u (id, attempt) ON u.id = f.id;
         IF v_failed.ids IS NOT NULL THEN
             PERFORM mq.fail_messages(v_queue, v_batch.reader, v_failed.ids, v_failed.attempts, v_failed.retries,

@@ -116,7 +116,7 @@ def test_finish_batch_passes_over_ids_that_the_batch_does_not_hold(q: Queue) -> 
 
 def test_finish_batch_takes_an_id_twice_as_once(q: Queue) -> None:
     id, done = q.send_many(2)
-    q.on("finish_batch", q.claim_key(2), f"{id},-1,twice\n{id},-1,twice")
+    q.on("finish_batch", q.claim_key(2), f"{id},-1,first\n{id},30,second")
     assert q.states() == {id: "E"} and done not in q.states()
     assert q.attempts() == {id: 1}
 
