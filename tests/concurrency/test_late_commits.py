@@ -11,7 +11,9 @@ from crowd import Crowd, Ledger, Member, until
 from rowqueue.databases import Session
 
 CONSUMERS = 3
-CLAIMED_SINCE = 2_000
+# Long enough for claims to forget about the late ones: they begin where they found something, or a second ago.
+CLAIMED_SINCE = 6_000
+HELD_SECONDS = 2.5
 SECONDS = 3
 BATCH = 20
 LATE = -1
@@ -35,17 +37,18 @@ def produce(member: Member, type: str, priorities: list[int]) -> None:
         if member.stopped():
             return
         with member.session.transaction():
-            for _ in range(50):
+            for _ in range(100):
                 member.session.call("send_message", type, str(n), None, chance.choice(priorities))
         while len(member.session.call("peek", type, "N", 500)) == 500 and not member.stopped():
             time.sleep(0.01)
 
 
 def later(sql: Sql, ledger: Ledger) -> Callable[[], bool]:
-    """Whether the consumers have gone on by CLAIMED_SINCE messages from now."""
+    """Whether the consumers have gone on by CLAIMED_SINCE messages and HELD_SECONDS from now."""
     count = f"SELECT count(*) AS n FROM {ledger.name}"
-    before = sql(count)[0]["n"]
-    return lambda: sql(count)[0]["n"] >= before + CLAIMED_SINCE
+    enough = sql(count)[0]["n"] + CLAIMED_SINCE
+    end = time.monotonic() + HELD_SECONDS
+    return lambda: time.monotonic() >= end and sql(count)[0]["n"] >= enough
 
 
 def in_ledger(sql: Sql, ledger: Ledger, ids: list[int]) -> bool:
@@ -68,7 +71,7 @@ def test_a_message_whose_sender_commits_late_is_claimed_within_seconds(
     others: list[int],
 ) -> None:
     crowd.start(consume, queue, ledger, count=CONSUMERS)
-    crowd.start(produce, queue, others)
+    crowd.start(produce, queue, others, count=2)
     until(lambda: sql(f"SELECT count(*) AS n FROM {ledger.name}")[0]["n"] > 200, 60, "the queue is busy")
     sender = connect("sender")
     with sender.transaction():
@@ -83,7 +86,7 @@ def test_messages_of_a_take_that_rolls_back_are_claimed_within_seconds(
     crowd: Crowd, connect: Callable[..., Session], queue: str, ledger: Ledger, sql: Sql
 ) -> None:
     crowd.start(consume, queue, ledger, count=CONSUMERS)
-    crowd.start(produce, queue, [0])
+    crowd.start(produce, queue, [0], count=2)
     until(lambda: sql(f"SELECT count(*) AS n FROM {ledger.name}")[0]["n"] > 200, 60, "the queue is busy")
     taker = connect("taker")
     with pytest.raises(KeyError), taker.transaction():

@@ -24,6 +24,8 @@ RACE_MESSAGES = 600
 SLOW_RETRIES = [0, 1, 1, 1, -1]
 FAST_RETRIES = [0] * 40 + [1, -1, -1]
 DRAIN_SECONDS = 60
+BURSTS = 25
+BURST_GROUPS = 30
 
 Sql = Callable[..., list[dict[str, Any]]]
 Look = Callable[[str], dict[str, int]]
@@ -179,6 +181,30 @@ def test_no_group_is_left_behind_when_finishing_races_with_claiming(
     assert_order(entries)
     assert len({entry["id"] for entry in entries}) == sent
     assert left.get("message", 0) == left.get("dead", 0) and left.keys() <= {"message", "dead"}
+
+
+def rush(member: Member, type: str) -> None:
+    """Claim and finish as fast as possible, until told to stop."""
+    chance = random.Random(member.number)
+    while not member.stopped():
+        rows = member.session.call("claim_batch", type, chance.randrange(1, BURST_GROUPS), None, 60)
+        while rows:
+            rows = member.session.call("finish_batch", rows[0]["batch_key"], None, chance.choice([0, BURST_GROUPS]))
+
+
+def test_the_last_message_of_a_group_is_not_left_behind_when_its_ticket_is_dropped_as_its_head_finishes(
+    crowd: Crowd, session: Session, queue: str, holds: Look
+) -> None:
+    """Bursts of a few messages a group and then silence: a later message would hide that a group is stuck."""
+    session.call("set_queue", queue, 60, 10, 0, 0, "delete", 1, 0)
+    crowd.start(rush, queue, count=CONSUMERS)
+    for _ in range(BURSTS):
+        with session.transaction():
+            for n in range(BURST_GROUPS * 3):
+                session.call("send_message", queue, "x", None, None, f"g{n % BURST_GROUPS}")
+        until(lambda: holds(queue) == {}, 10, "the end of a burst")
+    crowd.stop()
+    crowd.results()
 
 
 def test_a_message_taken_by_the_ticket_of_a_more_urgent_one_keeps_its_attempts(session: Session, queue: str) -> None:
