@@ -17,12 +17,13 @@ DECLARE
 BEGIN
     FOREACH v_role IN ARRAY ARRAY['mq_producer', 'mq_consumer', 'mq_operator'] LOOP
         v_calls := CASE v_role
-            WHEN 'mq_producer' THEN ARRAY['send', 'send_message', 'send_batch', 'queue_stats']
+            WHEN 'mq_producer' THEN ARRAY['send', 'send_message', 'send_batch', 'queue_stats',
+                'installed_files']
             WHEN 'mq_consumer' THEN ARRAY['get_message', 'claim_batch', 'claim_wraparound', 'take_batch', 'complete',
                 'complete_batch', 'fail', 'finish_batch', 'release_batch', 'extend_lease', 'rescue_expired',
-                'wait_for_message', 'queue_stats']
+                'wait_for_message', 'queue_stats', 'installed_files']
             WHEN 'mq_operator' THEN ARRAY['rescue_expired', 'cancel', 'redrive', 'purge', 'purge_archive', 'set_queue',
-                'pause', 'resume', 'queue_stats', 'queue_health', 'peek']
+                'pause', 'resume', 'queue_stats', 'queue_health', 'installed_files', 'peek']
         END;
         BEGIN
             IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = v_role) THEN

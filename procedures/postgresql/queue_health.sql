@@ -101,8 +101,8 @@ BEGIN
 
     SELECT count(*) AS objects, string_agg(i.name, ', ' ORDER BY i.name) AS names
     INTO v_row
-    FROM mq.installed AS i
-    WHERE i.fingerprint IS DISTINCT FROM mq.object_fingerprint(i.name) AND i.kind = 'procedure' AND i.name <> 'grants';
+    FROM mq.installed_files() AS i
+    WHERE i.changed = 1;
     name := 'changed_objects';
     value := v_row.objects;
     unit := 'objects';

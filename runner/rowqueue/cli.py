@@ -214,7 +214,7 @@ def _installation(database: Database) -> tuple[Row, list[Row]]:
     try:
         files = install.status(database)
     except Forbidden as error:
-        return _check("warn", None, "", f"only the queue's owner can check it: {error}"), []
+        return _check("warn", None, "", f"this role may not look: {error}"), []
     wrong = [{"kind": f.kind, "name": f.name, "state": f.state} for f in files if f.state != "ok"]
     unit = f"of {len(files)} files"
     if not wrong:

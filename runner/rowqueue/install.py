@@ -81,7 +81,7 @@ def _state(kind: str, sha256: str, entry: Installed | None) -> str:
         return "missing"
     if entry.sha256 != sha256:
         return "edited" if kind == "migration" else "pending"
-    return "ok" if entry.fingerprint == entry.current_fingerprint else "drifted"
+    return "drifted" if entry.changed else "ok"
 
 
 def pending(database: Database) -> list[FileStatus]:

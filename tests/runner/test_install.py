@@ -250,3 +250,10 @@ def test_a_role_without_rights_cannot_look_and_is_not_stopped_by_it(database: Da
     role = f"test_{uuid.uuid4().hex[:8]}"
     with server.login(database.url, role) as url:
         assert install.pending(type(database)(url)) == []
+
+
+@pytest.mark.parametrize("granted", ["mq_producer", "mq_consumer", "mq_operator"])
+def test_each_role_of_the_queue_can_check_the_installation(database: Database, server: Server, granted: str) -> None:
+    role = f"test_{uuid.uuid4().hex[:8]}"
+    with server.login(database.url, role, granted) as url:
+        assert {file.state for file in install.status(type(database)(url))} == {"ok"}

@@ -75,13 +75,12 @@ class Session(ABC):
 
 @dataclass(frozen=True)
 class Installed:
-    """What the database remembers of one installed file: its SHA-256 and the catalog's fingerprint then and now."""
+    """What the database remembers of one installed file; `changed`: its object is missing or was changed by hand."""
 
     name: str
     kind: str
     sha256: str
-    fingerprint: str | None
-    current_fingerprint: str | None
+    changed: bool
 
 
 class Database(ABC):

@@ -279,15 +279,21 @@ class PostgreSQL(Database):
     def installed(self) -> dict[str, Installed] | None:
         with _translated(), self._open("rowqueue apply") as connection:
             found = connection.execute(
-                "SELECT to_regclass('mq.installed'), to_regprocedure('mq.object_fingerprint(text)')"
+                "SELECT to_regclass('mq.installed') IS NOT NULL, to_regprocedure('mq.installed_files()') IS NOT NULL"
+                " AND to_regprocedure('mq.object_fingerprint(text)') IS NOT NULL"
             ).fetchone()
             assert found is not None
-            table, fingerprint = found
-            if table is None:
+            table, procedures = found
+            if not table:
                 return None
-            current = "CASE WHEN kind = 'procedure' THEN mq.object_fingerprint(name) END" if fingerprint else "NULL"
-            rows = connection.execute(f"SELECT name, kind, sha256, fingerprint, {current} FROM mq.installed")
-            return {row[0]: Installed(*row) for row in rows}
+            # Without the procedures nothing can be compared, and all of them are to be installed again.
+            source = (
+                "mq.installed_files()"
+                if procedures
+                else "(SELECT *, kind = 'procedure' AS changed FROM mq.installed) AS i"
+            )
+            rows = connection.execute(f"SELECT name, kind, sha256, changed FROM {source}")
+            return {name: Installed(name, kind, sha256, bool(changed)) for name, kind, sha256, changed in rows}
 
     def run_files(self, files: Sequence[tuple[str, str, str, str]]) -> list[str]:
         notices: list[str] = []

@@ -1,0 +1,31 @@
+-- installed_files: which file of the package stands behind each object, and whether the object is still as installed.
+-- Arguments:   none
+-- Returns:     name, kind (migration or procedure), sha256, changed (1: the object is missing or was changed by hand),
+--              applied_at
+-- Errors:      none
+-- Transaction: reads only
+-- Example:     SELECT name FROM mq.installed_files() WHERE changed = 1;
+
+CREATE OR REPLACE FUNCTION mq.installed_files(
+) RETURNS TABLE (
+    name text,
+    kind text,
+    sha256 text,
+    changed smallint,
+    applied_at timestamptz
+)
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+    -- Migrations and grants.sql leave no object of their name: nothing to compare.
+    RETURN QUERY
+        SELECT i.name, i.kind, i.sha256,
+            (i.kind = 'procedure' AND i.fingerprint IS DISTINCT FROM mq.object_fingerprint(i.name))::integer::smallint,
+            i.applied_at
+        FROM mq.installed AS i
+        ORDER BY i.name;
+END
+$$;

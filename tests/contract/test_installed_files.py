@@ -1,0 +1,15 @@
+"""installed_files: which file stands behind each object, and whether the object is still as installed."""
+
+from queues import Queue, call
+from rowqueue import install
+from rowqueue.databases import Database
+
+
+def test_installed_files_tells_the_hash_of_every_released_file(q: Queue, database: Database) -> None:
+    found = {row["name"]: row for row in call(q.session, "installed_files")}
+    released = {name: (kind, sha256) for kind, name, sha256, _ in install.files(database.name)}
+    assert {name: (row["kind"], row["sha256"]) for name, row in found.items()} == released
+
+
+def test_installed_files_finds_nothing_changed_in_a_fresh_installation(q: Queue) -> None:
+    assert [row["name"] for row in call(q.session, "installed_files") if row["changed"]] == []
