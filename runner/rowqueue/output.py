@@ -11,7 +11,7 @@ from rich.text import Text
 
 from .handlers import plain
 
-CELL = 60  # characters of a long text that a table shows
+CELL = 300  # characters of a long text that a table shows at most
 _COLOURS = {"ok": "green", "warn": "yellow", "bad": "bold red", "missing": "red", "pending": "yellow", "drifted": "red"}
 
 
@@ -29,9 +29,13 @@ def rows(found: Iterable[dict[str, Any]], columns: Sequence[str], as_json: bool)
 
 
 def _table(found: Iterable[dict[str, Any]], columns: Sequence[str]) -> None:
-    table = Table(box=None, header_style="bold", pad_edge=False)
+    table = Table(box=None, header_style="bold", pad_edge=False, expand="body" in columns)
     for column in columns:
-        table.add_column(column)
+        # A body gets the room that is left and is cut; errors and advice are wrapped; the rest stays whole.
+        wraps = column in {"error", "detail"}
+        table.add_column(
+            column, no_wrap=not wraps, overflow="fold" if wraps else "ellipsis", ratio=1 if column == "body" else None
+        )
     for row in found:
         texts = [_shortened(_text(row[column])) for column in columns]
         table.add_row(*(Text(text, style=_COLOURS.get(text, "")) for text in texts))
