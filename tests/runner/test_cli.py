@@ -291,7 +291,7 @@ def test_dead_list_shows_errors_of_one_queue_or_of_all(runner: Runner, session: 
 
 
 def test_table_on_a_terminal_shortens_bodies(session: Session, queue: str, database: Database) -> None:
-    session.call("send", queue, "start " + "x" * 300 + "\x1b[31m")
+    session.call("send", queue, "start " + "x" * 1_000 + "\x1b[31m")
     controller, terminal = pty.openpty()
     env = environment(database.url, COLUMNS="250", TERM="xterm")
     with subprocess.Popen([*COMMAND, "peek", queue], stdout=terminal, stderr=terminal, env=env) as process:
@@ -300,7 +300,8 @@ def test_table_on_a_terminal_shortens_bodies(session: Session, queue: str, datab
     shown = os.read(controller, 65_536).decode()
     os.close(controller)
     assert "start xxx" in shown
-    assert "x" * 100 not in shown
+    assert "x" * 250 not in shown
+    assert len(shown.splitlines()) == 2, "a message takes one line"
     assert "…" in shown
     assert "\x1b[31m" not in shown, "a body reached the terminal as it is"
 
