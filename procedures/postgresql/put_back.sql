@@ -25,10 +25,12 @@ BEGIN
         ON CONFLICT DO NOTHING;
         DELETE FROM mq.group_lock WHERE id = ANY (p_ids);
     END IF;
+    -- An old ticket of an ordered queue may be being dropped at this moment: the new one goes beside it.
     INSERT INTO mq.ready (run_at, id, priority, attempts, type)
-    SELECT m.run_at, m.id, m.priority, u.attempts, m.type
+    SELECT CASE WHEN r.id IS NULL THEN m.run_at ELSE clock_timestamp() END, m.id, m.priority, u.attempts, m.type
     FROM unnest(p_ids, p_attempts) AS u (id, attempts)
     JOIN mq.message AS m ON m.id = u.id
+    LEFT JOIN mq.ready AS r ON r.type = p_type AND r.id = u.id
     ON CONFLICT DO NOTHING;
     PERFORM mq.lower_mark(p_type);
     PERFORM mq.wake(p_type);

@@ -16,6 +16,7 @@ MIXED_MESSAGES = 50_000
 BATCH = 100
 KEYS = 100
 GROUPS = 300
+DRAIN_SECONDS = 30
 
 Sql = Callable[..., list[dict[str, Any]]]
 Look = Callable[[str], dict[str, int]]
@@ -179,6 +180,7 @@ def meddle(member: Member, types: list[str]) -> int:
 
 def drain(member: Member, types: list[str]) -> None:
     """Until nothing is new or active: what failed is tried again, what was forgotten is rescued."""
+    deadline = time.monotonic() + DRAIN_SECONDS
     for type in types:
         while True:
             if rows := member.session.call("claim_batch", type, 1_000, None, 60):
@@ -187,6 +189,7 @@ def drain(member: Member, types: list[str]) -> None:
             stats = member.session.call("queue_stats", type)[0]
             if not any(stats[state] for state in ("ready", "delayed", "active", "expired")):
                 break
+            assert time.monotonic() < deadline, f"nobody can claim what is left: {stats}"
             time.sleep(0.02)
 
 
