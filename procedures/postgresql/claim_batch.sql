@@ -2,7 +2,7 @@
 -- Arguments:   p_type, p_size (1 to 10,000; NULL: 1), p_reader (NULL: the application name), p_lease_seconds (NULL: the
 --              queue's)
 -- Returns:     the messages in order of priority, run_at, id; no rows when nothing is ready or the queue is paused
--- Errors:      50002 invalid_argument
+-- Errors:      50001 wrong_isolation (ordered queues), 50002 invalid_argument
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     SELECT * FROM mq.claim_batch('email', 10, 'worker-1', 60);
 

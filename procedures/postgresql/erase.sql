@@ -1,7 +1,7 @@
 -- erase: delete messages that nobody holds.
 -- Arguments:   p_queue (the policy), p_ids (messages of that type), p_states (the states to delete from: N, E or NE)
 -- Returns:     how many are gone; those that are held or are being claimed at this moment stay
--- Errors:      none
+-- Errors:      50001 wrong_isolation (ordered queues)
 -- Transaction: joins the caller's; never waits for a claim
 -- Example:     SELECT mq.erase(mq.policy('email'), ARRAY[17], 'NE');
 
@@ -24,6 +24,7 @@ DECLARE
 BEGIN
     IF p_states LIKE '%N%' THEN
         IF p_queue.ordered THEN
+            PERFORM mq.require_read_committed();
             SELECT array_agg(DISTINCT coalesce(m.group_key, '')) INTO v_groups FROM mq.message AS m WHERE m.id = ANY (p_ids);
             WITH gone AS (
                 DELETE FROM mq.grouped

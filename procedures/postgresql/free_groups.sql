@@ -1,7 +1,7 @@
 -- free_groups: in an ordered queue, messages have left the hands of their consumer for good: their groups go on.
 -- Arguments:   p_type, p_ids
 -- Returns:     nothing
--- Errors:      none
+-- Errors:      50001 wrong_isolation
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.free_groups('invoice', ARRAY[17]);
 
@@ -14,6 +14,7 @@ AS $$
 DECLARE
     v_groups text[];
 BEGIN
+    PERFORM mq.require_read_committed();
     -- A claim that drops tickets of a busy group holds its lock row FOR SHARE until it commits, so this DELETE waits
     -- for it, and the look for the group's next message comes after.
     WITH freed AS (

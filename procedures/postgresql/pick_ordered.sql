@@ -1,7 +1,7 @@
 -- pick_ordered: take the head messages of up to p_size groups of an ordered queue, one a group.
 -- Arguments:   p_type, p_size, p_take (true: the messages are finished by the caller's own commit)
 -- Returns:     picked and attempts (the number of this attempt), side by side; NULL when no group can go on
--- Errors:      none
+-- Errors:      50001 wrong_isolation
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     SELECT * FROM mq.pick_ordered('invoice', 10, false);
 --
@@ -34,7 +34,10 @@ DECLARE
         SELECT r.ctid, r.id, r.attempts, m.id IS NULL AS stale, coalesce(m.group_key, '') AS group_key
         FROM mq.ready AS r
         LEFT JOIN mq.message AS m ON m.id = r.id
-        WHERE r.type = p_type
+        -- A take leaves the tickets of groups at work where they are (see below), so it must not stumble over them.
+        WHERE r.type = p_type AND NOT (p_take AND EXISTS (
+            SELECT FROM mq.group_lock AS l WHERE l.type = m.type AND l.group_key = coalesce(m.group_key, '')
+        ))
         ORDER BY r.type, r.priority, r.run_at, r.id
         LIMIT c_tickets
         FOR UPDATE OF r SKIP LOCKED;
@@ -44,6 +47,7 @@ DECLARE
     v_used text[] := '{}';
     v_busy text[] := '{}';
 BEGIN
+    PERFORM mq.require_read_committed();
     OPEN v_tickets;
     LOOP
         EXIT WHEN cardinality(picked) >= least(p_size, c_groups);

@@ -1,7 +1,7 @@
 -- put_back: make messages ready again at their old place in the order.
 -- Arguments:   p_type, p_ids and p_attempts (side by side), p_ordered (the queue's policy)
 -- Returns:     nothing
--- Errors:      none
+-- Errors:      50001 wrong_isolation (ordered queues)
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.put_back('email', ARRAY[17], ARRAY[0], false);
 
@@ -18,6 +18,7 @@ SET enable_seqscan = off
 AS $$
 BEGIN
     IF p_ordered THEN
+        PERFORM mq.require_read_committed();
         INSERT INTO mq.grouped (id, attempts, type, group_key)
         SELECT m.id, u.attempts, m.type, coalesce(m.group_key, '')
         FROM unnest(p_ids, p_attempts) AS u (id, attempts)

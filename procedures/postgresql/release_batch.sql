@@ -1,7 +1,7 @@
 -- release_batch: give back what the batch key still holds, without costing an attempt.
 -- Arguments:   p_batch_key
 -- Returns:     count (0: the batch was lost)
--- Errors:      50002 invalid_argument
+-- Errors:      50001 wrong_isolation (ordered queues), 50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.release_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
 

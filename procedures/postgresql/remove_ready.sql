@@ -2,7 +2,7 @@
 -- Arguments:   p_id
 -- Returns:     type, attempt (the one that would begin now) and reader (the caller); type is NULL when it is not ready,
 --              is being claimed at this moment, or its ordered group is at work
--- Errors:      none
+-- Errors:      50001 wrong_isolation (ordered queues)
 -- Transaction: joins the caller's; never waits
 -- Example:     SELECT * FROM mq.remove_ready(17);
 
@@ -24,6 +24,7 @@ BEGIN
         RETURN;
     END IF;
     IF (mq.policy(v_message.type)).ordered THEN
+        PERFORM mq.require_read_committed();
         IF NOT pg_try_advisory_xact_lock(hashtextextended(v_message.type || E'\n' || v_message.group_key, 0)) THEN
             RETURN;
         END IF;

@@ -1,7 +1,7 @@
 -- rescue_expired: expired claims back to new, or dead when their attempts are used up.
 -- Arguments:   p_type (NULL: all)
 -- Returns:     count of messages; at most 1,000 claims a type and call
--- Errors:      50002 invalid_argument
+-- Errors:      50001 wrong_isolation (ordered queues), 50002 invalid_argument
 -- Transaction: joins the caller's; passes over claims that are being finished or extended at this moment
 -- Example:     SELECT mq.rescue_expired('email');
 

@@ -1,7 +1,7 @@
 -- take_batch: receive and finish in one: gone when the caller commits, back when it rolls back.
 -- Arguments:   p_type (1 to 200 characters), p_size (1 to 10,000; NULL: 1)
 -- Returns:     the messages in order of priority, run_at, id, without batch key and lease
--- Errors:      50002 invalid_argument
+-- Errors:      50001 wrong_isolation (ordered queues), 50002 invalid_argument
 -- Transaction: joins the caller's, which does the work and commits; others pass over what it has taken
 -- Example:     BEGIN; SELECT * FROM mq.take_batch('email', 10); INSERT INTO ...; COMMIT;
 

@@ -47,10 +47,10 @@ def _shortened(text: str) -> str:
 
 
 def _text(value: Any) -> str:
-    """A value on one line: what would break the line or the terminal is escaped as in JSON."""
+    """A value on one line: characters that would break the line or steer the terminal are escaped as in JSON."""
     if value is None:
         return ""
     if isinstance(value, float):
         return f"{value:,.1f}" if value >= 10 else f"{value:.3g}"
     text = plain(value)
-    return text if text.isprintable() else json.dumps(text, ensure_ascii=False)[1:-1]
+    return text if text.isprintable() else "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)

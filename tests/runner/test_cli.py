@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import typer
-from conftest import COMMAND, FOLDER, Log, environment  # type: ignore[attr-defined]
+from processes import COMMAND, FOLDER, Log, environment
 from rowqueue.cli import app
 from rowqueue.databases import Database, Session
 from servers import Server
@@ -278,6 +278,13 @@ def test_peek_shows_messages_in_any_state(runner: Runner, session: Session, queu
     session.call("claim_batch", queue, 1, "reader-7")
     assert runner("peek", queue).stdout.splitlines()[1:] == []
     assert json.loads(runner("peek", queue, "--state", "A", "--json").stdout)["reader"] == "reader-7"
+
+
+def test_what_could_break_a_line_or_steer_a_terminal_is_escaped(runner: Runner, session: Session, queue: str) -> None:
+    session.call("send", queue, "a\u2028b\x85c\x9bd\x7f\x1b[31m\ud7ff")
+    shown = runner("peek", queue).stdout.splitlines()
+    assert len(shown) == 2
+    assert shown[1].split("\t")[-1] == "a\\u2028b\\u0085c\\u009bd\\u007f\\u001b[31m\\ud7ff"
 
 
 def test_dead_list_shows_errors_of_one_queue_or_of_all(runner: Runner, session: Session, queue: str) -> None:

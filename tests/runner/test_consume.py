@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Log, Running, until  # type: ignore[attr-defined]
+from processes import Log, Running, until
 from rowqueue import install
 from rowqueue.databases import Database, Session, open_database
 from servers import Server

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import environment, until  # type: ignore[attr-defined]
+from processes import environment, until
 from rowqueue import install
 from rowqueue.databases import Database, Session
 from servers import base

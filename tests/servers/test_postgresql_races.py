@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from rowqueue.databases import Database, Session
+from rowqueue.databases import Database, QueueError, Session
 
 from servers import Server
 
@@ -83,3 +83,46 @@ def test_a_message_that_is_redriven_while_a_claim_drops_its_old_ticket_gets_a_ne
         assert ordered.call("redrive", queue, head)[0]["count"] == 1
     assert [row["group_key"] for row in claimed] == ["a"]
     assert claim_one(ordered, queue, "b")["id"] == head
+
+
+def test_an_ordered_queue_is_not_worked_from_a_snapshot(ordered: Session, queue: str) -> None:
+    """Who finishes from a snapshot would not see the group's next message, and the group would be stuck."""
+    ordered.call("send_message", queue, "first", None, None, "a")
+    ordered.call("send_message", queue, "second", None, None, "a")
+    row = claim_one(ordered, queue, "a")
+    calls: list[tuple[Any, ...]] = [
+        ("claim_batch", queue),
+        ("take_batch", queue),
+        ("complete", row["id"], row["batch_key"]),
+        ("complete_batch", row["batch_key"]),
+        ("finish_batch", row["batch_key"]),
+        ("release_batch", row["batch_key"]),
+        ("fail", row["id"], row["batch_key"], "no", -1),
+        ("purge", queue, "N"),
+    ]
+    for call in calls:
+        with (
+            pytest.raises(QueueError, match="wrong_isolation") as refused,
+            ordered.transaction() as tx,
+        ):
+            tx.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            ordered.call(*call)
+        assert refused.value.number == 50001, call
+    with ordered.transaction() as tx:
+        tx.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        ordered.call("send_message", queue, "third", None, None, "a")
+    assert ordered.call("complete_batch", row["batch_key"])[0]["count"] == 1
+    assert claim_one(ordered, queue, "a")["body"] == "second"
+
+
+def test_a_take_passes_over_any_number_of_tickets_of_groups_at_work(
+    ordered: Session, queue: str, sql: Callable[..., Claimed]
+) -> None:
+    ordered.call("send_message", queue, "head of the long group", None, None, "a")
+    claim_one(ordered, queue, "a")
+    sql(
+        "SELECT count(mq.send_message(%s, 'more', p_group_key => 'a')) FROM generate_series(1, 10001)",
+        queue,
+    )
+    ordered.call("send_message", queue, "other", None, None, "b")
+    assert [row["body"] for row in ordered.call("take_batch", queue, 10)] == ["other"]
