@@ -27,7 +27,7 @@ from rowqueue.databases import (
 )
 from rowqueue.databases.postgresql import PostgreSQLSession
 
-from . import Server, Unavailable
+from . import Server
 from .postgresql import PgBouncer, programs
 
 Query = Callable[..., list[dict[str, Any]]]
@@ -41,18 +41,6 @@ def interrupt() -> Iterator[tuple[int, int]]:
     yield ends
     for end in ends:
         os.close(end)
-
-
-@pytest.fixture
-def pooler(server: Any, pytestconfig: pytest.Config) -> Iterator[PgBouncer]:
-    try:
-        bouncer = PgBouncer(server)
-    except Unavailable as error:
-        if pytestconfig.getoption("--require-databases"):
-            pytest.fail(str(error))
-        pytest.skip(str(error))
-    yield bouncer
-    bouncer.close()
 
 
 # ---- URLs and connecting
