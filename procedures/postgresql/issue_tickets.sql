@@ -5,22 +5,45 @@
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.issue_tickets('invoice', ARRAY['customer-7']);
 
+--
+-- A message that another transaction is cancelling may be gone or stay: so both the first message and the first that nobody
+-- is deleting get a ticket. One too many does no harm. A ticket that can be seen is left alone: to insert it again would
+-- wait for whoever is deleting it, and whoever drops tickets of a busy group has committed before the caller came here.
+
 CREATE OR REPLACE FUNCTION mq.issue_tickets(
     p_type text,
     p_groups text[]
 ) RETURNS void
-LANGUAGE sql
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET enable_seqscan = off
+SET enable_bitmapscan = off
 AS $$
-    INSERT INTO mq.ready (run_at, id, priority, attempts, type)
-    SELECT m.run_at, h.id, m.priority, h.attempts, m.type
-    FROM (SELECT DISTINCT unnest(p_groups)) AS k (group_key)
-    CROSS JOIN LATERAL (
-        SELECT g.id, g.attempts
-        FROM mq.grouped AS g
-        WHERE g.type = p_type AND g.group_key = k.group_key
-        ORDER BY g.type, g.group_key, g.id
-        LIMIT 1
-    ) AS h
-    JOIN mq.message AS m ON m.id = h.id
-    ON CONFLICT DO NOTHING;
+DECLARE
+    v_group text;
+    v_ids bigint[];
+BEGIN
+    FOR v_group IN SELECT DISTINCT unnest(p_groups) LOOP
+        v_ids := ARRAY(
+            SELECT id FROM mq.grouped
+            WHERE type = p_type AND group_key = v_group
+            ORDER BY type, group_key, id
+            LIMIT 1
+        ) || ARRAY(
+            SELECT id FROM mq.grouped
+            WHERE type = p_type AND group_key = v_group
+            ORDER BY type, group_key, id
+            LIMIT 1
+            FOR KEY SHARE SKIP LOCKED
+        );
+        INSERT INTO mq.ready (run_at, id, priority, attempts, type)
+        SELECT m.run_at, m.id, m.priority, g.attempts, m.type
+        FROM mq.message AS m
+        JOIN mq.grouped AS g ON g.type = p_type AND g.group_key = v_group AND g.id = m.id
+        WHERE m.id = ANY (v_ids) AND NOT EXISTS (SELECT FROM mq.ready AS r WHERE r.type = p_type AND r.id = m.id)
+        ON CONFLICT DO NOTHING;
+    END LOOP;
+END
 $$;
