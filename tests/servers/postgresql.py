@@ -61,8 +61,8 @@ class _PostgreSQL(base.Server):
     def catalog(self, url: str) -> list[str]:
         command = [str(programs(18) / "pg_dump"), "--schema-only", f"--dbname={url}"]
         dump = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        # Comments name versions, \\restrict carries a new random word each time, and 15.20 stamps each new column with a
-        # number of its own.
+        # Comments name versions, \\restrict carries a new random word each time, and 15.20 stamps each new column
+        # with a number of its own.
         lines = [line for line in dump.splitlines() if line and not line.startswith(("--", "\\"))]
         return [line for line in lines if " SET (pg_attver=" not in line]
 
