@@ -14,16 +14,16 @@ SECURITY DEFINER
 SET search_path = mq, pg_temp
 AS $$
 DECLARE
-    v_message record;
+    v_type text;
 BEGIN
     IF p_id IS NULL THEN
         PERFORM mq.raise_error('invalid_argument', 'id: must not be NULL');
     END IF;
-    SELECT m.type, coalesce(m.group_key, '') AS group_key INTO v_message FROM mq.message AS m WHERE m.id = p_id;
+    SELECT m.type INTO v_type FROM mq.message AS m WHERE m.id = p_id;
     count := 0;
     IF NOT FOUND THEN
         RETURN;
     END IF;
-    count := mq.erase(mq.policy(v_message.type), ARRAY[p_id], 'NE');
+    count := mq.erase(mq.policy(v_type), ARRAY[p_id], 'NE');
 END
 $$;

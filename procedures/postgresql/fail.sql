@@ -24,9 +24,7 @@ BEGIN
     IF p_id IS NULL THEN
         PERFORM mq.raise_error('invalid_argument', 'id: must not be NULL');
     END IF;
-    IF p_retry_after_seconds <> -1 THEN
-        PERFORM mq.require_range('retry_after_seconds', p_retry_after_seconds, -1, 315360000);
-    END IF;
+    PERFORM mq.require_range('retry_after_seconds', p_retry_after_seconds, -1, 315360000);
     IF p_batch_key IS NULL THEN
         SELECT * INTO v_held FROM mq.remove_ready(p_id);
     ELSE

@@ -2,7 +2,7 @@
 --       and due messages promoted on the way.
 -- Arguments:   p_queue (the policy), p_size, p_take (the caller's transaction may be long: see pick_ordered)
 -- Returns:     picked and attempts (the number of this attempt), side by side; NULL when nothing is ready
--- Errors:      none
+-- Errors:      50001 wrong_isolation (ordered queues)
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     SELECT * FROM mq.pick(mq.policy('email'), 10, false);
 --

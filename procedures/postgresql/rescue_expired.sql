@@ -15,7 +15,7 @@ SET search_path = mq, pg_temp
 SET enable_seqscan = off
 AS $$
 DECLARE
-    v_type text := p_type;
+    v_type text;
 BEGIN
     PERFORM mq.require_name('type', p_type, true);
     IF p_type IS NOT NULL THEN
