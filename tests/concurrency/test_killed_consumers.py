@@ -14,6 +14,8 @@ MESSAGES_A_PRODUCER = 5_000
 KILLS = 25
 LEASE = 1
 BATCH = 50
+# How long anything may take on a busy machine, in seconds.
+PATIENCE = 60
 
 Sql = Callable[..., list[dict[str, Any]]]
 Look = Callable[[str], dict[str, int]]
@@ -34,6 +36,16 @@ def consume(member: Member, type: str, ledger: Ledger) -> None:
         member.session.call("release_batch", rows[0]["batch_key"])
 
 
+def clutch(member: Member, type: str, ledger: Ledger) -> None:
+    """Claim a batch, note it, and hold it to the end: whoever kills this one leaves a lease behind for certain."""
+    rows: list[dict[str, Any]] = []
+    while not rows:
+        rows = member.session.call("claim_batch", type, BATCH, None, LEASE)
+    with member.session.transaction() as connection:
+        ledger.note(connection, rows, member.number)
+    time.sleep(PATIENCE)
+
+
 def produce(member: Member, type: str, first: int) -> None:
     for n in range(first, first + MESSAGES_A_PRODUCER, 50):
         member.session.call("send_batch", type, numbers(n, 50))
@@ -45,6 +57,10 @@ def test_every_message_is_finished_though_consumers_are_killed_while_producers_s
 ) -> None:
     session.call("set_queue", queue, LEASE, 1_000)
     chance = random.Random(7)
+    session.call("send_batch", queue, numbers(-BATCH, BATCH))
+    [doomed] = crowd.start(clutch, queue, ledger)
+    until(lambda: sql(f"SELECT 1 FROM {ledger.name}"), PATIENCE, "one consumer holds a batch")
+    crowd.kill(doomed)
     consumers = crowd.start(consume, queue, ledger, count=CONSUMERS)
     producers = [crowd.start(produce, queue, number * MESSAGES_A_PRODUCER)[0] for number in range(PRODUCERS)]
     for _ in range(KILLS):
@@ -53,13 +69,13 @@ def test_every_message_is_finished_though_consumers_are_killed_while_producers_s
         consumers += crowd.start(consume, queue, ledger)
     crowd.results(producers)
     # No call of rescue_expired: claiming does it.
-    until(lambda: holds(queue) == {}, 30, "every message is finished")
+    until(lambda: holds(queue) == {}, PATIENCE, "every message is finished")
     crowd.stop()
     crowd.results()
     found = sql(
         "SELECT count(DISTINCT n) AS bodies, count(DISTINCT id) AS ids, max(attempt) AS attempts FROM " + ledger.name
     )[0]
-    sent = PRODUCERS * MESSAGES_A_PRODUCER
+    sent = BATCH + PRODUCERS * MESSAGES_A_PRODUCER
     assert (found["bodies"], found["ids"]) == (sent, sent)
     assert found["attempts"] > 1, "no lease was rescued: the test has lost its point"
     twice = f"SELECT id, attempt FROM {ledger.name} GROUP BY id, attempt HAVING count(*) > 1"
