@@ -1,24 +1,55 @@
 """Real servers for the tests: started as an unprivileged user, on a free port, in a folder of their own."""
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 
 from .base import Server, Unavailable
+from .mysql import ExternalMySQL, LocalMySQL
 from .postgresql import ExternalPostgreSQL, LocalPostgreSQL
 
-_KINDS: dict[str, Callable[[], Server]] = {
+_LOCAL: dict[str, Callable[[], Server]] = {
     "postgresql-15": lambda: LocalPostgreSQL(15),
     "postgresql-18": lambda: LocalPostgreSQL(18),
+    "mariadb-10.11": lambda: LocalMySQL("mariadb-10.11"),
+    "mariadb-11.8": lambda: LocalMySQL("mariadb-11.8"),
+    "mysql-9": lambda: LocalMySQL("mysql-9"),
 }
+# A server that the user names takes the place of those of its product that we would start.
+_EXTERNAL: dict[str, Callable[[str, str], Server]] = {
+    "postgresql": ExternalPostgreSQL,
+    "mariadb": ExternalMySQL,
+    "mysql": ExternalMySQL,
+}
+# Until their SQL is there, the servers that have none are left out.
+_PROCEDURES = Path(__file__).resolve().parents[2] / "procedures"
+_HIDDEN = () if (_PROCEDURES / "mysql" / "grants.sql").exists() else ("mariadb", "mysql")
+
+
+def product(name: str) -> str:
+    """What a server is a version of: `postgresql` for `postgresql-15`."""
+    return name.partition("-")[0]
+
+
+def dsn(product: str) -> str | None:
+    """The URL of the user's own server of a product, of an account that may create databases and roles."""
+    return os.environ.get(f"TEST_DSN_{product.upper()}") or None
 
 
 def names() -> list[str]:
-    """The servers that the suite runs on: `TEST_DSN_POSTGRESQL` takes the place of those we would start."""
-    return ["postgresql-dsn"] if ExternalPostgreSQL.wanted() else list(_KINDS)
+    """The servers that the suite runs on."""
+    local = [name for name in _LOCAL if not dsn(product(name))]
+    external = [f"{product}-dsn" for product in _EXTERNAL if dsn(product)]
+    return [name for name in (*local, *external) if product(name) not in _HIDDEN]
 
 
 def make(name: str) -> Server:
     """A server of that name, not started. Raises Unavailable when its programs are not there."""
-    return ExternalPostgreSQL() if name == "postgresql-dsn" else _KINDS[name]()
+    if name in _LOCAL:
+        return _LOCAL[name]()
+    url = dsn(product(name))
+    assert url
+    return _EXTERNAL[product(name)](name, url)
 
 
-__all__ = ["Server", "Unavailable", "make", "names"]
+__all__ = ["Server", "Unavailable", "make", "names", "product"]

@@ -21,6 +21,7 @@ class Server(ABC):
     """One database server. `restartable`: we own it and may stop it."""
 
     name: str
+    url: str
     restartable = True
 
     @abstractmethod
@@ -72,6 +73,28 @@ class Server(ABC):
         with self.client(url) as connection:
             cursor = connection.execute(text, parameters)
             return list(cursor.fetchall()) if cursor.description else []
+
+
+class External(Server):
+    """A server that the user named; its account must be allowed to create databases and roles."""
+
+    restartable = False
+
+    def __init__(self, name: str, url: str) -> None:
+        self.name = name
+        self.url = url
+
+    def start(self) -> None:
+        self.query(self.url, "SELECT 1")
+
+    def stop(self, mode: str = "fast") -> None:
+        raise NotImplementedError("not our server")
+
+    def kill(self) -> None:
+        raise NotImplementedError("not our server")
+
+    def close(self) -> None:
+        pass
 
 
 def identity() -> dict[str, Any]:

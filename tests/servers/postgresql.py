@@ -40,8 +40,6 @@ def programs(version: int) -> Path:
 
 
 class _PostgreSQL(base.Server):
-    url: str
-
     def database_url(self, name: str) -> str:
         return urlunsplit(urlsplit(self.url)._replace(path=f"/{name}"))
 
@@ -81,30 +79,8 @@ class _PostgreSQL(base.Server):
             self.query(url, f"DROP ROLE {role}")
 
 
-class ExternalPostgreSQL(_PostgreSQL):
-    """A server that the user named; its role must be allowed to create databases and roles."""
-
-    name = "postgresql-dsn"
-    restartable = False
-
-    def __init__(self) -> None:
-        self.url = os.environ["TEST_DSN_POSTGRESQL"]
-
-    @staticmethod
-    def wanted() -> bool:
-        return bool(os.environ.get("TEST_DSN_POSTGRESQL"))
-
-    def start(self) -> None:
-        self.query(self.url, "SELECT 1")
-
-    def stop(self, mode: str = "fast") -> None:
-        raise NotImplementedError("not our server")
-
-    def kill(self) -> None:
-        raise NotImplementedError("not our server")
-
-    def close(self) -> None:
-        pass
+class ExternalPostgreSQL(base.External, _PostgreSQL):
+    """A server that the user named."""
 
 
 class LocalPostgreSQL(_PostgreSQL):
