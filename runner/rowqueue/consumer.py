@@ -29,6 +29,7 @@ log = logging.getLogger("rowqueue")
 
 SHORTEST_POLL = 0.1
 LONGEST_POLL = 2.0
+LONGEST_BLIND_POLL = 0.2  # where the database wakes nobody: half of it is what a message waits on average
 READY_SECONDS = 30.0
 
 
@@ -207,7 +208,7 @@ class Consumer:
             os.write(self._wake_writer, b"x")
 
     def _link(self, listen_to: Sequence[str] = ()) -> Link:
-        return Link(lambda: self._database.connect(self._options.reader), self._outage, listen_to)
+        return Link(self._database, self._options.reader, self._outage, listen_to)
 
     # ---- claiming -----------------------------------------------------------------------------------
 
@@ -341,7 +342,7 @@ class Consumer:
     def _rest(self, link: Link, due: datetime | None) -> None:
         """Sleep until woken, the next message is due, or the poll interval is over; the interval grows while idle."""
         pause = self._interval * random.uniform(0.5, 1)
-        self._interval = min(self._interval * 1.5, LONGEST_POLL)
+        self._interval = min(self._interval * 1.5, LONGEST_POLL if link.is_woken else LONGEST_BLIND_POLL)
         if self._options.idle_timeout is not None and len(self._idle) == len(self._inboxes):
             left = self._last_work + self._options.idle_timeout - time.monotonic()
             pause = min(pause, max(left, 0) + 0.001)

@@ -8,11 +8,13 @@ from typing import Any, TypeVar
 
 from tenacity import Retrying, retry_if_exception_type, sleep_using_event, stop_when_event_set, wait_random_exponential
 
-from .databases import Conflict, Disconnected, Row, Session
+from .databases import Conflict, Database, Disconnected, Forbidden, Row, SchemaMissing, Session
 from .metrics import Metrics
 
 log = logging.getLogger("rowqueue")
 T = TypeVar("T")
+
+UPGRADE_SECONDS = 60.0  # how long a procedure that was there may be missing while an upgrade replaces it
 
 
 class Outage:
@@ -23,6 +25,7 @@ class Outage:
         self._lock = threading.Lock()
         self._links: set[object] = set()
         self._since = 0.0
+        self.has_worked = False  # some call has been answered
 
     def begin(self, link: object, error: Exception) -> None:
         """Note that a connection is lost."""
@@ -50,11 +53,14 @@ class Outage:
 class Link:
     """One thread's session, connected when first used and made anew when lost."""
 
-    def __init__(self, connect: Callable[[], Session], outage: Outage, listen_to: Sequence[str] = ()) -> None:
-        self._connect = connect
+    def __init__(self, database: Database, name: str, outage: Outage, listen_to: Sequence[str] = ()) -> None:
+        self._database = database
+        self._name = name
         self._outage = outage
         self._listen_to = listen_to
         self._session: Session | None = None
+        self._missing_since = self._missing_last = float("-inf")
+        self.is_woken = False  # the database tells us when there is something to do
 
     def run(self, work: Callable[[Session], T], give_up: threading.Event) -> T:
         """Do some calls, again after a lost connection or a conflict, until it works or `give_up` is set."""
@@ -79,15 +85,32 @@ class Link:
         """Do some calls, and drop the session when it is lost."""
         try:
             if self._session is None:
-                self._session = self._connect()
+                self._session = self._database.connect(self._name)
                 if self._listen_to:
-                    self._session.listen(self._listen_to)
+                    self.is_woken = self._session.listen(self._listen_to)
                 self._outage.end(self)
-            return work(self._session)
+            result = work(self._session)
+            self._outage.has_worked = True
+            return result
         except Disconnected as error:
             self._outage.begin(self, error)
             self.close()
             raise
+        except (SchemaMissing, Forbidden) as error:
+            if not self._may_pass():
+                raise
+            raise Conflict(f"an upgrade may be replacing it: {error}") from error
+
+    def _may_pass(self) -> bool:
+        """A procedure is missing, or nothing is granted on it: is it for the moment of an upgrade only?"""
+        if self._database.swaps_at_once or not self._outage.has_worked:
+            return False
+        now = time.monotonic()
+        if now - self._missing_last > UPGRADE_SECONDS:
+            self._missing_since = now
+            log.warning("a procedure is missing: an upgrade may be replacing it; trying for %g s", UPGRADE_SECONDS)
+        self._missing_last = now
+        return now - self._missing_since < UPGRADE_SECONDS
 
     def wait(self, seconds: float, interrupt: int) -> bool:
         """Sleep until woken; a connection lost meanwhile is left to the next call."""

@@ -58,8 +58,8 @@ class Session(ABC):
         """A transaction around calls and the handler's own statements; yields the driver's connection."""
 
     @abstractmethod
-    def listen(self, types: Sequence[str]) -> None:
-        """Ask for wake-ups for these types where the database has them; else do nothing."""
+    def listen(self, types: Sequence[str]) -> bool:
+        """Ask for wake-ups for these types. Returns False where the database has none: the caller polls."""
 
     @abstractmethod
     def wait(self, seconds: float, interrupt: int) -> bool:
@@ -88,6 +88,8 @@ class Database(ABC):
 
     name: ClassVar[str]
     schemes: ClassVar[tuple[str, ...]]
+    # An upgrade replaces all procedures at one moment. Where it cannot, calls fail for a moment while it runs.
+    swaps_at_once: ClassVar[bool] = True
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -127,7 +129,7 @@ class Database(ABC):
         """Remove every object of the queue, the migration records included, and nothing else."""
 
 
-_MODULES = {"postgresql": ("postgresql", "postgres")}
+_MODULES = {"postgresql": ("postgresql", "postgres"), "mysql": ("mysql", "mariadb")}
 
 
 def open_database(url: str) -> Database:

@@ -174,7 +174,7 @@ class PostgreSQLSession(Session):
         with _translated():
             block.__exit__(None, None, None)
 
-    def listen(self, types: Sequence[str]) -> None:
+    def listen(self, types: Sequence[str]) -> bool:
         for name in set(types) - self._listening:
             # The name of a channel is an identifier of at most 63 bytes: hence the hash.
             channel = "mq_" + hashlib.md5(name.encode(), usedforsecurity=False).hexdigest()
@@ -185,6 +185,7 @@ class PostgreSQLSession(Session):
                 if isinstance(translated, Disconnected):
                     raise translated from error
             self._listening.add(name)
+        return True
 
     def wait(self, seconds: float, interrupt: int) -> bool:
         deadline = time.monotonic() + seconds

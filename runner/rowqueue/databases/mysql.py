@@ -1,0 +1,803 @@
+"""MySQL and MariaDB through PyMySQL. Everything the runner knows of these servers stands here and in mysql_yoyo."""
+
+import hashlib
+import logging
+import math
+import os
+import re
+import selectors
+import socket
+import ssl
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
+
+import pymysql  # type: ignore[import-untyped]
+from pymysql.constants import CR, ER, FIELD_TYPE, SERVER_STATUS  # type: ignore[import-untyped]
+from pymysql.cursors import DictCursor  # type: ignore[import-untyped]
+
+from .. import contract
+from . import (
+    Conflict,
+    Database,
+    DatabaseError,
+    Disconnected,
+    Forbidden,
+    Installed,
+    QueueError,
+    Row,
+    SchemaMissing,
+    Session,
+)
+
+_log = logging.getLogger(__name__)
+
+_SQL_MODE = "STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
+_ISOLATION = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
+# An idle consumer is not cut off, and a COMMIT ends a transaction without beginning the next.
+_SESSION = "SET @mq_application = NULLIF(%s, ''), SESSION wait_timeout = 31536000, SESSION completion_type = 'NO_CHAIN'"
+_KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 60_000}
+_CONNECT_SECONDS = 10.0
+_INSTALL_WAIT = 60  # seconds
+# The lock belongs to the whole server, and its name has at most 64 characters.
+_INSTALL_LOCK = "CONCAT('rowqueue.', MD5(DATABASE()))"
+
+_ROLES = ("mq_producer", "mq_consumer", "mq_operator")
+_OWNER = "'mq_owner'@'localhost'"
+_YOYO_TABLES = ("_yoyo_migration", "_yoyo_log", "_yoyo_version", "yoyo_lock")
+
+# Numbers of the servers' errors: https://dev.mysql.com/doc/mysql-errors/en/server-error-reference.html and
+# https://mariadb.com/kb/en/mariadb-error-codes/
+_CONFLICTS = {
+    1020,  # MariaDB: the record has changed since the snapshot
+    1205,  # lock wait timeout
+    1213,  # deadlock
+    1317,  # KILL QUERY
+    1412,  # table definition has changed
+    1615,  # statement needs to be prepared anew
+    1637,  # too many concurrent transactions
+    3101,  # rolled back by the replication group
+    3572,  # NOWAIT
+}
+_DISCONNECTS = {
+    1040,  # too many connections
+    1047,  # a Galera node that is not ready
+    1053,  # server shutdown in progress
+    1077,
+    1078,
+    1079,
+    1152,
+    1158,
+    1159,
+    1160,
+    1161,
+    1184,
+    1203,  # max_user_connections
+    1226,
+    1792,  # the transaction is read-only: a server that is no longer the primary
+    1836,
+    1927,  # MariaDB: connection was killed
+    2002,
+    2003,
+    2006,
+    2013,
+    2014,
+    2055,
+    4031,  # closed for inactivity
+}
+_FORBIDDEN = {1044, 1045, 1142, 1143, 1227, 1370, 1410, 1698}
+_MISSING = {1146, 1305, 1318}  # a table, a routine, a routine with these arguments
+_BAD_VALUES = {1264, 1265, 1292, 1366, 1406, 3988}
+_RANGES = {"smallint": 15, "integer": 31, "bigint": 63}
+
+
+# ---- errors --------------------------------------------------------------------------------------
+
+
+def _number(error: BaseException) -> int:
+    """The server's or the driver's number; 0 when there is none. The driver reads 50001 as a negative number."""
+    number = error.args[0] if error.args else 0
+    return number & 0xFFFF if isinstance(number, int) else 0
+
+
+def _line(error: BaseException) -> str:
+    """What the server or the driver says, on one line."""
+    text = " ".join(str(error.args[-1] if error.args else error).split())
+    if isinstance(error, pymysql.InterfaceError) and not text:
+        return "the connection is closed"
+    return text or type(error).__name__
+
+
+def _translate(error: BaseException, closed: bool = False) -> Exception:
+    """Our exception for one of the driver's; `closed`: the connection did not survive it."""
+    number, message = _number(error), _line(error)
+    if 50001 <= number <= 50999:
+        return QueueError(number, message)
+    # 1290 names the option that forbids the statement: a server that is no longer the primary.
+    if closed or number in _DISCONNECTS or (number == ER.OPTION_PREVENTS_STATEMENT and "read-only" in message):
+        return Disconnected(message)
+    # A savepoint is gone when the server has rolled back the transaction.
+    if number in _CONFLICTS or message.startswith("SAVEPOINT "):
+        return Conflict(message)
+    if number in _MISSING and "mq_" in message:
+        return SchemaMissing(f"the queue is not installed here, or not in this version: run `runner apply` ({message})")
+    if number in _FORBIDDEN:
+        return Forbidden(message)
+    return DatabaseError(_HINTS.get(number, "{}").format(message))
+
+
+_HINTS = {
+    1046: "no database is named: mysql://user@host/database",
+    1419: "{} (or let the server's administrator SET GLOBAL log_bin_trust_function_creators = 1)",
+}
+
+
+def _unreachable(error: BaseException, where: str) -> Exception:
+    """Our exception for a connection that was not made."""
+    cause = getattr(error, "original_exception", error)
+    message = _line(error)
+    if isinstance(cause, OSError):
+        message = f"cannot connect to {where}: {_line(cause)}"
+    handshake_cut = isinstance(cause, ssl.SSLEOFError | ssl.SSLZeroReturnError | ssl.SSLSyscallError)
+    if isinstance(cause, PermissionError) or (isinstance(cause, ssl.SSLError) and not handshake_cut):
+        return DatabaseError(message)
+    if isinstance(cause, OSError):
+        return Disconnected(message)
+    if isinstance(error, RuntimeError):  # what PyMySQL lacks for this account's authentication plugin
+        return DatabaseError(f"{message}: pip install 'PyMySQL[rsa,ed25519]'")
+    if not isinstance(error, pymysql.Error):
+        return DatabaseError(f"{where} does not answer as a MySQL or MariaDB server ({message})")
+    if _number(error) == CR.CR_AUTH_PLUGIN_CANNOT_LOAD:
+        return DatabaseError(f"{message}: the driver does not know it; give the account another authentication plugin")
+    return _translate(error)
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except pymysql.Error as error:
+        raise _translate(error) from error
+
+
+def _invalid(argument: str, reason: str) -> QueueError:
+    return QueueError(50002, f"invalid_argument: {argument}: {reason}")
+
+
+# ---- values --------------------------------------------------------------------------------------
+
+
+def _value(argument: contract.Argument, value: Any) -> Any:
+    """The value as the driver is to write it. Raises QueueError when its type cannot hold it."""
+    if isinstance(value, str):
+        if "\0" in value:
+            raise _invalid(argument.name, "must not hold the character NUL")
+    elif isinstance(value, int):
+        bits = _RANGES.get(contract.load().types["mysql"][argument.type])
+        if bits and not -(1 << bits) <= value < 1 << bits:
+            raise _invalid(argument.name, f"must be {-(1 << bits):,} to {(1 << bits) - 1:,}")
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise _invalid(argument.name, "must be a finite number")
+    elif isinstance(value, datetime) and value.tzinfo is not None:
+        try:
+            return value.astimezone(UTC).replace(tzinfo=None)
+        except OverflowError:
+            raise _invalid(argument.name, "must be a time of the years 1 to 9999 in UTC") from None
+    return value
+
+
+def _bad_argument(error: pymysql.Error) -> QueueError | None:
+    """The contract's error for a value that never reached the procedure because the type cannot hold it."""
+    named = re.search(r"[`'.]p_(\w+)[`'] at row", _line(error))
+    return _invalid(named[1], _line(error)) if _number(error) in _BAD_VALUES and named else None
+
+
+@cache
+def _times(procedure: str) -> tuple[str, ...]:
+    return tuple(column.name for column in contract.load().procedures[procedure].columns if column.type == "time")
+
+
+@cache
+def _numbers(procedure: str) -> frozenset[str]:
+    return frozenset(column.name for column in contract.load().procedures[procedure].columns if column.type == "number")
+
+
+# ---- the connection ------------------------------------------------------------------------------
+
+
+class _Connection(pymysql.connections.Connection):  # type: ignore[misc]
+    """The driver's connection, which does not go on in a transaction that has ended before its block.
+
+    A deadlock rolls back the whole transaction. What a handler that swallows the error does next would commit by
+    itself, statement by statement, while the messages it was done for come back.
+    """
+
+    _guarded = False
+    _doubtful = False  # an error came: only the server knows whether the transaction is still there
+
+    def query(self, sql: Any, unbuffered: bool = False) -> Any:
+        self.check()
+        try:
+            return super().query(sql, unbuffered)
+        except pymysql.Error:
+            self._doubtful = True
+            raise
+
+    def next_result(self, unbuffered: bool = False) -> Any:
+        try:
+            return super().next_result(unbuffered)
+        except pymysql.Error:
+            self._doubtful = True
+            raise
+
+    def check(self) -> None:
+        """Raise unless the transaction of the block is there; outside of one, do nothing."""
+        if not self._guarded:
+            return
+        failed = self._doubtful
+        if failed:
+            self.ping()
+        if self.server_status & SERVER_STATUS.SERVER_STATUS_IN_TRANS:
+            self._doubtful = False
+        elif failed:
+            raise pymysql.OperationalError(ER.LOCK_DEADLOCK, "the server rolled back the transaction after an error")
+        else:
+            raise pymysql.ProgrammingError("a statement inside the transaction has ended it")
+
+    def guard(self) -> None:
+        """Begin a transaction and watch over it."""
+        super().begin()
+        self._guarded, self._doubtful = True, False
+
+    def unguard(self) -> None:
+        """Watch no longer."""
+        self._guarded = False
+
+    def begin(self) -> None:
+        self._refuse("begin")
+        super().begin()
+
+    def commit(self) -> None:
+        self._refuse("commit")
+        super().commit()
+
+    def rollback(self) -> None:
+        self._refuse("rollback")
+        super().rollback()
+
+    def _refuse(self, what: str) -> None:
+        if self._guarded:
+            raise pymysql.ProgrammingError(f"{what}() inside the runner's transaction: it is the runner that ends it")
+
+
+class MySQLSession(Session):
+    """One connection, in autocommit outside `transaction()`."""
+
+    def __init__(self, connection: _Connection, longest_call: int) -> None:
+        self._connection = connection
+        self._cursor = connection.cursor(DictCursor)
+        self._longest_call = longest_call
+
+    def call(self, procedure: str, *arguments: Any) -> list[Row]:
+        statement = self._statement(procedure, arguments)
+        try:
+            self._cursor.execute(statement)
+            rows: list[Row] = list(self._cursor.fetchall())
+            description = self._cursor.description or ()
+            while self._cursor.nextset():  # an error that came after the rows shows here
+                pass
+        except pymysql.Error as error:
+            raise _bad_argument(error) or _translate(error, not self._connection.open) from error
+        for name in _times(procedure):
+            for row in rows:
+                if row[name] is not None:
+                    row[name] = row[name].replace(tzinfo=UTC)
+        # A sum or a quotient of the server's comes as a decimal number.
+        for name in [column[0] for column in description if column[1] == FIELD_TYPE.NEWDECIMAL]:
+            kind = float if name in _numbers(procedure) else int
+            for row in rows:
+                if isinstance(row[name], Decimal):
+                    row[name] = kind(row[name])
+        return rows
+
+    def _statement(self, procedure: str, arguments: Sequence[Any]) -> bytes:
+        """The call as the server reads it. Raises QueueError for what cannot be written, or is too long for it."""
+        known = contract.load().procedures[procedure].arguments
+        padded = [*arguments, *[None] * (len(known) - len(arguments))]
+        texts = []
+        for argument, value in zip(known, padded, strict=True):
+            try:
+                texts.append(self._connection.escape(_value(argument, value)).encode())
+            except UnicodeEncodeError:
+                raise _invalid(argument.name, "must be valid Unicode text") from None
+        statement = b"CALL mq_%s(%s)" % (procedure.encode(), b", ".join(texts))
+        # The server would close the connection, and the same call would be tried again without end.
+        if len(statement) >= self._longest_call:
+            longest = max(range(len(texts)), key=lambda number: len(texts[number]))
+            limit = f"the call has {len(statement):,} bytes, the server takes {self._longest_call - 1:,}"
+            raise _invalid(known[longest].name, f"{limit}: raise its max_allowed_packet")
+        return statement
+
+    @contextmanager
+    def transaction(self) -> Iterator[_Connection]:
+        connection = self._connection
+        with _translated():
+            connection.guard()
+        try:
+            yield connection
+            with _translated():
+                connection.check()
+        except BaseException:
+            connection.unguard()
+            with suppress(pymysql.Error):  # then the connection is lost, and the transaction with it
+                connection.rollback()
+            raise
+        connection.unguard()
+        with _translated():
+            connection.commit()
+
+    def listen(self, types: Sequence[str]) -> bool:
+        return False
+
+    def wait(self, seconds: float, interrupt: int) -> bool:
+        with selectors.DefaultSelector() as selector:
+            selector.register(interrupt, selectors.EVENT_READ)
+            selector.select(seconds)
+        return False
+
+    def close(self) -> None:
+        try:
+            self._connection.close()
+        except pymysql.Error as error:
+            _log.debug("closing: %s", _line(error))
+
+
+# ---- where to connect ----------------------------------------------------------------------------
+
+Settings = dict[str, str]
+
+_TLS_MODES = ("DISABLED", "PREFERRED", "REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY")
+_TLS_FILES = ("ssl_ca", "ssl_cert", "ssl_key")
+_SECONDS = ("connect_timeout", "read_timeout", "write_timeout")
+_OPTIONS = ("unix_socket", "ssl_mode", *_TLS_FILES, *_SECONDS, "default_file", "default_group")
+_VARIABLES = {
+    "password": "MYSQL_PWD",
+    "host": "MYSQL_HOST",
+    "port": "MYSQL_TCP_PORT",
+    "unix_socket": "MYSQL_UNIX_PORT",
+}
+# Names in an option file, with `_` and `-` alike.
+_FILE_KEYS = {"socket": "unix_socket"} | {
+    key: key for key in ("user", "password", "host", "port", "database", "connect_timeout", "ssl_mode", *_TLS_FILES)
+}
+_ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "r": "\r", "s": " ", "\\": "\\"}
+
+
+def _parse(url: str) -> Settings:
+    """What a URL says. Raises ValueError, which never tells the password."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        reason = "the address is not valid IPv6" if "IPv6" in str(error) else "the port is not a number of 0 to 65535"
+        raise ValueError(f"{reason}; in names and passwords, special characters are written as %XX") from None
+    if parts.fragment:
+        raise ValueError("the character # is written as %23")
+    named = {
+        "user": parts.username,
+        "password": parts.password,
+        "host": parts.hostname,
+        "database": parts.path[1:] or None,
+    }
+    try:
+        settings = {key: unquote(value, errors="strict") for key, value in named.items() if value is not None}
+        options = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
+    except ValueError:
+        raise ValueError("a name, the password or an option is not percent-encoded UTF-8") from None
+    if unknown := options.keys() - set(_OPTIONS):
+        raise ValueError(f"unknown option {min(unknown)!r}; known: {', '.join(sorted(_OPTIONS))}")
+    if port is not None:
+        settings["port"] = str(port)
+    return _checked(settings | options)
+
+
+def _checked(settings: Settings) -> Settings:
+    """The settings, their values being possible. Raises ValueError that names the one that is not."""
+    mode = settings.get("ssl_mode")
+    if mode is not None and mode.upper() not in _TLS_MODES:
+        raise ValueError(f"ssl_mode is {mode!r}; it must be one of {', '.join(_TLS_MODES)}")
+    for key in _SECONDS:
+        if key in settings and not _is_seconds(settings[key]):
+            raise ValueError(f"{key} is {settings[key]!r}; it must be 1 to 31,536,000 seconds")
+    if "port" in settings and not (settings["port"].isdecimal() and 0 < int(settings["port"]) < 65_536):
+        raise ValueError(f"port is {settings['port']!r}; it must be 1 to 65535")
+    return settings
+
+
+def _is_seconds(text: str) -> bool:
+    try:
+        return 1 <= float(text) <= 31_536_000
+    except ValueError:
+        return False
+
+
+def _read_file(path: Path, group: str) -> Settings:
+    """What one group of an option file says. Raises OSError or ValueError."""
+    found, here = Settings(), False
+    for line in path.read_text("utf-8").splitlines():
+        text = line.strip()
+        if text.startswith("["):
+            here = text.partition("]")[0][1:].strip() == group
+        elif here and text and text[0] not in "#;!":
+            key, _, value = text.partition("=")
+            name = _FILE_KEYS.get(key.strip().lower().replace("-", "_"))
+            if name is not None:
+                found[name] = _unquoted(value.strip())
+    return found
+
+
+def _unquoted(value: str) -> str:
+    """A value as the servers' own client reads it: quotes keep a # and blanks, a backslash begins an escape."""
+    if value[:1] in ("'", '"') and value.find(value[0], 1) > 0:
+        value = value[1 : value.rindex(value[0])]
+    else:
+        value = value.partition("#")[0].rstrip()
+    return re.sub(r"\\([btnrs\\])", lambda match: _ESCAPES[match[1]], value)
+
+
+def _tls(settings: Settings) -> dict[str, Any]:
+    """The driver's arguments for TLS. Raises DatabaseError when a certificate cannot be read."""
+    files = {key: settings[key] for key in _TLS_FILES if settings.get(key)}
+    # As the servers' own client does: who names a certificate authority wants the server's certificate checked.
+    mode = settings.get("ssl_mode", "VERIFY_CA" if "ssl_ca" in files else "PREFERRED").upper()
+    if mode == "DISABLED" or (mode == "PREFERRED" and "unix_socket" in settings):
+        return {"ssl_disabled": True}
+    if mode == "PREFERRED" and not files:
+        return {}
+    try:
+        context = ssl.create_default_context(cafile=files.get("ssl_ca"))
+        # The certificates that MySQL makes for itself are not strict.
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        context.check_hostname = mode == "VERIFY_IDENTITY"
+        context.verify_mode = ssl.CERT_REQUIRED if mode.startswith("VERIFY") else ssl.CERT_NONE
+        if "ssl_cert" in files:
+            context.load_cert_chain(files["ssl_cert"], files.get("ssl_key"))
+    except OSError as error:
+        raise DatabaseError(f"{', '.join(files)}: cannot be read: {_line(error)}") from error
+    return {"ssl": context}
+
+
+class MySQL(Database):
+    """A database of MySQL 8.0 or later or MariaDB 10.6 or later, named by a URL.
+
+    The URL goes first, then the environment, then the user's option file, as with the servers' own client.
+    """
+
+    name: ClassVar[str] = "mysql"
+    schemes: ClassVar[tuple[str, ...]] = ("mysql", "mariadb")
+    swaps_at_once: ClassVar[bool] = False
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        try:
+            self._named = _parse(url)
+        except ValueError as error:
+            raise ValueError(f"database URL: {error}") from None
+
+    def _settings(self) -> Settings:
+        """All that is said about the connection. Raises DatabaseError when the option file cannot be read."""
+        path = Path(self._named["default_file"]) if "default_file" in self._named else Path.home() / ".my.cnf"
+        filed = Settings()
+        if "default_file" in self._named or path.is_file():
+            try:
+                filed = _checked(_read_file(path, self._named.get("default_group", "client")))
+            except (OSError, ValueError) as error:
+                raise DatabaseError(f"option file {path}: {_line(error)}") from error
+        around = {key: os.environ[name] for key, name in _VARIABLES.items() if os.environ.get(name)}
+        settings = filed | around | self._named
+        # A socket is for this machine. Who names a host, or a port in the URL, wants TCP.
+        if "unix_socket" not in self._named and (
+            settings.get("host", "localhost") != "localhost" or "port" in self._named
+        ):
+            settings.pop("unix_socket", None)
+        return _checked(settings)
+
+    def open(self, application_name: str) -> _Connection:
+        """A connection of the driver's, in autocommit. Raises as `connect` does."""
+        try:
+            settings = self._settings()
+        except ValueError as error:  # the environment's
+            raise DatabaseError(str(error)) from error
+        if not settings.get("database"):
+            raise DatabaseError(_HINTS[1046])
+        # Bytes that no name is made of; the server's own limit for a name is the procedures' 200 characters.
+        name = application_name.replace("\0", "").encode("utf-8", "replace").decode()[:200]
+        port = int(settings.get("port", 3306))
+        where = settings.get("unix_socket") or f"{settings.get('host', 'localhost')}:{port}"
+        patience = float(settings.get("connect_timeout", _CONNECT_SECONDS))
+        connection = _Connection(
+            defer_connect=True,
+            autocommit=True,
+            user=settings.get("user"),
+            # The driver would write text as Latin-1.
+            password=settings.get("password", "").encode(),
+            host=settings.get("host", "localhost"),
+            port=port,
+            unix_socket=settings.get("unix_socket"),
+            database=settings["database"],
+            charset="utf8mb4",
+            sql_mode=_SQL_MODE,
+            init_command=_ISOLATION,
+            program_name=name or None,
+            connect_timeout=patience,
+            read_timeout=patience,
+            write_timeout=float(settings["write_timeout"]) if "write_timeout" in settings else None,
+            **_tls(settings),
+        )
+        try:
+            connection.connect(None if "unix_socket" in settings else _reach(connection.host, port, patience))
+            connection.cursor().execute(_SESSION, [name])
+        except (pymysql.Error, OSError, RuntimeError, ValueError, IndexError, AssertionError) as error:
+            raise _unreachable(error, where) from error
+        # The driver has no time-out of its own for the handshake: up to here it was that of connecting.
+        connection._read_timeout = float(settings["read_timeout"]) if "read_timeout" in settings else None
+        return connection
+
+    def connect(self, application_name: str) -> Session:
+        connection = self.open(application_name)
+        with _translated(), connection.cursor() as cursor:
+            cursor.execute("SELECT @@max_allowed_packet")
+            return MySQLSession(connection, cursor.fetchone()[0])
+
+    def yoyo_url(self) -> str:
+        return f"mysql+rowqueue:///?url={quote(self.url, safe='')}"
+
+    @contextmanager
+    def installing(self) -> Iterator[None]:
+        with _translated(), closing(self.open("rowqueue apply")) as connection, connection.cursor() as cursor:
+            _check_rights(cursor)
+            cursor.execute(f"SELECT GET_LOCK({_INSTALL_LOCK}, %s)", [_INSTALL_WAIT])
+            if cursor.fetchone() != (1,):
+                raise Conflict(f"another installation runs in this database; gave up after {_INSTALL_WAIT} s")
+            yield
+
+    def installed(self) -> dict[str, Installed] | None:
+        with _translated(), closing(self.open("rowqueue apply")) as connection, connection.cursor() as cursor:
+            rows = _installed_files(cursor)
+        if rows is None:
+            return None
+        return {name: Installed(name, kind, sha256, bool(changed)) for name, kind, sha256, changed in rows}
+
+    def run_files(self, files: Sequence[tuple[str, str, str, str]]) -> list[str]:
+        # DDL commits by itself. A file is recorded when it has run, without a fingerprint, so that it counts as changed
+        # until all are done: a second `apply` then does the rest.
+        with _translated(), closing(self.open("rowqueue apply")) as connection, connection.cursor() as cursor:
+            for kind, name, sha256, text in files:
+                _run_file(cursor, name, text)
+                cursor.execute(_RECORD, [kind, name, sha256])
+            cursor.execute(_FINGERPRINTS)
+        return []
+
+    def script(self, files: Sequence[tuple[str, str, str, str]]) -> Iterator[str]:
+        yield _SCRIPT_HEAD
+        for kind, name, sha256, text in files:
+            yield f"-- {kind} {name}\n{text.rstrip()}\n"
+            if kind == "migration":
+                yield _YOYO_ROW.format(name=name, hash=hashlib.sha256(name.encode()).hexdigest())
+            yield _RECORD % (f"'{name}'", f"'{kind}'", f"'{sha256}'") + ";\n"
+        yield _FINGERPRINTS + ";\n"
+
+    def uninstall(self) -> None:
+        with self.installing(), _translated(), closing(self.open("rowqueue uninstall")) as connection:
+            recorded = self.installed() or {}
+            migrations = {name for name, entry in recorded.items() if entry.kind == "migration"}
+            with connection.cursor() as cursor:
+                _drop_objects(cursor, recorded)
+                _forget_migrations(cursor, migrations | {path.stem for path in _migration_files()})
+                _drop_accounts(cursor)
+
+
+def _reach(host: str, port: int, seconds: float) -> socket.socket:
+    """A TCP connection on which a dead peer is noticed within about a minute. Raises OSError."""
+    reached = socket.create_connection((host, port), seconds)
+    reached.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    reached.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _KEEPALIVE.items():
+        if hasattr(socket, name):
+            reached.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    return reached
+
+
+# ---- installing ----------------------------------------------------------------------------------
+
+_RECORD = """\
+REPLACE INTO mq_installed (name, kind, sha256, fingerprint, applied_at)
+VALUES (%s, %s, %s, NULL, UTC_TIMESTAMP(6))"""
+
+_FINGERPRINTS = """\
+UPDATE mq_installed AS i INNER JOIN mq_object_fingerprint AS f ON f.name = i.name
+SET i.fingerprint = f.fingerprint
+WHERE i.kind = 'procedure'"""
+
+_IN_DATABASE = (
+    *("SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER", "INDEX", "EXECUTE"),
+    *("CREATE VIEW", "CREATE ROUTINE", "ALTER ROUTINE", "GRANT OPTION"),
+)
+# One of these lets a user make procedures that belong to another account.
+_DEFINERS = ("SET_ANY_DEFINER", "SET_USER_ID", "SET USER", "SUPER")
+
+
+def _statements(text: str) -> Iterator[str]:
+    """The statements of a file for the servers' own client: each ends at the end of a line."""
+    delimiter = ";"
+    lines: list[str] = []
+    for line in text.splitlines():
+        comment = line.lstrip().startswith("--")
+        if line.startswith("DELIMITER "):
+            delimiter = line.split()[1]
+        elif lines or (line and not comment):
+            lines.append(line)
+        if lines and not comment and line.endswith(delimiter):
+            yield "\n".join(lines).removesuffix(delimiter)
+            lines = []
+    if lines:
+        yield "\n".join(lines)
+
+
+def _run_file(cursor: Any, name: str, text: str) -> None:
+    try:
+        for statement in _statements(text):
+            cursor.execute(statement)
+    except pymysql.Error as error:
+        translated = _translate(error)
+        raise type(translated)(f"{name}.sql: {translated}") from error
+
+
+def _installed_files(cursor: Any) -> list[tuple[str, str, str, int]] | None:
+    """What is recorded: name, kind, sha256, changed; None when nothing is."""
+    try:
+        cursor.execute("CALL mq_installed_files()")
+        rows = [row[:4] for row in cursor.fetchall()]
+        while cursor.nextset():
+            pass
+        return rows
+    except pymysql.Error as error:
+        # The procedures may be missing, or the account that owns them.
+        if _number(error) != ER.SP_DOES_NOT_EXIST and "mq_owner" not in _line(error):
+            raise
+    if not _existing(cursor, "tables", ["mq_installed"]):
+        return None
+    # Without the procedures nothing can be compared, and all of them are to be installed again.
+    cursor.execute("SELECT name, kind, sha256, kind = 'procedure' FROM mq_installed")
+    return list(cursor.fetchall())
+
+
+def _existing(cursor: Any, kind: str, names: Iterable[str]) -> list[str]:
+    """Which of these `tables`, `views` or `routines` are in the database, in the order of their names."""
+    column = "routine" if kind == "routines" else "table"
+    cursor.execute(
+        f"SELECT {column}_name FROM information_schema.{kind}"
+        f" WHERE {column}_schema = DATABASE() AND {column}_name IN %s ORDER BY 1",
+        [[*names]],
+    )
+    return [name for (name,) in cursor.fetchall()]
+
+
+def _check_rights(cursor: Any) -> None:
+    """Raise Forbidden that names what is missing: the first refused statement would leave half an installation."""
+    cursor.execute("SELECT CURRENT_USER(), DATABASE(), CURRENT_ROLE(), VERSION()")
+    user, database, role, version = cursor.fetchone()
+    cursor.execute("SHOW GRANTS")
+    lines = [line for (line,) in cursor.fetchall()]
+    if role not in (None, "NONE") and "MariaDB" not in version:  # which MariaDB shows by itself
+        cursor.execute(f"SHOW GRANTS FOR CURRENT_USER() USING {role}")
+        lines += [line for (line,) in cursor.fetchall()]
+    everywhere, here = _rights(lines, database)
+    if missing := [right for right in _IN_DATABASE if right not in here | everywhere]:
+        raise Forbidden(f"user {user} needs the right {', '.join(missing)} on database {database} to install")
+    if "CREATE USER" not in everywhere:
+        raise Forbidden(f"user {user} needs the right CREATE USER on *.* to install")
+    if not everywhere & {*_DEFINERS}:
+        names = "SET USER" if "MariaDB" in version else "SET_ANY_DEFINER (before 8.2: SET_USER_ID)"
+        raise Forbidden(f"user {user} needs the right {names} on *.* to install")
+
+
+def _rights(lines: Iterable[str], database: str) -> tuple[set[str], set[str]]:
+    """The rights that SHOW GRANTS tells, on the whole server and on one database."""
+    everywhere, here = set[str](), set[str]()
+    for line in lines:
+        found = re.match(r"GRANT (.+?) ON (?:(\*)|`((?:[^`]|``)+)`)\.\* TO (.*)", line)
+        if not found:
+            continue
+        names, server, pattern, rest = found.groups()
+        rights = set(re.split(", ?", names)) | ({"GRANT OPTION"} if "GRANT OPTION" in rest else set())
+        if "ALL PRIVILEGES" in rights:
+            rights |= {*_IN_DATABASE, "CREATE USER", *_DEFINERS} - {"GRANT OPTION"}
+        if server:
+            everywhere |= rights
+        elif _is_like(database, pattern.replace("``", "`")):
+            here |= rights
+    return everywhere, here
+
+
+def _is_like(name: str, pattern: str) -> bool:
+    """Does a name match a pattern of a grant: % and _ are wild, unless a backslash stands before them."""
+    parts = re.findall(r"\\([%_])|([%_])|(.)", pattern, re.S)
+    wild = {"%": ".*", "_": "."}
+    return bool(re.fullmatch("".join(wild.get(w) or re.escape(e or c) for e, w, c in parts), name, re.S | re.I))
+
+
+def _migration_files() -> list[Path]:
+    return sorted((contract.sql_root() / "migrations" / MySQL.name).glob("*.sql"))
+
+
+def _drop_objects(cursor: Any, recorded: Iterable[str]) -> None:
+    """Drop the views, procedures and tables of this release and those that are recorded."""
+    objects = [f"mq_{name}" for name in {*contract.load().objects, *recorded}]
+    created = r"CREATE TABLE (?:IF NOT EXISTS )?(mq_\w+)"
+    tables = [name for path in _migration_files() for name in re.findall(created, path.read_text("utf-8"))]
+    for view in _existing(cursor, "views", objects):
+        cursor.execute(f"DROP VIEW {view}")
+    for procedure in _existing(cursor, "routines", objects):
+        cursor.execute(f"DROP PROCEDURE {procedure}")
+    for table in _existing(cursor, "tables", tables):
+        with suppress(pymysql.Error):  # rights outlive their table, but it has none
+            cursor.execute(f"REVOKE ALL PRIVILEGES ON {table} FROM {_OWNER}")
+        cursor.execute(f"DROP TABLE {table}")
+
+
+def _forget_migrations(cursor: Any, migrations: Iterable[str]) -> None:
+    """Delete our rows of yoyo's tables, and the tables when no other project's migrations are left in them."""
+    found = _existing(cursor, "tables", _YOYO_TABLES)
+    for table in {"_yoyo_migration", "_yoyo_log"}.intersection(found):
+        cursor.execute(f"DELETE FROM {table} WHERE migration_id IN %s", [[*migrations]])
+    if "_yoyo_migration" not in found or not cursor.execute("SELECT 1 FROM _yoyo_migration LIMIT 1"):
+        for table in found:
+            cursor.execute(f"DROP TABLE {table}")
+
+
+def _drop_accounts(cursor: Any) -> None:
+    """Drop the roles and the procedures' owner. They belong to all databases of a server: one that has rights stays."""
+    for kind, account in [("ROLE", role) for role in _ROLES] + [("USER", _OWNER)]:
+        try:
+            cursor.execute(f"SHOW GRANTS FOR {account}")
+            if all(line.startswith("GRANT USAGE ON *.*") for (line,) in cursor.fetchall()):
+                cursor.execute(f"DROP {kind} {account}")
+            else:
+                _log.warning("%s %s stays: it has rights in another database", kind.lower(), account)
+        except pymysql.Error as error:
+            if _number(error) != ER.NONEXISTING_GRANT:  # it is not there
+                _log.warning("%s %s stays: %s", kind.lower(), account, _line(error))
+
+
+DATABASE = MySQL
+
+# yoyo's own tables as yoyo 9 makes them, so that `yoyo apply` and `runner apply` go on from here.
+_SCRIPT_HEAD = f"""\
+-- rowqueue for MySQL and MariaDB: the whole installation, for the mysql client. It ends at the first error; DDL cannot
+-- be undone, but the script can be run again.
+SET NAMES utf8mb4;
+SET SESSION sql_mode = '{_SQL_MODE}', SESSION time_zone = '+00:00';
+DO GET_LOCK({_INSTALL_LOCK}, {_INSTALL_WAIT});
+CREATE TABLE IF NOT EXISTS yoyo_lock (
+    locked INT DEFAULT 1, ctime TIMESTAMP, pid INT NOT NULL, PRIMARY KEY (locked)
+);
+CREATE TABLE IF NOT EXISTS _yoyo_log (
+    id VARCHAR(36), migration_hash VARCHAR(64), migration_id VARCHAR(255), operation VARCHAR(10),
+    username VARCHAR(255), hostname VARCHAR(255), comment VARCHAR(255), created_at_utc TIMESTAMP, PRIMARY KEY (id)
+);
+CREATE TABLE IF NOT EXISTS _yoyo_version (version INT NOT NULL PRIMARY KEY, installed_at_utc TIMESTAMP);
+INSERT IGNORE INTO _yoyo_version VALUES (2, UTC_TIMESTAMP());
+CREATE TABLE IF NOT EXISTS _yoyo_migration (
+    migration_hash VARCHAR(64), migration_id VARCHAR(255), applied_at_utc TIMESTAMP, PRIMARY KEY (migration_hash)
+);
+"""
+
+_YOYO_ROW = """\
+INSERT IGNORE INTO _yoyo_migration VALUES ('{hash}', '{name}', UTC_TIMESTAMP());
+"""

@@ -1,0 +1,30 @@
+"""yoyo-migrations' backend for MySQL and MariaDB over connections of ours: their TLS, sockets and option files."""
+
+from typing import Any
+
+from yoyo.backends.core.mysql import MySQLBackend  # type: ignore[import-untyped]
+
+from .mysql import MySQL
+
+
+class Backend(MySQLBackend):  # type: ignore[misc]
+    """Known to yoyo under the scheme of `MySQL.yoyo_url`."""
+
+    list_tables_sql = "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()"
+
+    def connect(self, dburi: Any) -> Any:
+        return MySQL(dburi.args["url"]).open("rowqueue yoyo")
+
+    def _check_transactional_ddl(self) -> bool:
+        """It would make and drop a table to find out."""
+        return False
+
+    # A savepoint does not outlive DDL, and the error that it is gone would hide the one that matters.
+    def savepoint(self, id: str) -> None:
+        pass
+
+    def savepoint_release(self, id: str) -> None:
+        pass
+
+    def savepoint_rollback(self, id: str) -> None:
+        pass
