@@ -14,6 +14,34 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--require-databases", action="store_true", help="a server that is not there fails its tests")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        "one_version: a program around the SQL is tested, not the SQL: on the newest server of each product only,"
+        " so that the whole suite stays short",
+    )
+    config.addinivalue_line("markers", "product(name, ...): what is tested is special to these products")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the servers that a test is not for; see the markers."""
+    left_out = {item for item in items if (name := _server_name(item)) and not _is_for(item, name)}
+    config.hook.pytest_deselected(items=list(left_out))
+    items[:] = [item for item in items if item not in left_out]
+
+
+def _is_for(item: pytest.Item, name: str) -> bool:
+    if item.get_closest_marker("one_version") and name not in servers.newest():
+        return False
+    product = item.get_closest_marker("product")
+    return product is None or servers.product(name) in product.args
+
+
+def _server_name(item: pytest.Item) -> str | None:
+    callspec = getattr(item, "callspec", None)
+    return callspec.params.get("server_name") if callspec else None
+
+
 def unavailable(config: pytest.Config, reason: object) -> None:
     """Skip the test that asks, or fail it under --require-databases."""
     if config.getoption("--require-databases"):
@@ -26,6 +54,13 @@ def server_name(request: pytest.FixtureRequest) -> str:
     """Which server a test runs on: each test runs once on every one."""
     name: str = request.param
     return name
+
+
+@pytest.fixture(scope="session")
+def share(server_name: str) -> tuple[int, int]:
+    """For random tests that the versions of one product divide: which one this is, counted from 0, of how many."""
+    versions = [name for name in servers.names() if servers.product(name) == servers.product(server_name)]
+    return versions.index(server_name), len(versions)
 
 
 def _started(name: str, config: pytest.Config) -> Iterator[servers.Server]:

@@ -18,6 +18,8 @@ from rowqueue.cli import app
 from rowqueue.databases import Database, Session
 from servers import Server
 
+pytestmark = pytest.mark.one_version
+
 Runner = Callable[..., subprocess.CompletedProcess[str]]
 Sql = Callable[..., list[dict[str, Any]]]
 

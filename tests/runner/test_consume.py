@@ -19,6 +19,8 @@ from rowqueue import install
 from rowqueue.databases import Database, Session, open_database
 from servers import Server
 
+pytestmark = pytest.mark.one_version
+
 Runner = Callable[..., subprocess.CompletedProcess[str]]
 Start = Callable[..., Running]
 Sql = Callable[..., list[dict[str, Any]]]

@@ -6,7 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from rowqueue.databases import Database
+
+pytestmark = pytest.mark.one_version
 
 README = (Path(__file__).resolve().parents[2] / "README.md").read_text("utf-8")
 

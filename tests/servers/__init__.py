@@ -8,6 +8,7 @@ from .base import Server, Unavailable
 from .mysql import ExternalMySQL, LocalMySQL
 from .postgresql import ExternalPostgreSQL, LocalPostgreSQL
 
+# The newest version of each product stands last.
 _LOCAL: dict[str, Callable[[], Server]] = {
     "postgresql-15": lambda: LocalPostgreSQL(15),
     "postgresql-18": lambda: LocalPostgreSQL(18),
@@ -43,6 +44,11 @@ def names() -> list[str]:
     return [name for name in (*local, *external) if product(name) not in _HIDDEN]
 
 
+def newest() -> list[str]:
+    """Of each product, the newest server that the suite runs on."""
+    return list({product(name): name for name in names()}.values())
+
+
 def make(name: str) -> Server:
     """A server of that name, not started. Raises Unavailable when its programs are not there."""
     if name in _LOCAL:
@@ -52,4 +58,4 @@ def make(name: str) -> Server:
     return _EXTERNAL[product(name)](name, url)
 
 
-__all__ = ["Server", "Unavailable", "make", "names", "product"]
+__all__ = ["Server", "Unavailable", "make", "names", "newest", "product"]

@@ -12,6 +12,8 @@ from rowqueue.databases import Database, open_database
 from . import LocalPostgreSQL, Server
 from .postgresql import programs
 
+pytestmark = pytest.mark.product("postgresql")
+
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = (ROOT / "docs" / "dba-guide.md").read_text("utf-8")
 README = (ROOT / "README.md").read_text("utf-8")

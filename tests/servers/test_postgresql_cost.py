@@ -16,6 +16,8 @@ from rowqueue.databases import Database, open_database
 
 from servers import Server
 
+pytestmark = pytest.mark.product("postgresql")
+
 BACKLOG = 1_000_000
 READY_BEHIND_DELAYED = 1_000
 SIZE = 20

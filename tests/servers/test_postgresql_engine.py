@@ -30,6 +30,8 @@ from rowqueue.databases.postgresql import PostgreSQLSession
 from . import Server
 from .postgresql import PgBouncer, programs
 
+pytestmark = pytest.mark.product("postgresql")
+
 Query = Callable[..., list[dict[str, Any]]]
 Connect = Callable[..., PostgreSQLSession]
 

@@ -2,9 +2,12 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from rowqueue.databases import Database, Session, open_database
 
 from .postgresql import PgBouncer
+
+pytestmark = pytest.mark.product("postgresql")
 
 CLIENTS = 8
 MESSAGES_A_CLIENT = 500

@@ -12,6 +12,8 @@ from rowqueue.databases import Database, QueueError, Session
 
 from servers import Server
 
+pytestmark = pytest.mark.product("postgresql")
+
 Claimed = list[dict[str, Any]]
 
 

@@ -11,6 +11,8 @@ from rowqueue.databases import Database, open_database
 
 import servers
 
+pytestmark = pytest.mark.product("postgresql")
+
 PUBLISHED = set(contract.load().procedures)
 INTERNAL = {name for name, item in contract.load().internals.items() if item.kind == "function"}
 ROLES = ["mq_producer", "mq_consumer", "mq_operator"]
