@@ -157,4 +157,5 @@ def _yoyo_backend(database: Database) -> Iterator[Any]:
             f"`runner apply --break-lock` ({str(error).partition(' (')[0]})"
         ) from error
     except tuple(exceptions.DatabaseErrors) as error:  # filled with the driver's on the way
-        raise DatabaseError("migration: " + " ".join(str(error).split())) from error
+        text = str(error.args[-1] if error.args else error)  # some drivers put a number before it
+        raise DatabaseError("migration: " + " ".join(text.split())) from error

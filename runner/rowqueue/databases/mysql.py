@@ -43,9 +43,10 @@ _ISOLATION = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
 _SESSION = "SET @mq_application = NULLIF(%s, ''), SESSION wait_timeout = 31536000, SESSION completion_type = 'NO_CHAIN'"
 _KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 60_000}
 _CONNECT_SECONDS = 10.0
+_PACKET_HEAD = 1024  # bytes of max_allowed_packet that are not for the text of a call: more than enough
 _INSTALL_WAIT = 60  # seconds
-# The lock belongs to the whole server, and its name has at most 64 characters.
-_INSTALL_LOCK = "CONCAT('rowqueue.', MD5(DATABASE()))"
+# The lock belongs to the whole server, and its name has at most 64 characters. MySQL 9.6 has no MD5 any more.
+_INSTALL_LOCK = "CONCAT('rowqueue.', LEFT(SHA2(DATABASE(), 256), 40))"
 
 _ROLES = ("mq_producer", "mq_consumer", "mq_operator")
 _OWNER = "'mq_owner'@'localhost'"
@@ -119,6 +120,7 @@ def _translate(error: BaseException, closed: bool = False) -> Exception:
     if 50001 <= number <= 50999:
         return QueueError(number, message)
     # 1290 names the option that forbids the statement: a server that is no longer the primary.
+    closed = closed or isinstance(error, pymysql.InterfaceError)
     if closed or number in _DISCONNECTS or (number == ER.OPTION_PREVENTS_STATEMENT and "read-only" in message):
         return Disconnected(message)
     # A savepoint is gone when the server has rolled back the transaction.
@@ -317,9 +319,9 @@ class MySQLSession(Session):
                 raise _invalid(argument.name, "must be valid Unicode text") from None
         statement = b"CALL mq_%s(%s)" % (procedure.encode(), b", ".join(texts))
         # The server would close the connection, and the same call would be tried again without end.
-        if len(statement) >= self._longest_call:
+        if len(statement) > self._longest_call:
             longest = max(range(len(texts)), key=lambda number: len(texts[number]))
-            limit = f"the call has {len(statement):,} bytes, the server takes {self._longest_call - 1:,}"
+            limit = f"the call has {len(statement):,} bytes, the server takes {self._longest_call:,}"
             raise _invalid(known[longest].name, f"{limit}: raise its max_allowed_packet")
         return statement
 
@@ -552,7 +554,7 @@ class MySQL(Database):
         connection = self.open(application_name)
         with _translated(), connection.cursor() as cursor:
             cursor.execute("SELECT @@max_allowed_packet")
-            return MySQLSession(connection, cursor.fetchone()[0])
+            return MySQLSession(connection, cursor.fetchone()[0] - _PACKET_HEAD)
 
     def yoyo_url(self) -> str:
         return f"mysql+rowqueue:///?url={quote(self.url, safe='')}"
@@ -579,7 +581,7 @@ class MySQL(Database):
         with _translated(), closing(self.open("rowqueue apply")) as connection, connection.cursor() as cursor:
             for kind, name, sha256, text in files:
                 _run_file(cursor, name, text)
-                cursor.execute(_RECORD, [kind, name, sha256])
+                cursor.execute(_RECORD, [name, kind, sha256])
             cursor.execute(_FINGERPRINTS)
         return []
 
@@ -741,14 +743,13 @@ def _drop_objects(cursor: Any, recorded: Iterable[str]) -> None:
     objects = [f"mq_{name}" for name in {*contract.load().objects, *recorded}]
     created = r"CREATE TABLE (?:IF NOT EXISTS )?(mq_\w+)"
     tables = [name for path in _migration_files() for name in re.findall(created, path.read_text("utf-8"))]
-    for view in _existing(cursor, "views", objects):
-        cursor.execute(f"DROP VIEW {view}")
     for procedure in _existing(cursor, "routines", objects):
         cursor.execute(f"DROP PROCEDURE {procedure}")
-    for table in _existing(cursor, "tables", tables):
-        with suppress(pymysql.Error):  # rights outlive their table, but it has none
-            cursor.execute(f"REVOKE ALL PRIVILEGES ON {table} FROM {_OWNER}")
-        cursor.execute(f"DROP TABLE {table}")
+    for kind, names in (("view", objects), ("table", tables)):
+        for name in _existing(cursor, f"{kind}s", names):
+            with suppress(pymysql.ProgrammingError, pymysql.OperationalError):  # it has none
+                cursor.execute(f"REVOKE ALL PRIVILEGES ON {name} FROM {_OWNER}")  # rights outlive their table
+            cursor.execute(f"DROP {kind.upper()} {name}")
 
 
 def _forget_migrations(cursor: Any, migrations: Iterable[str]) -> None:
@@ -779,8 +780,8 @@ DATABASE = MySQL
 
 # yoyo's own tables as yoyo 9 makes them, so that `yoyo apply` and `runner apply` go on from here.
 _SCRIPT_HEAD = f"""\
--- rowqueue for MySQL and MariaDB: the whole installation, for the mysql client. It ends at the first error; DDL cannot
--- be undone, but the script can be run again.
+-- rowqueue for MySQL and MariaDB: the whole installation, for the mysql client: mysql --comments DATABASE < this file.
+-- It ends at the first error. DDL cannot be undone, but the script can be run again.
 SET NAMES utf8mb4;
 SET SESSION sql_mode = '{_SQL_MODE}', SESSION time_zone = '+00:00';
 DO GET_LOCK({_INSTALL_LOCK}, {_INSTALL_WAIT});
