@@ -8,6 +8,7 @@ import re
 import selectors
 import socket
 import ssl
+import struct
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
@@ -544,7 +545,7 @@ class MySQL(Database):
         try:
             connection.connect(None if "unix_socket" in settings else _reach(connection.host, port, patience))
             connection.cursor().execute(_SESSION, [name])
-        except (pymysql.Error, OSError, RuntimeError, ValueError, IndexError, AssertionError) as error:
+        except (pymysql.Error, OSError, RuntimeError, ValueError, IndexError, AssertionError, struct.error) as error:
             raise _unreachable(error, where) from error
         # The driver has no time-out of its own for the handshake: up to here it was that of connecting.
         connection._read_timeout = float(settings["read_timeout"]) if "read_timeout" in settings else None
