@@ -6,16 +6,19 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection
+from pkgutil import iter_modules
 from typing import Any
 
+from rowqueue import databases
 from rowqueue.databases import Disconnected, Row, Session, open_database
 
 # Not fork: a child must not inherit the test's own connections.
 _context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(["rowqueue.databases.postgresql", "crowd"])
+_modules = [module.name for module in iter_modules(databases.__path__, f"{databases.__name__}.")]
+_context.set_forkserver_preload([*_modules, "crowd"])
 
 # How long a crowd may take to start or to come to its end, in seconds.
-_PATIENCE = 90
+_PATIENCE = 180
 
 
 class Member:

@@ -16,7 +16,7 @@ MIXED_MESSAGES = 50_000
 BATCH = 100
 KEYS = 100
 GROUPS = 300
-DRAIN_SECONDS = 30
+DRAIN_SECONDS = 90
 
 Sql = Callable[..., list[dict[str, Any]]]
 Look = Callable[[str], dict[str, int]]

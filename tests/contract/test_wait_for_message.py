@@ -49,7 +49,7 @@ def while_waiting(q: Queue, other: Queue, event: Callable[[], object]) -> tuple[
 
 def test_wait_for_message_returns_soon_after_another_session_sends(q: Queue, other: Queue) -> None:
     row, seconds = while_waiting(q, other, other.send)
-    assert row["ready"] == 1 and seconds < 2
+    assert row["ready"] == 1 and seconds < 5
 
 
 def test_wait_for_message_returns_when_the_sender_commits_and_not_before(q: Queue, other: Queue) -> None:
@@ -59,15 +59,15 @@ def test_wait_for_message_returns_when_the_sender_commits_and_not_before(q: Queu
             answer = pool.submit(wait, q, 30)
             time.sleep(0.5)
             assert not answer.done()
-        assert answer.result(10)["ready"] == 1
+        assert answer.result(60)["ready"] == 1
 
 
 def test_wait_for_message_returns_when_a_delayed_message_is_due(q: Queue) -> None:
-    due = datetime.now(UTC) + timedelta(seconds=0.5)
+    due = datetime.now(UTC) + timedelta(seconds=1)
     q.send(run_at=due)
     assert wait(q) == {"ready": 0, "next_run_at": due}
     row, seconds = waited(q, 30)
-    assert row["ready"] == 1 and 0.2 < seconds < 5
+    assert row["ready"] == 1 and seconds < 10 and datetime.now(UTC) >= due
     assert len(q.claim()) == 1
 
 
@@ -83,7 +83,7 @@ def test_wait_for_message_returns_when_a_paused_queue_is_resumed(q: Queue, other
     q.call("pause")
     assert wait(q)["ready"] == 0
     row, seconds = while_waiting(q, other, lambda: other.call("resume"))
-    assert row["ready"] == 1 and seconds < 2
+    assert row["ready"] == 1 and seconds < 5
 
 
 def test_wait_for_message_tells_the_first_time_that_something_is_due(q: Queue) -> None:

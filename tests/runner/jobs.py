@@ -49,8 +49,10 @@ by_attribute.batch = True  # type: ignore[attr-defined]
 
 
 async def record_async(message: Message) -> None:
+    """Note when it began and ended, too."""
+    beginning = time.monotonic()
     await asyncio.sleep(0.2)
-    note(message.body)
+    note([message.body, beginning, time.monotonic()])
 
 
 async def record_async_alone(messages: list[Message]) -> None:

@@ -41,7 +41,7 @@ class Running:
     def stderr(self) -> str:
         return self._stderr.read_text()
 
-    def wait(self, seconds: float = 30) -> int:
+    def wait(self, seconds: float = 90) -> int:
         return self.process.wait(seconds)
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
@@ -49,7 +49,7 @@ class Running:
         return self.wait()
 
 
-def until(condition: Callable[[], Any], seconds: float = 20) -> Any:
+def until(condition: Callable[[], Any], seconds: float = 90) -> Any:
     """Wait until something is true and return it; fail when it does not become so."""
     deadline = time.monotonic() + seconds
     while not (result := condition()):

@@ -76,11 +76,12 @@ def test_async_handler_runs_as_many_at_once_as_concurrency_says(
     bodies = [f"m{n}" for n in range(40)]
     send(session, queue, *bodies)
     options = ["--concurrency", 20, "--batch", batch, "--drain"]
-    started = time.monotonic()
     done = runner("consume", "--type", queue, "--handler", f"jobs:{name}", *options)
     assert done.returncode == 0, done.stderr
-    assert time.monotonic() - started < 40 * 0.2, "40 messages of 0.2 s were handled one by one"
-    assert sorted(joblog.read()) == sorted(bodies)
+    noted = joblog.read()
+    assert sorted(body for body, _, _ in noted) == sorted(bodies)
+    at_once = [sum(begun <= moment < ended for _, begun, ended in noted) for _, moment, _ in noted]
+    assert 1 < max(at_once) <= 20
     assert states() == {}
 
 
@@ -266,7 +267,7 @@ def test_idle_timeout_ends_after_the_last_message(
     send(session, queue, "late")
     sent_at = time.monotonic()
     assert running.wait() == 0
-    assert 1.9 < time.monotonic() - sent_at < 15
+    assert 1.9 < time.monotonic() - sent_at < 60
     assert joblog.read() == ["late"]
     assert states() == {}
 
@@ -349,7 +350,7 @@ def test_lease_is_extended_while_a_handler_runs(
     start: Start, session: Session, queue: str, joblog: Log, states: States
 ) -> None:
     send(session, queue, "sleep 4")
-    command = ["consume", "--type", queue, "--handler", "jobs:obey", "--lease", 1]
+    command = ["consume", "--type", queue, "--handler", "jobs:obey", "--lease", 2]
     first = start(*command)
     until(joblog.read)
     second = start(*command)
@@ -362,14 +363,14 @@ def test_lease_is_extended_while_a_handler_runs(
 def test_lease_of_the_queue_is_extended_too(
     start: Start, session: Session, queue: str, joblog: Log, states: States
 ) -> None:
-    session.call("set_queue", queue, 1)
-    send(session, queue, "sleep 3")
+    session.call("set_queue", queue, 2)
+    send(session, queue, "sleep 4")
     first = start("consume", "--type", queue, "--handler", "jobs:obey")
     until(joblog.read)
     second = start("consume", "--type", queue, "--handler", "jobs:obey")
     until(lambda: states() == {})
     assert (first.stop(), second.stop()) == (0, 0)
-    assert joblog.read() == ["sleep 3", "woke"]
+    assert joblog.read() == ["sleep 4", "woke"]
 
 
 def test_lost_batch_is_not_finished_and_its_rest_not_started(
@@ -405,10 +406,10 @@ def test_signal_finishes_what_runs_and_releases_the_rest(
 def test_idle_consumer_stops_at_once(start: Start, queue: str) -> None:
     running = start("consume", "--type", queue, "--handler", "jobs:record", "--log-level", "info", "--health-port", 0)
     until(lambda: "health: http" in running.stderr)
-    time.sleep(2)
+    time.sleep(2)  # the poll interval has grown
     started = time.monotonic()
     assert running.stop() == 0
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 1.9
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
@@ -476,8 +477,9 @@ def test_consumer_waits_for_the_server_without_a_busy_loop(
 ) -> None:
     url = private_server.create_database()
     install.apply(open_database(url))
-    running = start("consume", "--type", queue, "--handler", "jobs:record", "--concurrency", 4, url=url)
-    time.sleep(1.5)
+    command = ["consume", "--type", queue, "--handler", "jobs:record", "--concurrency", 4, "--health-port", 0]
+    running = start(*command, url=url)
+    until(lambda: get(running, "/ready")[0] == 200)
     private_server.stop("fast")
     until(lambda: "the database is gone" in running.stderr)
     before = cpu_seconds(running)
@@ -609,7 +611,7 @@ def test_transaction_finishes_a_busy_queue_with_several_workers(
 def get(running: Running, path: str) -> tuple[int, str]:
     line = until(lambda: [line for line in running.stderr.splitlines() if "health: http" in line])[0]
     try:
-        with urllib.request.urlopen(line.rpartition(" ")[2] + path, timeout=5) as answer:
+        with urllib.request.urlopen(line.rpartition(" ")[2] + path, timeout=30) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()

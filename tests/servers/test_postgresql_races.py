@@ -31,7 +31,7 @@ def slow_claim(server: Server, database: Database, connect: Callable[..., Sessio
             with other.transaction(force_rollback=True):
                 other.execute("INSERT INTO mq.group_lock (id, type, group_key) VALUES (-1, %s, 'a')", [queue])
                 thread.start()
-                deadline = time.monotonic() + 10
+                deadline = time.monotonic() + 30
                 while not looking.execute(waiting).fetchone():
                     assert time.monotonic() < deadline, "the claim does not wait"
                     time.sleep(0.01)
