@@ -297,6 +297,22 @@ def test_a_certificate_is_checked_on_request(private_server: LocalMySQL, tmp_pat
         open_database(f"{url}?ssl_ca={tmp_path}/none.pem").connect("test")
 
 
+@pytest.mark.parametrize("mode", ["PREFERRED", "DISABLED"])
+def test_a_password_may_hold_any_character(server: Server, empty_database: Database, mode: str) -> None:
+    """Without TLS, MySQL's caching_sha2_password wants it encrypted with the server's key."""
+    name, password = f"test_{uuid.uuid4().hex[:8]}", "ß€😀 %'\"#@:/?"
+    with server.client(empty_database.url) as connection:
+        connection.execute(f"CREATE USER {name}@'%%' IDENTIFIED BY %s", [password])
+        connection.execute(f"GRANT SELECT ON `{urlsplit(empty_database.url).path[1:]}`.* TO {name}@'%'")
+        try:
+            host = urlsplit(empty_database.url).netloc.rpartition("@")[2]
+            path = urlsplit(empty_database.url).path
+            url = f"mysql://{name}:{quote(password, safe='')}@{host}{path}?ssl_mode={mode}"
+            assert who(open_database(url))["user"] == f"{name}@%"
+        finally:
+            connection.execute(f"DROP USER {name}@'%'")
+
+
 def test_the_session_does_not_depend_on_the_servers_settings(database: Database) -> None:
     session = database.connect("test")
     assert isinstance(session, MySQLSession)

@@ -1,9 +1,8 @@
-"""MySQL and MariaDB through PyMySQL. Everything the runner knows of these servers stands here and in mysql_yoyo."""
+"""MySQL and MariaDB through PyMySQL. Everything the runner knows of these servers stands in the modules mysql*."""
 
 import hashlib
 import logging
 import math
-import os
 import re
 import selectors
 import socket
@@ -16,7 +15,7 @@ from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
-from urllib.parse import parse_qsl, quote, unquote, urlsplit
+from urllib.parse import quote
 
 import pymysql  # type: ignore[import-untyped]
 from pymysql.constants import CR, ER, FIELD_TYPE, SERVER_STATUS  # type: ignore[import-untyped]
@@ -34,6 +33,7 @@ from . import (
     Row,
     SchemaMissing,
     Session,
+    mysql_options,
 )
 
 _log = logging.getLogger(__name__)
@@ -360,119 +360,7 @@ class MySQLSession(Session):
             _log.debug("closing: %s", _line(error))
 
 
-# ---- where to connect ----------------------------------------------------------------------------
-
-Settings = dict[str, str]
-
-_TLS_MODES = ("DISABLED", "PREFERRED", "REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY")
-_TLS_FILES = ("ssl_ca", "ssl_cert", "ssl_key")
-_SECONDS = ("connect_timeout", "read_timeout", "write_timeout")
-_OPTIONS = ("unix_socket", "ssl_mode", *_TLS_FILES, *_SECONDS, "default_file", "default_group")
-_VARIABLES = {
-    "password": "MYSQL_PWD",
-    "host": "MYSQL_HOST",
-    "port": "MYSQL_TCP_PORT",
-    "unix_socket": "MYSQL_UNIX_PORT",
-}
-# Names in an option file, with `_` and `-` alike.
-_FILE_KEYS = {"socket": "unix_socket"} | {
-    key: key for key in ("user", "password", "host", "port", "database", "connect_timeout", "ssl_mode", *_TLS_FILES)
-}
-_ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "r": "\r", "s": " ", "\\": "\\"}
-
-
-def _parse(url: str) -> Settings:
-    """What a URL says. Raises ValueError, which never tells the password."""
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError as error:
-        reason = "the address is not valid IPv6" if "IPv6" in str(error) else "the port is not a number of 0 to 65535"
-        raise ValueError(f"{reason}; in names and passwords, special characters are written as %XX") from None
-    if parts.fragment:
-        raise ValueError("the character # is written as %23")
-    named = {
-        "user": parts.username,
-        "password": parts.password,
-        "host": parts.hostname,
-        "database": parts.path[1:] or None,
-    }
-    try:
-        settings = {key: unquote(value, errors="strict") for key, value in named.items() if value is not None}
-        options = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
-    except ValueError:
-        raise ValueError("a name, the password or an option is not percent-encoded UTF-8") from None
-    if unknown := options.keys() - set(_OPTIONS):
-        raise ValueError(f"unknown option {min(unknown)!r}; known: {', '.join(sorted(_OPTIONS))}")
-    if port is not None:
-        settings["port"] = str(port)
-    return _checked(settings | options)
-
-
-def _checked(settings: Settings) -> Settings:
-    """The settings, their values being possible. Raises ValueError that names the one that is not."""
-    mode = settings.get("ssl_mode")
-    if mode is not None and mode.upper() not in _TLS_MODES:
-        raise ValueError(f"ssl_mode is {mode!r}; it must be one of {', '.join(_TLS_MODES)}")
-    for key in _SECONDS:
-        if key in settings and not _is_seconds(settings[key]):
-            raise ValueError(f"{key} is {settings[key]!r}; it must be 1 to 31,536,000 seconds")
-    if "port" in settings and not (settings["port"].isdecimal() and 0 < int(settings["port"]) < 65_536):
-        raise ValueError(f"port is {settings['port']!r}; it must be 1 to 65535")
-    return settings
-
-
-def _is_seconds(text: str) -> bool:
-    try:
-        return 1 <= float(text) <= 31_536_000
-    except ValueError:
-        return False
-
-
-def _read_file(path: Path, group: str) -> Settings:
-    """What one group of an option file says. Raises OSError or ValueError."""
-    found, here = Settings(), False
-    for line in path.read_text("utf-8").splitlines():
-        text = line.strip()
-        if text.startswith("["):
-            here = text.partition("]")[0][1:].strip() == group
-        elif here and text and text[0] not in "#;!":
-            key, _, value = text.partition("=")
-            name = _FILE_KEYS.get(key.strip().lower().replace("-", "_"))
-            if name is not None:
-                found[name] = _unquoted(value.strip())
-    return found
-
-
-def _unquoted(value: str) -> str:
-    """A value as the servers' own client reads it: quotes keep a # and blanks, a backslash begins an escape."""
-    if value[:1] in ("'", '"') and value.find(value[0], 1) > 0:
-        value = value[1 : value.rindex(value[0])]
-    else:
-        value = value.partition("#")[0].rstrip()
-    return re.sub(r"\\([btnrs\\])", lambda match: _ESCAPES[match[1]], value)
-
-
-def _tls(settings: Settings) -> dict[str, Any]:
-    """The driver's arguments for TLS. Raises DatabaseError when a certificate cannot be read."""
-    files = {key: settings[key] for key in _TLS_FILES if settings.get(key)}
-    # As the servers' own client does: who names a certificate authority wants the server's certificate checked.
-    mode = settings.get("ssl_mode", "VERIFY_CA" if "ssl_ca" in files else "PREFERRED").upper()
-    if mode == "DISABLED" or (mode == "PREFERRED" and "unix_socket" in settings):
-        return {"ssl_disabled": True}
-    if mode == "PREFERRED" and not files:
-        return {}
-    try:
-        context = ssl.create_default_context(cafile=files.get("ssl_ca"))
-        # The certificates that MySQL makes for itself are not strict.
-        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-        context.check_hostname = mode == "VERIFY_IDENTITY"
-        context.verify_mode = ssl.CERT_REQUIRED if mode.startswith("VERIFY") else ssl.CERT_NONE
-        if "ssl_cert" in files:
-            context.load_cert_chain(files["ssl_cert"], files.get("ssl_key"))
-    except OSError as error:
-        raise DatabaseError(f"{', '.join(files)}: cannot be read: {_line(error)}") from error
-    return {"ssl": context}
+# ---- the database ----------------------------------------------------------------------------------
 
 
 class MySQL(Database):
@@ -487,35 +375,11 @@ class MySQL(Database):
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
-        try:
-            self._named = _parse(url)
-        except ValueError as error:
-            raise ValueError(f"database URL: {error}") from None
-
-    def _settings(self) -> Settings:
-        """All that is said about the connection. Raises DatabaseError when the option file cannot be read."""
-        path = Path(self._named["default_file"]) if "default_file" in self._named else Path.home() / ".my.cnf"
-        filed = Settings()
-        if "default_file" in self._named or path.is_file():
-            try:
-                filed = _checked(_read_file(path, self._named.get("default_group", "client")))
-            except (OSError, ValueError) as error:
-                raise DatabaseError(f"option file {path}: {_line(error)}") from error
-        around = {key: os.environ[name] for key, name in _VARIABLES.items() if os.environ.get(name)}
-        settings = filed | around | self._named
-        # A socket is for this machine. Who names a host, or a port in the URL, wants TCP.
-        if "unix_socket" not in self._named and (
-            settings.get("host", "localhost") != "localhost" or "port" in self._named
-        ):
-            settings.pop("unix_socket", None)
-        return _checked(settings)
+        self._named = mysql_options.parse(url)
 
     def open(self, application_name: str) -> _Connection:
         """A connection of the driver's, in autocommit. Raises as `connect` does."""
-        try:
-            settings = self._settings()
-        except ValueError as error:  # the environment's
-            raise DatabaseError(str(error)) from error
+        settings = mysql_options.resolve(self._named)
         if not settings.get("database"):
             raise DatabaseError(_HINTS[1046])
         # Bytes that no name is made of; the server's own limit for a name is the procedures' 200 characters.
@@ -540,7 +404,7 @@ class MySQL(Database):
             connect_timeout=patience,
             read_timeout=patience,
             write_timeout=float(settings["write_timeout"]) if "write_timeout" in settings else None,
-            **_tls(settings),
+            **mysql_options.tls(settings),
         )
         try:
             connection.connect(None if "unix_socket" in settings else _reach(connection.host, port, patience))
