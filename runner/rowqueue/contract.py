@@ -49,11 +49,12 @@ class Procedure:
 
 @dataclass(frozen=True)
 class Internal:
-    """An object that procedures need and callers do not: a helper function or a view."""
+    """An object that procedures need and callers do not: a helper or a view. `databases`: empty when every one has it."""
 
     name: str
     kind: str
     purpose: str
+    databases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -75,10 +76,10 @@ class Contract:
     limits: dict[str, str]
     types: dict[str, dict[str, str]]
 
-    @property
-    def objects(self) -> tuple[str, ...]:
-        """Names of all procedure files of a database folder but grants.sql, in the order of installation."""
-        return (*self.internals, *self.procedures)
+    def objects(self, database: str) -> tuple[str, ...]:
+        """Names of all procedure files of a database's folder but grants.sql, in the order of installation."""
+        own = [name for name, entry in self.internals.items() if not entry.databases or database in entry.databases]
+        return (*own, *self.procedures)
 
 
 @cache
@@ -102,7 +103,7 @@ def load() -> Contract:
 
     return Contract(
         procedures={e["name"]: procedure(e) for e in data["procedure"]},
-        internals={e["name"]: Internal(**e) for e in data["internal"]},
+        internals={e["name"]: Internal(**{**e, "databases": tuple(e.get("databases", ()))}) for e in data["internal"]},
         errors={e["name"]: Error(**e) for e in data["errors"]},
         limits=data["limits"],
         types=data["types"],

@@ -53,7 +53,7 @@ def yoyo(database: Database, *arguments: str) -> subprocess.CompletedProcess[str
 def test_apply_installs_every_file_of_the_contract(empty_database: Database) -> None:
     applied = install.apply(empty_database)
     assert applied.migrations == sorted(path.stem for path in migration_files(empty_database))
-    assert applied.procedures == [*contract.load().objects, "grants"]
+    assert applied.procedures == [*contract.load().objects(empty_database.name), "grants"]
     installed = empty_database.installed()
     assert installed is not None
     assert set(installed) == {*applied.migrations, *applied.procedures}
@@ -189,7 +189,7 @@ def test_four_installers_at_once_install_once(empty_database: Database, server: 
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(4)]
     results = [process.communicate(timeout=90) for process in running]
     assert [(process.returncode, error) for process, (_, error) in zip(running, results, strict=True)] == [(0, "")] * 4
-    assert sorted(int(out) for out, _ in results) == [0, 0, 0, len(contract.load().objects) + 1]
+    assert sorted(int(out) for out, _ in results) == [0, 0, 0, len(contract.load().objects(empty_database.name)) + 1]
     assert states(empty_database) == {}
 
 

@@ -21,7 +21,7 @@ def names(paths: list[Path]) -> list[str]:
 @pytest.mark.parametrize("database", DATABASES)
 def test_a_database_folder_holds_exactly_the_files_of_the_contract(database: str) -> None:
     found = {path.name for path in (ROOT / "procedures" / database).iterdir()}
-    assert found == {f"{name}.sql" for name in (*contract.load().objects, "grants")}
+    assert found == {f"{name}.sql" for name in (*contract.load().objects(database), "grants")}
 
 
 @pytest.mark.parametrize("database", DATABASES)

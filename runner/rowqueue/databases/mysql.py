@@ -605,7 +605,7 @@ def _migration_files() -> list[Path]:
 
 def _drop_objects(cursor: Any, recorded: Iterable[str]) -> None:
     """Drop the views, procedures and tables of this release and those that are recorded."""
-    objects = [f"mq_{name}" for name in {*contract.load().objects, *recorded}]
+    objects = [f"mq_{name}" for name in {*contract.load().objects("mysql"), *recorded}]
     created = r"CREATE TABLE (?:IF NOT EXISTS )?(mq_\w+)"
     tables = [name for path in _migration_files() for name in re.findall(created, path.read_text("utf-8"))]
     for procedure in _existing(cursor, "routines", objects):

@@ -1,0 +1,43 @@
+-- begin_call: the start of a procedure that changes something: join the caller's transaction, or begin one.
+-- Arguments:   p_claims (1: the procedure claims or finishes, which needs READ COMMITTED)
+-- Returns:     p_own: 1 when the procedure has a transaction of its own, 0 when it works under a savepoint of the caller's
+-- Errors:      50001 wrong_isolation, before anything is done
+-- Transaction: READ COMMITTED when it is our own, whatever the session has
+-- Example:     CALL mq_begin_call(1, v_own); ... CALL mq_end_call(v_own);
+--
+-- With autocommit each statement of a procedure would commit alone. Whether a transaction is open shows in a savepoint:
+-- outside of one it is forgotten at once, and releasing it is error 1305 (measured on MySQL 9.7 and MariaDB 10.11, 11.8).
+
+DROP PROCEDURE IF EXISTS mq_begin_call;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_begin_call(
+    IN p_claims tinyint,
+    OUT p_own tinyint
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    SET p_own = 0;
+    BEGIN
+        DECLARE CONTINUE HANDLER FOR 1305 SET p_own = 1;
+        SAVEPOINT mq_call;
+        RELEASE SAVEPOINT mq_call;
+    END;
+    IF p_own THEN
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+        START TRANSACTION;
+    ELSE
+        IF p_claims THEN
+            CALL mq_require_read_committed();
+        END IF;
+        SAVEPOINT mq_call;
+    END IF;
+    -- Lists of up to 10,000 ids are put together with GROUP_CONCAT; MySQL would cut them at 1,024 characters.
+    IF @@SESSION.group_concat_max_len < 4194304 THEN
+        SET SESSION group_concat_max_len = 4194304;
+    END IF;
+END//
+
+DELIMITER ;

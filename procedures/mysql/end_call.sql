@@ -1,0 +1,25 @@
+-- end_call: the end of a procedure that began with begin_call: commit a transaction of its own.
+-- Arguments:   p_own (what begin_call said)
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: never commits the caller's
+-- Example:     CALL mq_end_call(v_own);
+
+DROP PROCEDURE IF EXISTS mq_end_call;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_end_call(
+    IN p_own tinyint
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    IF p_own THEN
+        COMMIT;
+    ELSE
+        RELEASE SAVEPOINT mq_call;
+    END IF;
+END//
+
+DELIMITER ;

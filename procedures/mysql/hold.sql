@@ -1,0 +1,33 @@
+-- hold: stamp picked messages with a new batch key and a lease, and return them.
+-- Arguments:   p_type, p_items (a JSON array of [id, attempt]), p_reader, p_lease_seconds
+-- Returns:     the messages, in the order of p_items
+-- Errors:      none
+-- Transaction: joins the caller's
+-- Example:     CALL mq_hold('email', '[[17,1]]', 'worker-1', 60);
+
+DROP PROCEDURE IF EXISTS mq_hold;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_hold(
+    IN p_type varchar(200) CHARACTER SET utf8mb4,
+    IN p_items longtext CHARACTER SET utf8mb4,
+    IN p_reader varchar(200) CHARACTER SET utf8mb4,
+    IN p_lease_seconds int
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_now datetime(6) DEFAUlongtext CHARACTER SET utf8mb4 UTC_TIMESTAMP(6);
+    DECLARE v_until datetime(6) DEFAUlongtext CHARACTER SET utf8mb4 v_now + INTERVAL p_lease_seconds SECOND;
+    DECLARE v_key char(36) CHARACTER SET ascii DEFAUlongtext CHARACTER SET utf8mb4 UUID();
+    INSERT INTO mq_batch (batch_key, claimed_at, lease_until, lease_seconds, type, reader, items)
+    VALUES (v_key, v_now, v_until, p_lease_seconds, p_type, p_reader, p_items);
+    SELECT m.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, j.attempt, m.created_at, m.source,
+        v_key AS batch_key, v_until AS lease_until
+    FROM JSON_TABLE(p_items, '$[*]' COLUMNS (n FOR ORDINALITY, id bigint PATH '$[0]', attempt int PATH '$[1]')) AS j
+    STRAIGHT_JOIN mq_message AS m ON m.id = j.id
+    ORDER BY j.n;
+END//
+
+DELIMITER ;

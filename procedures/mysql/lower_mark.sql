@@ -1,0 +1,27 @@
+-- lower_mark: what was put back lies below the low-water mark: let the next claim look from the very start.
+-- Arguments:   p_type
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's
+-- Example:     CALL mq_lower_mark('email');
+
+DROP PROCEDURE IF EXISTS mq_lower_mark;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_lower_mark(
+    IN p_type varchar(200) CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_n bigint;
+    SET v_n = (SELECT n FROM mq_mark WHERE type = p_type ORDER BY type DESC, n DESC LIMIT 1);
+    IF v_n IS NOT NULL THEN
+        INSERT INTO mq_mark (n, looked_at, promoted_to, type, places)
+        -- Two higher, so that it also counts over the mark that a claim at work at this moment will leave.
+        VALUES (v_n + 2, '1000-01-01', '1000-01-01', p_type, '[]');
+    END IF;
+END//
+
+DELIMITER ;

@@ -1,0 +1,23 @@
+-- no_messages: the result of a claim that found nothing.
+-- Arguments:   none
+-- Returns:     no row, with the columns of a message
+-- Errors:      none
+-- Transaction: reads nothing
+-- Example:     CALL mq_no_messages();
+
+DROP PROCEDURE IF EXISTS mq_no_messages;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_no_messages(
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    SELECT m.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, 0 AS attempt, m.created_at, m.source,
+        NULL AS batch_key, NULL AS lease_until
+    FROM mq_message AS m
+    WHERE FALSE;
+END//
+
+DELIMITER ;

@@ -1,0 +1,44 @@
+-- put_back: make messages ready again at their place in the order.
+-- Arguments:   p_type, p_items (a JSON array of [id, attempts]), p_ordered (the queue's policy)
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's
+-- Example:     CALL mq_put_back('email', '[[17,0]]', 0);
+
+DROP PROCEDURE IF EXISTS mq_put_back;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_put_back(
+    IN p_type varchar(200) CHARACTER SET utf8mb4,
+    IN p_items longtext CHARACTER SET utf8mb4,
+    IN p_ordered tinyint
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    IF p_ordered THEN
+        INSERT IGNORE INTO mq_grouped (type, group_key, id, attempts)
+        SELECT m.type, COALESCE(m.group_key, ''), m.id, j.attempts
+        FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempts smallint PATH '$[1]')) AS j
+        STRAIGHT_JOIN mq_message AS m ON m.id = j.id;
+        DELETE l
+        FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
+        STRAIGHT_JOIN mq_message AS m ON m.id = j.id
+        STRAIGHT_JOIN mq_group_lock AS l ON l.type = m.type AND l.group_key = COALESCE(m.group_key, '') AND l.id = m.id;
+        -- An old ticket may be being dropped at this moment: the new one goes beside it, with a time of its own.
+        INSERT IGNORE INTO mq_ready (type, priority, run_at, id, attempts)
+        SELECT m.type, m.priority, UTC_TIMESTAMP(6), m.id, j.attempts
+        FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempts smallint PATH '$[1]')) AS j
+        STRAIGHT_JOIN mq_message AS m ON m.id = j.id;
+    ELSE
+        INSERT IGNORE INTO mq_ready (type, priority, run_at, id, attempts)
+        SELECT m.type, IF(q.ring, -32768, m.priority), IF(q.ring, '1000-01-01', m.run_at), m.id, j.attempts
+        FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempts smallint PATH '$[1]')) AS j
+        STRAIGHT_JOIN mq_message AS m ON m.id = j.id
+        LEFT JOIN mq_queue AS q ON q.type = p_type;
+    END IF;
+    CALL mq_lower_mark(p_type);
+END//
+
+DELIMITER ;

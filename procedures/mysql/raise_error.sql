@@ -1,0 +1,30 @@
+-- raise_error: stop with a numbered error of the contract.
+-- Arguments:   p_name (the error's name), p_detail (which argument and which limit)
+-- Returns:     never
+-- Errors:      the one named; its message is 'name: detail', SQLSTATE 45000
+-- Transaction: the caller undoes its work
+-- Example:     CALL mq_raise_error('invalid_argument', 'size: must be 1 to 10,000');
+
+DROP PROCEDURE IF EXISTS mq_raise_error;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_raise_error(
+    IN p_name varchar(200) CHARACTER SET utf8mb4,
+    IN p_detail longtext CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    -- The server cuts messages at 128 characters: what comes first must tell enough.
+    DECLARE v_message varchar(128) CHARACTER SET utf8mb4 DEFAUlongtext CHARACTER SET utf8mb4 LEFT(CONCAT(p_name, ': ', p_detail), 128);
+    DECLARE v_number int DEFAUlongtext CHARACTER SET utf8mb4 CASE p_name
+        WHEN 'wrong_isolation' THEN 50001
+        WHEN 'invalid_argument' THEN 50002
+        WHEN 'queue_is_ordered' THEN 50003
+        WHEN 'queue_not_empty' THEN 50004
+    END;
+    SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = v_number, MESSAGE_TEXT = v_message;
+END//
+
+DELIMITER ;

@@ -1,0 +1,23 @@
+-- reader_name: the name of a process that gave none: its @mq_application, else its account, with its connection number.
+-- Arguments:   p_name (NULL: make one up)
+-- Returns:     p_reader, at most 200 characters
+-- Errors:      none
+-- Transaction: reads nothing
+-- Example:     SET @mq_application = 'billing'; CALL mq_reader_name(NULL, @reader);
+
+DROP PROCEDURE IF EXISTS mq_reader_name;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_reader_name(
+    IN p_name varchar(200) CHARACTER SET utf8mb4,
+    OUT p_reader varchar(200) CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    SET p_reader = COALESCE(p_name, CONCAT(LEFT(COALESCE(NULLIF(CONVERT(@mq_application USING utf8mb4), ''), USER()), 180),
+        '/', CONNECTION_ID()));
+END//
+
+DELIMITER ;

@@ -1,0 +1,37 @@
+-- settle: messages are completed: delete them, or archive them when the policy says so.
+-- Arguments:   p_type, p_items (a JSON array of [id, attempt]), p_reader, p_on_complete and p_ordered (the policy)
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's
+-- Example:     CALL mq_settle('email', '[[17,1]]', 'worker-1', 'delete', 0);
+
+DROP PROCEDURE IF EXISTS mq_settle;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_settle(
+    IN p_type varchar(200) CHARACTER SET utf8mb4,
+    IN p_items longtext CHARACTER SET utf8mb4,
+    IN p_reader varchar(200) CHARACTER SET utf8mb4,
+    IN p_on_complete varchar(7) CHARACTER SET ascii,
+    IN p_ordered tinyint
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_now datetime(6) DEFAUlongtext CHARACTER SET utf8mb4 UTC_TIMESTAMP(6);
+    IF p_on_complete = 'archive' THEN
+        INSERT INTO mq_archive (id, completed_at, created_at, priority, attempts, month, type, body, headers, group_key,
+            dedup_key, source, reader)
+        SELECT m.id, v_now, m.created_at, m.priority, j.attempt, MONTH(v_now), m.type, m.body, m.headers, m.group_key,
+            m.dedup_key, m.source, p_reader
+        FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempt smallint PATH '$[1]')) AS j
+        STRAIGHT_JOIN mq_message AS m ON m.id = j.id;
+    END IF;
+    IF p_ordered THEN
+        CALL mq_free_groups(p_type, p_items);
+    END IF;
+    CALL mq_delete_messages(p_items);
+END//
+
+DELIMITER ;

@@ -1,0 +1,28 @@
+-- undo_call: undo what a procedure did since begin_call; the caller's own work stays.
+-- Arguments:   p_own (what begin_call said; NULL: it was not reached)
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: ends one of our own
+-- Example:     CALL mq_undo_call(v_own);
+
+DROP PROCEDURE IF EXISTS mq_undo_call;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_undo_call(
+    IN p_own tinyint
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    -- A deadlock has rolled back the caller's whole transaction already, savepoints and all.
+    DECLARE CONTINUE HANDLER FOR 1305 BEGIN END;
+    IF p_own = 1 THEN
+        ROLLBACK;
+    ELSEIF p_own = 0 THEN
+        ROLLBACK TO SAVEPOINT mq_call;
+        RELEASE SAVEPOINT mq_call;
+    END IF;
+END//
+
+DELIMITER ;
