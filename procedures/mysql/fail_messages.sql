@@ -19,47 +19,48 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_fail_messages(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_now datetime(6) DEFAUlongtext CHARACTER SET utf8mb4 UTC_TIMESTAMP(6);
+    DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_max_attempts, v_backoff, v_backoff_max int;
     DECLARE v_ordered tinyint;
-    DECLARE v_dead, v_waiting longtext CHARACTER SET utf8mb4;
+    DECLARE v_dead longtext CHARACTER SET utf8mb4;
     SELECT max_attempts, backoff_seconds, backoff_max_seconds, ordered
     INTO v_max_attempts, v_backoff, v_backoff_max, v_ordered
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
 
-    SELECT CONCAT('[', GROUP_CONCAT(IF(f.dies, f.item, NULL)), ']'), CONCAT('[', GROUP_CONCAT(IF(f.dies, NULL, f.item)), ']'),
-        SUM(f.dies)
-    INTO v_dead, v_waiting, p_dead
-    FROM (
-        SELECT COALESCE(j.retry = -1, FALSE) OR j.attempt >= COALESCE(m.max_attempts, v_max_attempts) AS dies,
-            -- Jitter between half and the whole, so that what failed together does not come back together.
-            CONCAT('[', j.id, ',', j.attempt, ',"', v_now + INTERVAL COALESCE(j.retry * 1000000, ROUND(
-                LEAST(v_backoff_max, v_backoff * POW(2, LEAST(j.attempt - 1, 40))) * (0.5 + RAND() / 2) * 1000000
-            )) MICROSECOND, '"]') AS item
-        FROM JSON_TABLE(p_failed, '$[*]' COLUMNS (id bigint PATH '$[0]', attempt int PATH '$[1]', retry bigint PATH '$[2]')) AS j
-        STRAIGHT_JOIN mq_message AS m ON m.id = j.id
-    ) AS f;
-
-    IF v_waiting IS NOT NULL THEN
-        UPDATE JSON_TABLE(v_waiting, '$[*]' COLUMNS (id bigint PATH '$[0]', run_at datetime(6) PATH '$[2]')) AS j
-        STRAIGHT_JOIN mq_message AS m ON m.id = j.id
-        SET m.run_at = j.run_at;
-        INSERT INTO mq_delayed (type, run_at, id, priority, attempts, error)
-        SELECT m.type, m.run_at, m.id, m.priority, j.attempt, LEFT(f.error, 4000)
-        FROM JSON_TABLE(v_waiting, '$[*]' COLUMNS (id bigint PATH '$[0]', attempt smallint PATH '$[1]')) AS j
-        STRAIGHT_JOIN mq_message AS m ON m.id = j.id
-        STRAIGHT_JOIN JSON_TABLE(p_failed, '$[*]' COLUMNS (id bigint PATH '$[0]', error longtext CHARACTER SET utf8mb4 PATH '$[3]')) AS f
-            ON f.id = j.id;
+    INSERT INTO mq_dead (id, died_at, attempts, type, reader, error)
+    SELECT m.id, v_now, j.attempt, p_type, p_reader, LEFT(j.error, 4000)
+    FROM JSON_TABLE(p_failed, '$[*]' COLUMNS (
+        id bigint PATH '$[0]', attempt int PATH '$[1]', retry bigint PATH '$[2]',
+        error longtext CHARACTER SET utf8mb4 PATH '$[3]'
+    )) AS j
+    STRAIGHT_JOIN mq_message AS m ON m.id = j.id
+    WHERE COALESCE(j.retry, 0) = -1 OR j.attempt >= COALESCE(m.max_attempts, v_max_attempts);
+    SET p_dead = ROW_COUNT();
+    IF p_dead > 0 AND v_ordered THEN
+        SELECT CONCAT('[', GROUP_CONCAT('[', d.id, ']'), ']')
+        INTO v_dead
+        FROM JSON_TABLE(p_failed, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
+        STRAIGHT_JOIN mq_dead AS d ON d.id = j.id;
+        CALL mq_free_groups(p_type, v_dead);
     END IF;
-    IF v_dead IS NOT NULL THEN
-        INSERT INTO mq_dead (id, died_at, attempts, type, reader, error)
-        SELECT j.id, v_now, j.attempt, p_type, p_reader, LEFT(f.error, 4000)
-        FROM JSON_TABLE(v_dead, '$[*]' COLUMNS (id bigint PATH '$[0]', attempt smallint PATH '$[1]')) AS j
-        STRAIGHT_JOIN JSON_TABLE(p_failed, '$[*]' COLUMNS (id bigint PATH '$[0]', error longtext CHARACTER SET utf8mb4 PATH '$[3]')) AS f
-            ON f.id = j.id;
-        IF v_ordered THEN
-            CALL mq_free_groups(p_type, v_dead);
-        END IF;
+    IF p_dead < JSON_LENGTH(p_failed) THEN
+        UPDATE JSON_TABLE(p_failed, '$[*]' COLUMNS (
+            id bigint PATH '$[0]', attempt int PATH '$[1]', retry bigint PATH '$[2]'
+        )) AS j
+        STRAIGHT_JOIN mq_message AS m ON m.id = j.id
+        -- Jitter between half and the whole, so that what failed together does not come back together.
+        SET m.run_at = v_now + INTERVAL COALESCE(j.retry * 1000000, ROUND(LEAST(
+            v_backoff_max, v_backoff * POW(2, LEAST(j.attempt - 1, 40))
+        ) * (0.5 + RAND() / 2) * 1000000)) MICROSECOND
+        WHERE COALESCE(j.retry, 0) <> -1 AND j.attempt < COALESCE(m.max_attempts, v_max_attempts);
+        INSERT INTO mq_delayed (type, run_at, id, priority, attempts, error)
+        SELECT m.type, m.run_at, m.id, m.priority, j.attempt, LEFT(j.error, 4000)
+        FROM JSON_TABLE(p_failed, '$[*]' COLUMNS (
+            id bigint PATH '$[0]', attempt int PATH '$[1]', retry bigint PATH '$[2]',
+            error longtext CHARACTER SET utf8mb4 PATH '$[3]'
+        )) AS j
+        STRAIGHT_JOIN mq_message AS m ON m.id = j.id
+        WHERE COALESCE(j.retry, 0) <> -1 AND j.attempt < COALESCE(m.max_attempts, v_max_attempts);
     END IF;
 END//
 

@@ -17,8 +17,8 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     -- The server cuts messages at 128 characters: what comes first must tell enough.
-    DECLARE v_message varchar(128) CHARACTER SET utf8mb4 DEFAUlongtext CHARACTER SET utf8mb4 LEFT(CONCAT(p_name, ': ', p_detail), 128);
-    DECLARE v_number int DEFAUlongtext CHARACTER SET utf8mb4 CASE p_name
+    DECLARE v_message varchar(128) CHARACTER SET utf8mb4 DEFAULT LEFT(CONCAT(p_name, ': ', p_detail), 128);
+    DECLARE v_number int DEFAULT CASE p_name
         WHEN 'wrong_isolation' THEN 50001
         WHEN 'invalid_argument' THEN 50002
         WHEN 'queue_is_ordered' THEN 50003

@@ -15,7 +15,7 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     -- At REPEATABLE READ a claim locks the gaps between the rows: senders wait for it, and claims end in deadlocks.
-    DECLARE v_level varchar(20) CHARACTER SET ascii DEFAUlongtext CHARACTER SET utf8mb4 /*M! @@SESSION.tx_isolation */ /*!80000 @@SESSION.transaction_isolation */;
+    DECLARE v_level varchar(20) CHARACTER SET ascii DEFAULT /*M! @@SESSION.tx_isolation */ /*!80000 @@SESSION.transaction_isolation */;
     IF v_level <> 'READ-COMMITTED' THEN
         CALL mq_raise_error('wrong_isolation', CONCAT('this session is ', REPLACE(v_level, '-', ' '),
             ': SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED'));

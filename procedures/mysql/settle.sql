@@ -19,7 +19,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_settle(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_now datetime(6) DEFAUlongtext CHARACTER SET utf8mb4 UTC_TIMESTAMP(6);
+    DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     IF p_on_complete = 'archive' THEN
         INSERT INTO mq_archive (id, completed_at, created_at, priority, attempts, month, type, body, headers, group_key,
             dedup_key, source, reader)

@@ -1,0 +1,36 @@
+-- claim: claim messages of a type that is not paused, and return them.
+-- Arguments:   p_type, p_size, p_reader, p_lease_seconds (NULL: the policy's)
+-- Returns:     the messages in order of priority, run_at, id; no rows when nothing is ready or the queue is paused
+-- Errors:      none
+-- Transaction: joins the caller's
+-- Example:     CALL mq_claim('email', 10, 'worker-1', 60);
+
+DROP PROCEDURE IF EXISTS mq_claim;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_claim(
+    IN p_type varchar(200) CHARACTER SET utf8mb4,
+    IN p_size int,
+    IN p_reader varchar(200) CHARACTER SET utf8mb4,
+    IN p_lease_seconds int
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_paused tinyint;
+    DECLARE v_seconds int;
+    DECLARE v_items longtext CHARACTER SET utf8mb4;
+    SELECT paused, COALESCE(p_lease_seconds, lease_seconds) INTO v_paused, v_seconds
+    FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
+    IF NOT v_paused THEN
+        CALL mq_pick(p_type, p_size, 0, v_items);
+    END IF;
+    IF v_items IS NULL THEN
+        CALL mq_no_messages();
+    ELSE
+        CALL mq_hold(p_type, v_items, p_reader, v_seconds);
+    END IF;
+END//
+
+DELIMITER ;

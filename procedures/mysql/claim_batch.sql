@@ -1,0 +1,39 @@
+-- claim_batch: claim up to p_size ready messages of one type under one new batch key.
+-- Arguments:   p_type, p_size (1 to 10,000; NULL: 1), p_reader (NULL: the application name), p_lease_seconds (NULL: the
+--              queue's)
+-- Returns:     the messages in order of priority, run_at, id; no rows when nothing is ready or the queue is paused
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument
+-- Transaction: joins the caller's, which must be READ COMMITTED; never waits for another claim
+-- Example:     CALL mq_claim_batch('email', 10, 'worker-1', 60);
+
+DROP PROCEDURE IF EXISTS mq_claim_batch;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_claim_batch(
+    IN p_type longtext CHARACTER SET utf8mb4,
+    IN p_size bigint,
+    IN p_reader longtext CHARACTER SET utf8mb4,
+    IN p_lease_seconds bigint
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_reader varchar(200) CHARACTER SET utf8mb4;
+    DECLARE v_own tinyint;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL mq_undo_call(v_own);
+        RESIGNAL;
+    END;
+    CALL mq_require_name('type', p_type, 0);
+    CALL mq_require_range('size', p_size, 1, 10000);
+    CALL mq_require_name('reader', p_reader, 1);
+    CALL mq_require_range('lease_seconds', p_lease_seconds, 0, 315360000);
+    CALL mq_begin_call(1, v_own);
+    CALL mq_reader_name(p_reader, v_reader);
+    CALL mq_claim(p_type, COALESCE(p_size, 1), v_reader, p_lease_seconds);
+    CALL mq_end_call(v_own);
+END//
+
+DELIMITER ;

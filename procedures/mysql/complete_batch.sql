@@ -1,0 +1,43 @@
+-- complete_batch: all messages that the batch key still holds are done.
+-- Arguments:   p_batch_key
+-- Returns:     count (0: the batch was lost)
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument
+-- Transaction: joins the caller's, which must be READ COMMITTED
+-- Example:     CALL mq_complete_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
+
+DROP PROCEDURE IF EXISTS mq_complete_batch;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_complete_batch(
+    IN p_batch_key longtext CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_type, v_reader varchar(200) CHARACTER SET utf8mb4;
+    DECLARE v_items longtext CHARACTER SET utf8mb4;
+    DECLARE v_seconds int;
+    DECLARE v_ordered tinyint;
+    DECLARE v_on_complete varchar(7) CHARACTER SET ascii;
+    DECLARE v_own tinyint;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL mq_undo_call(v_own);
+        RESIGNAL;
+    END;
+    IF p_batch_key IS NULL THEN
+        CALL mq_raise_error('invalid_argument', 'batch_key: must not be NULL');
+    END IF;
+    CALL mq_begin_call(1, v_own);
+    CALL mq_drop_batch(p_batch_key, v_type, v_reader, v_seconds, v_items);
+    IF v_items IS NOT NULL THEN
+        SELECT ordered, on_complete INTO v_ordered, v_on_complete
+        FROM mq_queue WHERE type IN (v_type, '') ORDER BY type DESC LIMIT 1;
+        CALL mq_settle(v_type, v_items, v_reader, v_on_complete, v_ordered);
+    END IF;
+    CALL mq_end_call(v_own);
+    SELECT COALESCE(JSON_LENGTH(v_items), 0) AS count;
+END//
+
+DELIMITER ;

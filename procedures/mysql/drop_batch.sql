@@ -1,0 +1,31 @@
+-- drop_batch: end a claim: delete the row of a batch and say what it held.
+-- Arguments:   p_batch_key
+-- Returns:     p_type, p_reader, p_lease_seconds and p_items (a JSON array of [id, attempt, ...]) of the claim; NULL when the
+--              batch was lost
+-- Errors:      none
+-- Transaction: joins the caller's; calls for the same batch wait for each other
+-- Example:     CALL mq_drop_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', @type, @reader, @seconds, @items);
+
+DROP PROCEDURE IF EXISTS mq_drop_batch;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_drop_batch(
+    IN p_batch_key longtext CHARACTER SET utf8mb4,
+    OUT p_type varchar(200) CHARACTER SET utf8mb4,
+    OUT p_reader varchar(200) CHARACTER SET utf8mb4,
+    OUT p_lease_seconds int,
+    OUT p_items longtext CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET p_items = NULL;
+    SELECT type, reader, lease_seconds, items INTO p_type, p_reader, p_lease_seconds, p_items
+    FROM mq_batch WHERE batch_key = p_batch_key FOR UPDATE;
+    IF p_items IS NOT NULL THEN
+        DELETE FROM mq_batch WHERE batch_key = p_batch_key;
+    END IF;
+END//
+
+DELIMITER ;

@@ -1,0 +1,40 @@
+-- extend_lease: heartbeat: the claim holds for so many seconds from now.
+-- Arguments:   p_batch_key, p_seconds (0 to ten years; NULL: as long as the claim asked for)
+-- Returns:     count of messages still held (0: the batch was lost)
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's
+-- Example:     CALL mq_extend_lease('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', 60);
+
+DROP PROCEDURE IF EXISTS mq_extend_lease;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_extend_lease(
+    IN p_batch_key longtext CHARACTER SET utf8mb4,
+    IN p_seconds bigint
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_count bigint;
+    DECLARE v_own tinyint;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL mq_undo_call(v_own);
+        RESIGNAL;
+    END;
+    IF p_batch_key IS NULL THEN
+        CALL mq_raise_error('invalid_argument', 'batch_key: must not be NULL');
+    END IF;
+    CALL mq_require_range('seconds', p_seconds, 0, 315360000);
+    CALL mq_begin_call(0, v_own);
+    -- First the row, then its new time: an update that finds its row by this lock cannot meet a deadlock.
+    SET v_count = (SELECT JSON_LENGTH(items) FROM mq_batch WHERE batch_key = p_batch_key FOR UPDATE);
+    UPDATE mq_batch
+    SET lease_until = UTC_TIMESTAMP(6) + INTERVAL COALESCE(p_seconds, lease_seconds) SECOND
+    WHERE batch_key = p_batch_key;
+    CALL mq_end_call(v_own);
+    SELECT COALESCE(v_count, 0) AS count;
+END//
+
+DELIMITER ;

@@ -1,0 +1,49 @@
+-- fail: one attempt failed: back to new after a delay, or dead when the attempts are used up.
+-- Arguments:   p_id, p_batch_key (NULL: a ready message, after a rolled-back take), p_error (cut to 4,000 characters),
+--              p_retry_after_seconds (NULL: the queue's backoff; -1: dead now)
+-- Returns:     state: N or E; NULL when the key does not hold the message, and nothing was changed
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument
+-- Transaction: joins the caller's, which must be READ COMMITTED
+-- Example:     CALL mq_fail(17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', 'connection refused', NULL);
+
+DROP PROCEDURE IF EXISTS mq_fail;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_fail(
+    IN p_id bigint,
+    IN p_batch_key longtext CHARACTER SET utf8mb4,
+    IN p_error longtext CHARACTER SET utf8mb4,
+    IN p_retry_after_seconds bigint
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_type, v_reader varchar(200) CHARACTER SET utf8mb4;
+    DECLARE v_attempt int;
+    DECLARE v_dead bigint;
+    DECLARE v_own tinyint;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL mq_undo_call(v_own);
+        RESIGNAL;
+    END;
+    IF p_id IS NULL THEN
+        CALL mq_raise_error('invalid_argument', 'id: must not be NULL');
+    END IF;
+    CALL mq_require_range('retry_after_seconds', p_retry_after_seconds, -1, 315360000);
+    CALL mq_begin_call(1, v_own);
+    IF p_batch_key IS NULL THEN
+        CALL mq_remove_ready(p_id, v_type, v_attempt, v_reader);
+    ELSE
+        CALL mq_withdraw(p_id, p_batch_key, v_type, v_attempt, v_reader);
+    END IF;
+    IF v_type IS NOT NULL THEN
+        CALL mq_fail_messages(v_type, v_reader, CONCAT('[[', p_id, ',', v_attempt, ',',
+            COALESCE(p_retry_after_seconds, 'null'), ',', COALESCE(JSON_QUOTE(LEFT(p_error, 4000)), 'null'), ']]'), v_dead);
+    END IF;
+    CALL mq_end_call(v_own);
+    SELECT IF(v_type IS NULL, NULL, IF(v_dead > 0, 'E', 'N')) AS state;
+END//
+
+DELIMITER ;

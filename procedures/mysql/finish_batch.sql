@@ -1,0 +1,62 @@
+-- finish_batch: complete a batch but for the listed failures, and claim the next one, in one transaction.
+-- Arguments:   p_batch_key, p_failures (one a line: id,retry_after_seconds,error; an empty second field: the queue's
+--              backoff, -1: dead now), p_next_size (0 to 10,000; NULL or 0: claim nothing)
+-- Returns:     the next batch, as claim_batch does; no rows when the batch was lost
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument
+-- Transaction: joins the caller's, which must be READ COMMITTED; never waits for another claim
+-- Example:     CALL mq_finish_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '17,30,busy', 100);
+
+DROP PROCEDURE IF EXISTS mq_finish_batch;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_finish_batch(
+    IN p_batch_key longtext CHARACTER SET utf8mb4,
+    IN p_failures longtext CHARACTER SET utf8mb4,
+    IN p_next_size bigint
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_type, v_reader varchar(200) CHARACTER SET utf8mb4;
+    DECLARE v_items, v_failed longtext CHARACTER SET utf8mb4;
+    DECLARE v_seconds int;
+    DECLARE v_ordered tinyint;
+    DECLARE v_on_complete varchar(7) CHARACTER SET ascii;
+    DECLARE v_dead bigint;
+    DECLARE v_own tinyint;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL mq_undo_call(v_own);
+        RESIGNAL;
+    END;
+    IF p_batch_key IS NULL THEN
+        CALL mq_raise_error('invalid_argument', 'batch_key: must not be NULL');
+    END IF;
+    CALL mq_require_range('next_size', p_next_size, 0, 10000);
+    CALL mq_begin_call(1, v_own);
+    CALL mq_drop_batch(p_batch_key, v_type, v_reader, v_seconds, v_items);
+    IF v_items IS NULL THEN
+        SET p_next_size = 0;
+    ELSE
+        IF p_failures <> '' THEN
+            CALL mq_read_failures(p_failures, v_items, v_failed, v_items);
+            IF v_failed IS NOT NULL THEN
+                CALL mq_fail_messages(v_type, v_reader, v_failed, v_dead);
+            END IF;
+        END IF;
+        IF v_items IS NOT NULL THEN
+            SELECT ordered, on_complete INTO v_ordered, v_on_complete
+            FROM mq_queue WHERE type IN (v_type, '') ORDER BY type DESC LIMIT 1;
+            CALL mq_settle(v_type, v_items, v_reader, v_on_complete, v_ordered);
+        END IF;
+    END IF;
+    IF p_next_size > 0 THEN
+        CALL mq_claim(v_type, p_next_size, v_reader, v_seconds);
+    ELSE
+        CALL mq_no_messages();
+    END IF;
+    CALL mq_end_call(v_own);
+END//
+
+DELIMITER ;

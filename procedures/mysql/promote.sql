@@ -1,0 +1,70 @@
+-- promote: move delayed messages that are due to ready.
+-- Arguments:   p_type, p_after and p_until (due in this span), p_size (at most so many)
+-- Returns:     p_moved: how many; p_first: of each priority the first place, a JSON array of [priority, run_at, id], or NULL
+-- Errors:      none
+-- Transaction: joins the caller's
+-- Example:     CALL mq_promote('email', '1000-01-01', UTC_TIMESTAMP(6), 1000, @moved, @first);
+
+DROP PROCEDURE IF EXISTS mq_promote;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_promote(
+    IN p_type varchar(200) CHARACTER SET utf8mb4,
+    IN p_after datetime(6),
+    IN p_until datetime(6),
+    IN p_size int,
+    OUT p_moved bigint,
+    OUT p_first longtext CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_due longtext CHARACTER SET utf8mb4;
+    DECLARE v_ordered, v_ring tinyint;
+    SELECT ordered, ring INTO v_ordered, v_ring
+    FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
+    SELECT CONCAT('[', GROUP_CONCAT('[', d.id, ',', d.attempts, ',', d.priority, ',"', d.run_at, '"]'), ']'), COUNT(*)
+    INTO v_due, p_moved
+    FROM (
+        SELECT id, attempts, priority, run_at
+        FROM mq_delayed
+        WHERE type = p_type AND run_at > p_after AND run_at <= p_until
+        ORDER BY type, run_at, id
+        LIMIT p_size
+        FOR UPDATE SKIP LOCKED
+    ) AS d;
+    IF p_moved > 0 THEN
+        DELETE d
+        FROM JSON_TABLE(v_due, '$[*]' COLUMNS (id bigint PATH '$[0]', run_at datetime(6) PATH '$[3]')) AS j
+        STRAIGHT_JOIN mq_delayed AS d ON d.type = p_type AND d.run_at = j.run_at AND d.id = j.id;
+        IF v_ordered THEN
+            INSERT IGNORE INTO mq_grouped (type, group_key, id, attempts)
+            SELECT m.type, COALESCE(m.group_key, ''), m.id, j.attempts
+            FROM JSON_TABLE(v_due, '$[*]' COLUMNS (id bigint PATH '$[0]', attempts smallint PATH '$[1]')) AS j
+            STRAIGHT_JOIN mq_message AS m ON m.id = j.id;
+            -- A failed head comes back: its group may go on, and it is the first of it again.
+            DELETE l
+            FROM JSON_TABLE(v_due, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
+            STRAIGHT_JOIN mq_message AS m ON m.id = j.id
+            STRAIGHT_JOIN mq_group_lock AS l ON l.type = m.type AND l.group_key = COALESCE(m.group_key, '')
+            WHERE l.id = m.id;
+        END IF;
+        INSERT IGNORE INTO mq_ready (type, priority, run_at, id, attempts)
+        SELECT p_type, IF(v_ring, -32768, j.priority), IF(v_ring, '1000-01-01', j.run_at), j.id, j.attempts
+        FROM JSON_TABLE(v_due, '$[*]' COLUMNS (
+            id bigint PATH '$[0]', attempts smallint PATH '$[1]', priority smallint PATH '$[2]', run_at datetime(6) PATH '$[3]'
+        )) AS j;
+        SELECT CONCAT('[', GROUP_CONCAT('[', j.priority, ',"', j.run_at, '",', j.id, ']' ORDER BY j.priority), ']')
+        INTO p_first
+        FROM (
+            SELECT id, priority, run_at, ROW_NUMBER() OVER (PARTITION BY priority ORDER BY run_at, id) AS nth
+            FROM JSON_TABLE(v_due, '$[*]' COLUMNS (
+                id bigint PATH '$[0]', priority smallint PATH '$[2]', run_at datetime(6) PATH '$[3]'
+            )) AS k
+        ) AS j
+        WHERE j.nth = 1;
+    END IF;
+END//
+
+DELIMITER ;

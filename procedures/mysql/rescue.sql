@@ -1,0 +1,65 @@
+-- rescue: take back up to p_batches expired claims of a type.
+-- Arguments:   p_type, p_batches (at most so many claims)
+-- Returns:     p_count: how many messages were made new or dead
+-- Errors:      none
+-- Transaction: joins the caller's; passes over claims that are being finished or extended at this moment
+-- Example:     CALL mq_rescue('email', 1000, @count);
+
+DROP PROCEDURE IF EXISTS mq_rescue;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_rescue(
+    IN p_type varchar(200) CHARACTER SET utf8mb4,
+    IN p_batches int,
+    OUT p_count bigint
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
+    DECLARE v_max_attempts int;
+    DECLARE v_ordered tinyint;
+    DECLARE v_key char(36) CHARACTER SET ascii;
+    DECLARE v_reader varchar(200) CHARACTER SET utf8mb4;
+    DECLARE v_items, v_left, v_spent longtext CHARACTER SET utf8mb4;
+    DECLARE v_dead bigint;
+    SELECT max_attempts, ordered INTO v_max_attempts, v_ordered
+    FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
+    SET p_count = 0;
+    rescue: WHILE p_batches > 0 DO
+        SET v_key = (
+            SELECT batch_key FROM mq_batch
+            WHERE type = p_type AND lease_until <= v_now
+            ORDER BY type, lease_until
+            LIMIT 1
+            FOR UPDATE SKIP LOCKED
+        );
+        IF v_key IS NULL THEN
+            LEAVE rescue;
+        END IF;
+        SELECT reader, items INTO v_reader, v_items FROM mq_batch WHERE batch_key = v_key;
+        DELETE FROM mq_batch WHERE batch_key = v_key;
+        -- A message with attempts left goes back to its place at once; the others are dead.
+        SELECT CONCAT('[', GROUP_CONCAT(IF(
+                j.attempt < COALESCE(m.max_attempts, v_max_attempts), CONCAT('[', j.id, ',', j.attempt, ']'), NULL
+            ) ORDER BY j.id), ']'),
+            CONCAT('[', GROUP_CONCAT(IF(
+                j.attempt < COALESCE(m.max_attempts, v_max_attempts), NULL,
+                CONCAT('[', j.id, ',', j.attempt, ',-1,"lease expired: the consumer died or was too slow"]')
+            ) ORDER BY j.id), ']')
+        INTO v_left, v_spent
+        FROM JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempt int PATH '$[1]')) AS j
+        STRAIGHT_JOIN mq_message AS m ON m.id = j.id;
+        IF v_left IS NOT NULL THEN
+            CALL mq_put_back(p_type, v_left, v_ordered);
+        END IF;
+        IF v_spent IS NOT NULL THEN
+            CALL mq_fail_messages(p_type, v_reader, v_spent, v_dead);
+        END IF;
+        SET p_count = p_count + JSON_LENGTH(v_items);
+        SET p_batches = p_batches - 1;
+    END WHILE;
+END//
+
+DELIMITER ;

@@ -1,0 +1,41 @@
+-- rescue_expired: expired claims back to new, or dead when their attempts are used up.
+-- Arguments:   p_type (NULL: all)
+-- Returns:     count of messages; at most 1,000 claims a type and call
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument
+-- Transaction: joins the caller's, which must be READ COMMITTED; passes over claims that are being finished or extended at
+--              this moment
+-- Example:     CALL mq_rescue_expired('email');
+
+DROP PROCEDURE IF EXISTS mq_rescue_expired;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_rescue_expired(
+    IN p_type longtext CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_type varchar(200) CHARACTER SET utf8mb4 DEFAULT p_type;
+    DECLARE v_count, v_rescued bigint DEFAULT 0;
+    DECLARE v_own tinyint;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL mq_undo_call(v_own);
+        RESIGNAL;
+    END;
+    CALL mq_require_name('type', p_type, 1);
+    CALL mq_begin_call(1, v_own);
+    IF p_type IS NULL THEN
+        SET v_type = (SELECT MIN(type) FROM mq_batch);
+    END IF;
+    WHILE v_type IS NOT NULL DO
+        CALL mq_rescue(v_type, 1000, v_rescued);
+        SET v_count = v_count + v_rescued;
+        SET v_type = IF(p_type IS NULL, (SELECT MIN(type) FROM mq_batch WHERE type > v_type), NULL);
+    END WHILE;
+    CALL mq_end_call(v_own);
+    SELECT v_count AS count;
+END//
+
+DELIMITER ;

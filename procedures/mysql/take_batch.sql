@@ -1,0 +1,52 @@
+-- take_batch: receive and finish in one: gone when the caller commits, back when it rolls back.
+-- Arguments:   p_type (1 to 200 characters), p_size (1 to 10,000; NULL: 1)
+-- Returns:     the messages in order of priority, run_at, id, without batch key and lease
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument
+-- Transaction: joins the caller's, which does the work and commits, and must be READ COMMITTED; others pass over what it has
+--              taken
+-- Example:     START TRANSACTION; CALL mq_take_batch('email', 10); INSERT INTO ...; COMMIT;
+
+DROP PROCEDURE IF EXISTS mq_take_batch;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_take_batch(
+    IN p_type longtext CHARACTER SET utf8mb4,
+    IN p_size bigint
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_paused, v_ordered tinyint;
+    DECLARE v_on_complete varchar(7) CHARACTER SET ascii;
+    DECLARE v_reader varchar(200) CHARACTER SET utf8mb4;
+    DECLARE v_items longtext CHARACTER SET utf8mb4;
+    DECLARE v_own tinyint;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL mq_undo_call(v_own);
+        RESIGNAL;
+    END;
+    CALL mq_require_name('type', p_type, 0);
+    CALL mq_require_range('size', p_size, 1, 10000);
+    CALL mq_begin_call(1, v_own);
+    SELECT paused, ordered, on_complete INTO v_paused, v_ordered, v_on_complete
+    FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
+    IF NOT v_paused THEN
+        CALL mq_pick(p_type, COALESCE(p_size, 1), 1, v_items);
+    END IF;
+    IF v_items IS NULL THEN
+        CALL mq_no_messages();
+    ELSE
+        SELECT m.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, j.attempt, m.created_at, m.source,
+            NULL AS batch_key, NULL AS lease_until
+        FROM JSON_TABLE(v_items, '$[*]' COLUMNS (n FOR ORDINALITY, id bigint PATH '$[0]', attempt int PATH '$[1]')) AS j
+        STRAIGHT_JOIN mq_message AS m ON m.id = j.id
+        ORDER BY j.n;
+        CALL mq_reader_name(NULL, v_reader);
+        CALL mq_settle(p_type, v_items, v_reader, v_on_complete, v_ordered);
+    END IF;
+    CALL mq_end_call(v_own);
+END//
+
+DELIMITER ;
