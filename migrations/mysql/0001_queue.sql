@@ -77,7 +77,7 @@ CREATE TABLE IF NOT EXISTS mq_delayed (
 ) ENGINE = InnoDB COMMENT = 'State N, not due yet, or due and not promoted yet; error is that of the last attempt.';
 
 CREATE TABLE IF NOT EXISTS mq_batch (
-    batch_key char(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+    batch_key varchar(36) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
     claimed_at datetime(6) NOT NULL,
     lease_until datetime(6) NOT NULL,
     lease_seconds int NOT NULL,

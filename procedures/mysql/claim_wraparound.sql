@@ -61,7 +61,7 @@ BEGIN
             SELECT id, attempts, priority, run_at
             FROM mq_ready
             WHERE type = p_type AND (priority > -32768 OR priority = -32768 AND run_at > '1000-01-01')
-            ORDER BY type, priority, run_at, id
+            ORDER BY priority, run_at, id
             LIMIT 10000
             FOR UPDATE SKIP LOCKED
         ) AS r;
@@ -82,7 +82,7 @@ BEGIN
         BEGIN
             DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_n = 0;
             SELECT n, after_id INTO v_n, v_after
-            FROM mq_ring WHERE type = p_type AND reader = v_reader ORDER BY type DESC, reader DESC, n DESC LIMIT 1;
+            FROM mq_ring WHERE type = p_type AND reader = v_reader ORDER BY n DESC LIMIT 1;
         END;
         SET v_after = COALESCE(p_after_id, v_after, 0);
         SET v_left = COALESCE(p_size, 1);
@@ -92,7 +92,7 @@ BEGIN
             SELECT id, attempts
             FROM mq_ready
             WHERE type = p_type AND priority = -32768 AND run_at = '1000-01-01' AND id > v_after
-            ORDER BY type, priority, run_at, id
+            ORDER BY priority, run_at, id
             LIMIT v_left
             FOR UPDATE SKIP LOCKED
         ) AS r;
@@ -107,7 +107,7 @@ BEGIN
                 SELECT id, attempts
                 FROM mq_ready
                 WHERE type = p_type AND priority = -32768 AND run_at = '1000-01-01' AND id <= v_after
-                ORDER BY type, priority, run_at, id
+                ORDER BY priority, run_at, id
                 LIMIT v_left
                 FOR UPDATE SKIP LOCKED
             ) AS r;

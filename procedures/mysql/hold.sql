@@ -20,7 +20,7 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_until datetime(6) DEFAULT v_now + INTERVAL p_lease_seconds SECOND;
-    DECLARE v_key char(36) CHARACTER SET ascii DEFAULT UUID();
+    DECLARE v_key varchar(36) CHARACTER SET utf8mb4 DEFAULT UUID();
     INSERT INTO mq_batch (batch_key, claimed_at, lease_until, lease_seconds, type, reader, items)
     VALUES (v_key, v_now, v_until, p_lease_seconds, p_type, p_reader, p_items);
     SELECT m.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, j.attempt, m.created_at, m.source,

@@ -48,7 +48,7 @@ BEGIN
     BEGIN
         DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_places = '[]';
         SELECT n, looked_at, promoted_to, places INTO v_n, v_looked_at, v_promoted_to, v_places
-        FROM mq_mark WHERE type = p_type ORDER BY type DESC, n DESC LIMIT 1;
+        FROM mq_mark WHERE type = p_type ORDER BY n DESC LIMIT 1;
     END;
     SET v_full = COALESCE(v_now NOT BETWEEN v_looked_at AND v_looked_at + INTERVAL 1 SECOND, 1);
 
@@ -100,7 +100,7 @@ BEGIN
                 SELECT id, attempts, priority, run_at
                 FROM mq_ready
                 WHERE type = p_type AND priority > v_above AND priority < v_next
-                ORDER BY type, priority, run_at, id
+                ORDER BY priority, run_at, id
                 LIMIT v_left
                 FOR UPDATE SKIP LOCKED
             ) AS r;
@@ -153,7 +153,7 @@ BEGIN
             SELECT id, attempts, priority, run_at
             FROM mq_ready
             WHERE type = p_type AND priority = v_next AND (run_at > v_from OR run_at = v_from AND id >= v_first_id)
-            ORDER BY type, priority, run_at, id
+            ORDER BY priority, run_at, id
             LIMIT v_left
             FOR UPDATE SKIP LOCKED
         ) AS r;

@@ -30,7 +30,7 @@ BEGIN
         SELECT id, attempts, priority, run_at
         FROM mq_delayed
         WHERE type = p_type AND run_at > p_after AND run_at <= p_until
-        ORDER BY type, run_at, id
+        ORDER BY run_at, id
         LIMIT p_size
         FOR UPDATE SKIP LOCKED
     ) AS d;

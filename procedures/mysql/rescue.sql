@@ -20,7 +20,7 @@ BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_max_attempts int;
     DECLARE v_ordered tinyint;
-    DECLARE v_key char(36) CHARACTER SET ascii;
+    DECLARE v_key varchar(36) CHARACTER SET utf8mb4;
     DECLARE v_reader varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_items, v_left, v_spent longtext CHARACTER SET utf8mb4;
     DECLARE v_dead bigint;
@@ -31,7 +31,7 @@ BEGIN
         SET v_key = (
             SELECT batch_key FROM mq_batch
             WHERE type = p_type AND lease_until <= v_now
-            ORDER BY type, lease_until
+            ORDER BY lease_until
             LIMIT 1
             FOR UPDATE SKIP LOCKED
         );
