@@ -25,7 +25,7 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
-    DECLARE v_ordered, v_paused, v_ring tinyint;
+    DECLARE v_ordered, v_paused, v_ring, v_expired, v_due tinyint;
     DECLARE v_seconds, v_left int;
     DECLARE v_reader varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_n, v_after, v_moved bigint;
@@ -72,10 +72,13 @@ BEGIN
             FROM JSON_TABLE(v_found, '$[*]' COLUMNS (id bigint PATH '$[0]', attempts smallint PATH '$[1]')) AS j;
             SET v_items = NULL;
         END IF;
-        IF EXISTS (SELECT * FROM mq_batch WHERE type = p_type AND lease_until <= v_now) THEN
+        SELECT EXISTS (SELECT * FROM mq_batch WHERE type = p_type AND lease_until <= v_now),
+            EXISTS (SELECT * FROM mq_delayed WHERE type = p_type AND run_at <= v_now)
+        INTO v_expired, v_due;
+        IF v_expired THEN
             CALL mq_rescue(p_type, 20, v_moved);
         END IF;
-        IF EXISTS (SELECT * FROM mq_delayed WHERE type = p_type AND run_at <= v_now) THEN
+        IF v_due THEN
             CALL mq_promote(p_type, '1000-01-01', v_now, GREATEST(2 * COALESCE(p_size, 1), 100), v_moved, v_found);
         END IF;
 
@@ -132,7 +135,7 @@ BEGIN
         IF v_found IS NOT NULL THEN
             DELETE k
             FROM JSON_TABLE(v_found, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
-            STRAIGHT_JOIN mq_ring AS k ON k.id = j.id;
+            STRAIGHT_JOIN mq_ring AS k FORCE INDEX (PRIMARY) ON k.id = j.id;
         END IF;
         CALL mq_hold(p_type, v_items, v_reader, v_seconds);
     END IF;

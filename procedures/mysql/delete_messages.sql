@@ -17,8 +17,8 @@ MODIFIES SQL DATA
 BEGIN
     DELETE m, d
     FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
-    STRAIGHT_JOIN mq_message AS m ON m.id = j.id
-    LEFT JOIN mq_dedup AS d ON d.type = m.type AND d.dedup_key = m.dedup_key;
+    STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
+    LEFT JOIN mq_dedup AS d FORCE INDEX (PRIMARY) ON d.type = m.type AND d.dedup_key = m.dedup_key;
 END//
 
 DELIMITER ;

@@ -29,7 +29,7 @@ BEGIN
     CALL mq_require_range('seconds', p_seconds, 0, 315360000);
     CALL mq_begin_call(0, v_own);
     -- First the row, then its new time: an update that finds its row by this lock cannot meet a deadlock.
-    SET v_count = (SELECT JSON_LENGTH(items) FROM mq_batch WHERE batch_key = p_batch_key FOR UPDATE);
+    SELECT JSON_LENGTH(items) INTO v_count FROM mq_batch WHERE batch_key = p_batch_key FOR UPDATE;
     UPDATE mq_batch
     SET lease_until = UTC_TIMESTAMP(6) + INTERVAL COALESCE(p_seconds, lease_seconds) SECOND
     WHERE batch_key = p_batch_key;

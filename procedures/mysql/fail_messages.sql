@@ -33,21 +33,21 @@ BEGIN
         id bigint PATH '$[0]', attempt int PATH '$[1]', retry bigint PATH '$[2]',
         error longtext CHARACTER SET utf8mb4 PATH '$[3]'
     )) AS j
-    STRAIGHT_JOIN mq_message AS m ON m.id = j.id
+    STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
     WHERE COALESCE(j.retry, 0) = -1 OR j.attempt >= COALESCE(m.max_attempts, v_max_attempts);
     SET p_dead = ROW_COUNT();
     IF p_dead > 0 AND v_ordered THEN
         SELECT CONCAT('[', GROUP_CONCAT('[', d.id, ']'), ']')
         INTO v_dead
         FROM JSON_TABLE(p_failed, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
-        STRAIGHT_JOIN mq_dead AS d ON d.id = j.id;
+        STRAIGHT_JOIN mq_dead AS d FORCE INDEX (PRIMARY) ON d.id = j.id;
         CALL mq_free_groups(p_type, v_dead);
     END IF;
     IF p_dead < JSON_LENGTH(p_failed) THEN
         UPDATE JSON_TABLE(p_failed, '$[*]' COLUMNS (
             id bigint PATH '$[0]', attempt int PATH '$[1]', retry bigint PATH '$[2]'
         )) AS j
-        STRAIGHT_JOIN mq_message AS m ON m.id = j.id
+        STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
         -- Jitter between half and the whole, so that what failed together does not come back together.
         SET m.run_at = v_now + INTERVAL COALESCE(j.retry * 1000000, ROUND(LEAST(
             v_backoff_max, v_backoff * POW(2, LEAST(j.attempt - 1, 40))
@@ -59,7 +59,7 @@ BEGIN
             id bigint PATH '$[0]', attempt int PATH '$[1]', retry bigint PATH '$[2]',
             error longtext CHARACTER SET utf8mb4 PATH '$[3]'
         )) AS j
-        STRAIGHT_JOIN mq_message AS m ON m.id = j.id
+        STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
         WHERE COALESCE(j.retry, 0) <> -1 AND j.attempt < COALESCE(m.max_attempts, v_max_attempts);
     END IF;
 END//

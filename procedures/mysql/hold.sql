@@ -26,7 +26,7 @@ BEGIN
     SELECT m.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, j.attempt, m.created_at, m.source,
         v_key AS batch_key, v_until AS lease_until
     FROM JSON_TABLE(p_items, '$[*]' COLUMNS (n FOR ORDINALITY, id bigint PATH '$[0]', attempt int PATH '$[1]')) AS j
-    STRAIGHT_JOIN mq_message AS m ON m.id = j.id
+    STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
     ORDER BY j.n;
 END//
 

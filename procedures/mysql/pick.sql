@@ -8,7 +8,7 @@
 --
 -- Low-water marks. While a transaction with a snapshot is open, InnoDB keeps every deleted row, and a claim that begins at
 -- the front of the index walks every message done since. So a claim begins where the claims before it began to find
--- something: one place for each priority, kept in mq_mark. Rows may appear below a mark: a transaction that commits late,
+-- any, one place for each priority, kept in mq_mark. Rows may appear below a mark: a transaction that commits late,
 -- a take that rolls back. So no claim begins later than one second ago, for senders that are about to commit, and the
 -- first claim of every second looks from the very start. What is put back on purpose calls lower_mark.
 
@@ -31,7 +31,7 @@ BEGIN
     DECLARE c_marks int DEFAULT 8;
     DECLARE c_long_ago datetime(6) DEFAULT '1000-01-01';
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
-    DECLARE v_ordered, v_full tinyint;
+    DECLARE v_ordered, v_full, v_some tinyint;
     DECLARE v_write, v_learn tinyint DEFAULT 0;
     DECLARE v_n, v_id, v_first_id, v_moved, v_rescued bigint;
     DECLARE v_looked_at, v_promoted_to, v_run_at, v_from datetime(6);
@@ -53,13 +53,16 @@ BEGIN
     SET v_full = COALESCE(v_now NOT BETWEEN v_looked_at AND v_looked_at + INTERVAL 1 SECOND, 1);
 
     IF v_full THEN
-        IF EXISTS (SELECT * FROM mq_batch WHERE type = p_type AND lease_until <= v_now) THEN
+        SELECT EXISTS (SELECT * FROM mq_batch WHERE type = p_type AND lease_until <= v_now) INTO v_some;
+        IF v_some THEN
             CALL mq_rescue(p_type, IF(p_take, 1, 20), v_rescued);
         END IF;
         SET v_promoted_to = c_long_ago;
     END IF;
 
-    IF EXISTS (SELECT * FROM mq_delayed WHERE type = p_type AND run_at > v_promoted_to AND run_at <= v_now) THEN
+    -- Not IF EXISTS (...): in an IF or a SET the server locks what it reads.
+    SELECT EXISTS (SELECT * FROM mq_delayed WHERE type = p_type AND run_at > v_promoted_to AND run_at <= v_now) INTO v_some;
+    IF v_some THEN
         CALL mq_promote(p_type, v_promoted_to, v_now, v_promote, v_moved, v_due);
         SET v_all_promoted = v_moved < v_promote;
         IF NOT v_full AND v_due IS NOT NULL THEN
@@ -190,7 +193,7 @@ BEGIN
         IF v_found IS NOT NULL THEN
             DELETE k
             FROM JSON_TABLE(v_found, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
-            STRAIGHT_JOIN mq_mark AS k ON k.id = j.id;
+            STRAIGHT_JOIN mq_mark AS k FORCE INDEX (PRIMARY) ON k.id = j.id;
         END IF;
     END IF;
 END//

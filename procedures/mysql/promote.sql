@@ -37,17 +37,17 @@ BEGIN
     IF p_moved > 0 THEN
         DELETE d
         FROM JSON_TABLE(v_due, '$[*]' COLUMNS (id bigint PATH '$[0]', run_at datetime(6) PATH '$[3]')) AS j
-        STRAIGHT_JOIN mq_delayed AS d ON d.type = p_type AND d.run_at = j.run_at AND d.id = j.id;
+        STRAIGHT_JOIN mq_delayed AS d FORCE INDEX (PRIMARY) ON d.type = p_type AND d.run_at = j.run_at AND d.id = j.id;
         IF v_ordered THEN
             INSERT IGNORE INTO mq_grouped (type, group_key, id, attempts)
             SELECT m.type, COALESCE(m.group_key, ''), m.id, j.attempts
             FROM JSON_TABLE(v_due, '$[*]' COLUMNS (id bigint PATH '$[0]', attempts smallint PATH '$[1]')) AS j
-            STRAIGHT_JOIN mq_message AS m ON m.id = j.id;
+            STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id;
             -- A failed head comes back: its group may go on, and it is the first of it again.
             DELETE l
             FROM JSON_TABLE(v_due, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
-            STRAIGHT_JOIN mq_message AS m ON m.id = j.id
-            STRAIGHT_JOIN mq_group_lock AS l ON l.type = m.type AND l.group_key = COALESCE(m.group_key, '')
+            STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
+            STRAIGHT_JOIN mq_group_lock AS l FORCE INDEX (PRIMARY) ON l.type = m.type AND l.group_key = COALESCE(m.group_key, '')
             WHERE l.id = m.id;
         END IF;
         INSERT IGNORE INTO mq_ready (type, priority, run_at, id, attempts)

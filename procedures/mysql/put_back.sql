@@ -21,24 +21,24 @@ BEGIN
         INSERT IGNORE INTO mq_grouped (type, group_key, id, attempts)
         SELECT m.type, COALESCE(m.group_key, ''), m.id, j.attempts
         FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempts smallint PATH '$[1]')) AS j
-        STRAIGHT_JOIN mq_message AS m ON m.id = j.id;
+        STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id;
         DELETE l
         FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
-        STRAIGHT_JOIN mq_message AS m ON m.id = j.id
-        STRAIGHT_JOIN mq_group_lock AS l ON l.type = m.type AND l.group_key = COALESCE(m.group_key, '')
+        STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
+        STRAIGHT_JOIN mq_group_lock AS l FORCE INDEX (PRIMARY) ON l.type = m.type AND l.group_key = COALESCE(m.group_key, '')
         WHERE l.id = m.id;
         -- An old ticket may be being dropped at this moment: the new one goes beside it, with a time of its own.
         INSERT IGNORE INTO mq_ready (type, priority, run_at, id, attempts)
         SELECT m.type, m.priority, IF(r.id IS NULL, m.run_at, UTC_TIMESTAMP(6)), m.id, j.attempts
         FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempts smallint PATH '$[1]')) AS j
-        STRAIGHT_JOIN mq_message AS m ON m.id = j.id
+        STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
         LEFT JOIN mq_ready AS r
             ON r.type = m.type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id;
     ELSE
         INSERT INTO mq_ready (type, priority, run_at, id, attempts)
         SELECT m.type, IF(q.ring, -32768, m.priority), IF(q.ring, '1000-01-01', m.run_at), m.id, j.attempts
         FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempts smallint PATH '$[1]')) AS j
-        STRAIGHT_JOIN mq_message AS m ON m.id = j.id
+        STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
         LEFT JOIN mq_queue AS q ON q.type = m.type;
     END IF;
     CALL mq_lower_mark(p_type);

@@ -28,17 +28,16 @@ BEGIN
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     SET p_count = 0;
     rescue: WHILE p_batches > 0 DO
-        SET v_key = (
-            SELECT batch_key FROM mq_batch
-            WHERE type = p_type AND lease_until <= v_now
-            ORDER BY lease_until
-            LIMIT 1
-            FOR UPDATE SKIP LOCKED
-        );
+        SET v_key = NULL;
+        SELECT batch_key, reader, items INTO v_key, v_reader, v_items
+        FROM mq_batch
+        WHERE type = p_type AND lease_until <= v_now
+        ORDER BY lease_until
+        LIMIT 1
+        FOR UPDATE SKIP LOCKED;
         IF v_key IS NULL THEN
             LEAVE rescue;
         END IF;
-        SELECT reader, items INTO v_reader, v_items FROM mq_batch WHERE batch_key = v_key;
         DELETE FROM mq_batch WHERE batch_key = v_key;
         -- A message with attempts left goes back to its place at once; the others are dead.
         SELECT CONCAT('[', GROUP_CONCAT(IF(
@@ -50,7 +49,7 @@ BEGIN
             ) ORDER BY j.id), ']')
         INTO v_left, v_spent
         FROM JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempt int PATH '$[1]')) AS j
-        STRAIGHT_JOIN mq_message AS m ON m.id = j.id;
+        STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id;
         IF v_left IS NOT NULL THEN
             CALL mq_put_back(p_type, v_left, v_ordered);
         END IF;

@@ -27,12 +27,12 @@ BEGIN
     CALL mq_require_name('type', p_type, 1);
     CALL mq_begin_call(1, v_own);
     IF p_type IS NULL THEN
-        SET v_type = (SELECT MIN(type) FROM mq_batch);
+        SELECT MIN(type) INTO v_type FROM mq_batch;
     END IF;
     WHILE v_type IS NOT NULL DO
         CALL mq_rescue(v_type, 1000, v_rescued);
         SET v_count = v_count + v_rescued;
-        SET v_type = IF(p_type IS NULL, (SELECT MIN(type) FROM mq_batch WHERE type > v_type), NULL);
+        SELECT MIN(type) INTO v_type FROM mq_batch WHERE p_type IS NULL AND type > v_type;
     END WHILE;
     CALL mq_end_call(v_own);
     SELECT v_count AS count;

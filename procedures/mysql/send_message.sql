@@ -58,7 +58,7 @@ BEGIN
     CALL mq_reader_name(p_source, v_source);
     -- A look without a lock first: a lock on the live message's key would make its consumer wait for our commit.
     IF p_dedup_key IS NOT NULL THEN
-        SET v_live = (SELECT id FROM mq_dedup WHERE type = p_type AND dedup_key = p_dedup_key);
+        SELECT id INTO v_live FROM mq_dedup WHERE type = p_type AND dedup_key = p_dedup_key;
     END IF;
     IF v_live IS NULL THEN
         INSERT INTO mq_message (run_at, created_at, priority, max_attempts, type, body, headers, group_key, dedup_key, source)
@@ -69,7 +69,7 @@ BEGIN
             -- Of several senders that wait for one, each gets an exclusive lock in turn: with shared ones they would deadlock.
             INSERT INTO mq_dedup (type, dedup_key, id) VALUES (p_type, p_dedup_key, v_id)
             ON DUPLICATE KEY UPDATE id = mq_dedup.id;
-            SET v_live = (SELECT id FROM mq_dedup WHERE type = p_type AND dedup_key = p_dedup_key FOR UPDATE);
+            SELECT id INTO v_live FROM mq_dedup WHERE type = p_type AND dedup_key = p_dedup_key FOR UPDATE;
             IF v_live <> v_id THEN
                 DELETE FROM mq_message WHERE id = v_id;
             ELSE

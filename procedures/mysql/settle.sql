@@ -26,7 +26,7 @@ BEGIN
         SELECT m.id, v_now, m.created_at, m.priority, j.attempt, MONTH(v_now), m.type, m.body, m.headers, m.group_key,
             m.dedup_key, m.source, p_reader
         FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempt smallint PATH '$[1]')) AS j
-        STRAIGHT_JOIN mq_message AS m ON m.id = j.id;
+        STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id;
     END IF;
     IF p_ordered THEN
         CALL mq_free_groups(p_type, p_items);

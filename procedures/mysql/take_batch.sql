@@ -41,7 +41,7 @@ BEGIN
         SELECT m.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, j.attempt, m.created_at, m.source,
             NULL AS batch_key, NULL AS lease_until
         FROM JSON_TABLE(v_items, '$[*]' COLUMNS (n FOR ORDINALITY, id bigint PATH '$[0]', attempt int PATH '$[1]')) AS j
-        STRAIGHT_JOIN mq_message AS m ON m.id = j.id
+        STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
         ORDER BY j.n;
         CALL mq_reader_name(NULL, v_reader);
         CALL mq_settle(p_type, v_items, v_reader, v_on_complete, v_ordered);

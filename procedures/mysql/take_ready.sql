@@ -21,7 +21,7 @@ BEGIN
     FROM JSON_TABLE(p_found, '$[*]' COLUMNS (
         id bigint PATH '$[0]', priority smallint PATH '$[2]', run_at datetime(6) PATH '$[3]'
     )) AS j
-    STRAIGHT_JOIN mq_ready AS r ON r.type = p_type AND r.priority = j.priority AND r.run_at = j.run_at AND r.id = j.id;
+    STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY) ON r.type = p_type AND r.priority = j.priority AND r.run_at = j.run_at AND r.id = j.id;
     SET p_items = IF(p_items IS NULL, p_found, CONCAT(LEFT(p_items, CHAR_LENGTH(p_items) - 1), ',', SUBSTRING(p_found, 2)));
 END//
 

@@ -1,0 +1,52 @@
+-- erase_archived: delete archived messages, the oldest first.
+-- Arguments:   p_type (NULL: all), p_before (completed earlier; NULL: whenever), p_size (at most so many)
+-- Returns:     p_count: how many are gone
+-- Errors:      none
+-- Transaction: joins the caller's, which is READ COMMITTED; passes over rows that another call is deleting
+-- Example:     CALL mq_erase_archived('email', NULL, 10000, @count);
+
+DROP PROCEDURE IF EXISTS mq_erase_archived;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_erase_archived(
+    IN p_type varchar(200) CHARACTER SET utf8mb4,
+    IN p_before datetime(6),
+    IN p_size int,
+    OUT p_count bigint
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_keys longtext CHARACTER SET utf8mb4;
+    DECLARE v_before datetime(6) DEFAULT COALESCE(p_before, '9999-12-31 23:59:59.999999');
+    SET p_count = 0;
+    -- DELETE knows no SKIP LOCKED: first the keys, then the rows.
+    IF p_type IS NULL THEN
+        SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ',', k.month, ']'), ']') INTO v_keys
+        FROM (
+            SELECT id, month FROM mq_archive FORCE INDEX (archive_age)
+            WHERE completed_at < v_before
+            ORDER BY completed_at
+            LIMIT p_size
+            FOR UPDATE SKIP LOCKED
+        ) AS k;
+    ELSE
+        SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ',', k.month, ']'), ']') INTO v_keys
+        FROM (
+            SELECT id, month FROM mq_archive FORCE INDEX (archive_type)
+            WHERE type = p_type AND completed_at < v_before
+            ORDER BY type, completed_at, id
+            LIMIT p_size
+            FOR UPDATE SKIP LOCKED
+        ) AS k;
+    END IF;
+    IF v_keys IS NOT NULL THEN
+        DELETE a
+        FROM JSON_TABLE(v_keys, '$[*]' COLUMNS (id bigint PATH '$[0]', month tinyint PATH '$[1]')) AS j
+        STRAIGHT_JOIN mq_archive AS a ON a.id = j.id AND a.month = j.month;
+        SET p_count = ROW_COUNT();
+    END IF;
+END//
+
+DELIMITER ;

@@ -1,0 +1,39 @@
+-- pause: claims return nothing until resume; what is claimed can be finished; sending goes on.
+-- Arguments:   p_type
+-- Returns:     count (1: it was running, 0: it was paused already)
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's; calls for one type wait for each other
+-- Example:     CALL mq_pause('email');
+
+DROP PROCEDURE IF EXISTS mq_pause;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_pause(
+    IN p_type longtext CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_own tinyint;
+    DECLARE v_count bigint;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL mq_undo_call(v_own);
+        RESIGNAL;
+    END;
+    CALL mq_require_name('type', p_type, 0);
+    CALL mq_begin_call(0, v_own);
+    INSERT INTO mq_queue (type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered,
+        notify)
+    SELECT p_type, d.lease_seconds, d.max_attempts, d.backoff_seconds, d.backoff_max_seconds, d.on_complete, d.ordered,
+        d.notify
+    FROM mq_queue AS d WHERE d.type = ''
+    ON DUPLICATE KEY UPDATE mq_queue.paused = mq_queue.paused;
+    UPDATE mq_queue SET paused = 1 WHERE type = p_type AND paused = 0;
+    SET v_count = ROW_COUNT();
+    CALL mq_end_call(v_own);
+    SELECT v_count AS count;
+END//
+
+DELIMITER ;

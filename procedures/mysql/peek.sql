@@ -1,0 +1,91 @@
+-- peek: look at messages without claiming them.
+-- Arguments:   p_type, p_state (N: in claim order, ready before delayed; A; E and C: the newest first; NULL: N), p_size (1
+--              to 10,000; NULL: 10)
+-- Returns:     up to p_size messages with all that is known of them
+-- Errors:      50002 invalid_argument
+-- Transaction: reads only, without locks
+-- Example:     CALL mq_peek('email', 'E', 20);
+
+DROP PROCEDURE IF EXISTS mq_peek;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_peek(
+    IN p_type longtext CHARACTER SET utf8mb4,
+    IN p_state longtext CHARACTER SET utf8mb4,
+    IN p_size bigint
+)
+SQL SECURITY DEFINER
+READS SQL DATA
+BEGIN
+    DECLARE v_size int DEFAULT COALESCE(p_size, 10);
+    DECLARE v_ordered tinyint;
+    CALL mq_require_name('type', p_type, 0);
+    -- As bytes: a collation may take 'n' for N.
+    IF CAST(p_state AS binary) NOT IN ('N', 'A', 'E', 'C') THEN
+        CALL mq_raise_error('invalid_argument', 'state: must be N, A, E or C');
+    END IF;
+    CALL mq_require_range('size', p_size, 1, 10000);
+    IF p_state = 'A' THEN
+        SELECT m.id, m.type, 'A' AS state, m.body, m.headers, m.priority, m.group_key, m.dedup_key,
+            t.attempt AS attempts, m.created_at, m.source, NULL AS run_at, t.reader, t.batch_key, t.lease_until,
+            t.claimed_at AS changed_at, NULL AS error
+        FROM (
+            SELECT b.batch_key, b.reader, b.claimed_at, b.lease_until, j.n, j.id, j.attempt
+            FROM (SELECT * FROM mq_batch WHERE type = p_type ORDER BY type, lease_until LIMIT v_size) AS b
+            CROSS JOIN JSON_TABLE(b.items, '$[*]' COLUMNS (n FOR ORDINALITY, id bigint PATH '$[0]',
+                attempt smallint PATH '$[1]')) AS j
+            ORDER BY b.lease_until, b.batch_key, j.n
+            LIMIT v_size
+        ) AS t
+        STRAIGHT_JOIN mq_message AS m ON m.id = t.id
+        ORDER BY t.lease_until, t.batch_key, t.n;
+    ELSEIF p_state = 'E' THEN
+        SELECT m.id, m.type, 'E' AS state, m.body, m.headers, m.priority, m.group_key, m.dedup_key,
+            e.attempts, m.created_at, m.source, NULL AS run_at, e.reader, NULL AS batch_key,
+            NULL AS lease_until, e.died_at AS changed_at, e.error
+        FROM mq_dead AS e
+        STRAIGHT_JOIN mq_message AS m ON m.id = e.id
+        WHERE e.type = p_type
+        ORDER BY e.type DESC, e.died_at DESC, e.id DESC
+        LIMIT v_size;
+    ELSEIF p_state = 'C' THEN
+        SELECT c.id, c.type, 'C' AS state, c.body, c.headers, c.priority, c.group_key, c.dedup_key,
+            c.attempts, c.created_at, c.source, NULL AS run_at, c.reader, NULL AS batch_key,
+            NULL AS lease_until, c.completed_at AS changed_at, NULL AS error
+        FROM mq_archive AS c
+        WHERE c.type = p_type
+        ORDER BY c.type DESC, c.completed_at DESC, c.id DESC
+        LIMIT v_size;
+    ELSE
+        SELECT ordered INTO v_ordered FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
+        SELECT m.id, m.type, 'N' AS state, m.body, m.headers, m.priority, m.group_key, m.dedup_key,
+            t.attempts, m.created_at, m.source, m.run_at, NULL AS reader, NULL AS batch_key,
+            NULL AS lease_until, NULL AS changed_at, t.error
+        FROM (
+            (SELECT 1 AS part, '' AS group_key, priority, run_at, id, attempts, NULL AS error
+            FROM mq_ready
+            -- In an ordered queue these are tickets.
+            WHERE type = p_type AND NOT v_ordered
+            ORDER BY type, priority, run_at, id
+            LIMIT v_size)
+            UNION ALL
+            (SELECT 2, group_key, 0, NULL, id, attempts, NULL
+            FROM mq_grouped
+            WHERE type = p_type
+            ORDER BY type, group_key, id
+            LIMIT v_size)
+            UNION ALL
+            (SELECT 3, '', 0, run_at, id, attempts, error
+            FROM mq_delayed
+            WHERE type = p_type
+            ORDER BY type, run_at, id
+            LIMIT v_size)
+        ) AS t
+        STRAIGHT_JOIN mq_message AS m ON m.id = t.id
+        ORDER BY t.part, t.group_key, t.priority, t.run_at, t.id
+        LIMIT v_size;
+    END IF;
+END//
+
+DELIMITER ;

@@ -1,0 +1,39 @@
+-- purge_archive: delete archived messages that were completed before a time.
+-- Arguments:   p_before, p_size (1 to 10,000; NULL: 1,000)
+-- Returns:     count; repeat until it is 0
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument
+-- Transaction: joins the caller's
+-- Example:     CALL mq_purge_archive(UTC_TIMESTAMP() - INTERVAL 90 DAY, 10000);
+--
+-- A month that is wholly older can be emptied at once with ALTER TABLE mq_archive TRUNCATE PARTITION archive_01: not here,
+-- because that commits the caller's transaction.
+
+DROP PROCEDURE IF EXISTS mq_purge_archive;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_purge_archive(
+    IN p_before datetime(6),
+    IN p_size bigint
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_own tinyint;
+    DECLARE v_count bigint;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL mq_undo_call(v_own);
+        RESIGNAL;
+    END;
+    IF p_before IS NULL THEN
+        CALL mq_raise_error('invalid_argument', 'before: must not be NULL');
+    END IF;
+    CALL mq_require_range('size', p_size, 1, 10000);
+    CALL mq_begin_call(1, v_own);
+    CALL mq_erase_archived(NULL, p_before, COALESCE(p_size, 1000), v_count);
+    CALL mq_end_call(v_own);
+    SELECT v_count AS count;
+END//
+
+DELIMITER ;

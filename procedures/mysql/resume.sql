@@ -1,0 +1,33 @@
+-- resume: claims go on after a pause.
+-- Arguments:   p_type
+-- Returns:     count (1: it was paused, 0: it was running already)
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's; calls for one type wait for each other
+-- Example:     CALL mq_resume('email');
+
+DROP PROCEDURE IF EXISTS mq_resume;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_resume(
+    IN p_type longtext CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_own tinyint;
+    DECLARE v_count bigint;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL mq_undo_call(v_own);
+        RESIGNAL;
+    END;
+    CALL mq_require_name('type', p_type, 0);
+    CALL mq_begin_call(0, v_own);
+    UPDATE mq_queue SET paused = 0 WHERE type = p_type AND paused = 1;
+    SET v_count = ROW_COUNT();
+    CALL mq_end_call(v_own);
+    SELECT v_count AS count;
+END//
+
+DELIMITER ;

@@ -1,0 +1,79 @@
+-- set_queue: set the policy of a type; NULL leaves a setting as it is.
+-- Arguments:   p_type, p_lease_seconds (at first 60), p_max_attempts (10), p_backoff_seconds (5), p_backoff_max_seconds
+--              (3,600), p_on_complete (delete), p_ordered (0), p_notify (1)
+-- Returns:     the policy as it is now
+-- Errors:      50002 invalid_argument, 50004 queue_not_empty (ordered can change only without new and active messages)
+-- Transaction: joins the caller's; calls for one type wait for each other
+-- Example:     CALL mq_set_queue('invoice', NULL, 5, NULL, NULL, 'archive', NULL, NULL);
+
+DROP PROCEDURE IF EXISTS mq_set_queue;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_set_queue(
+    IN p_type longtext CHARACTER SET utf8mb4,
+    IN p_lease_seconds bigint,
+    IN p_max_attempts bigint,
+    IN p_backoff_seconds bigint,
+    IN p_backoff_max_seconds bigint,
+    IN p_on_complete longtext CHARACTER SET utf8mb4,
+    IN p_ordered bigint,
+    IN p_notify bigint
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_own, v_refused tinyint;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL mq_undo_call(v_own);
+        RESIGNAL;
+    END;
+    CALL mq_require_name('type', p_type, 0);
+    CALL mq_require_range('lease_seconds', p_lease_seconds, 0, 315360000);
+    CALL mq_require_range('max_attempts', p_max_attempts, 1, 1000);
+    CALL mq_require_range('backoff_seconds', p_backoff_seconds, 0, 315360000);
+    CALL mq_require_range('backoff_max_seconds', p_backoff_max_seconds, 0, 315360000);
+    -- As bytes: a collation may take 'Delete' or 'delete ' for the same.
+    IF CAST(p_on_complete AS binary) NOT IN ('delete', 'archive') THEN
+        CALL mq_raise_error('invalid_argument', 'on_complete: must be delete or archive');
+    END IF;
+    CALL mq_require_range('ordered', p_ordered, 0, 1);
+    CALL mq_require_range('notify', p_notify, 0, 1);
+
+    CALL mq_begin_call(0, v_own);
+    -- Not INSERT IGNORE: its shared lock on a row that is there already would end in a deadlock of two callers.
+    INSERT INTO mq_queue (type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered,
+        notify)
+    SELECT p_type, d.lease_seconds, d.max_attempts, d.backoff_seconds, d.backoff_max_seconds, d.on_complete, d.ordered,
+        d.notify
+    FROM mq_queue AS d WHERE d.type = ''
+    ON DUPLICATE KEY UPDATE mq_queue.paused = mq_queue.paused;
+    SELECT q.ordered <> p_ordered AND (
+        EXISTS (SELECT 1 FROM mq_ready AS r WHERE r.type = p_type)
+        OR EXISTS (SELECT 1 FROM mq_delayed AS d WHERE d.type = p_type)
+        OR EXISTS (SELECT 1 FROM mq_batch AS b WHERE b.type = p_type)
+        OR EXISTS (SELECT 1 FROM mq_grouped AS g WHERE g.type = p_type)
+    )
+    INTO v_refused
+    FROM mq_queue AS q WHERE q.type = p_type FOR UPDATE;
+    IF v_refused THEN
+        CALL mq_raise_error('queue_not_empty', CONCAT('ordered can change only while ', p_type,
+            ' holds no new and no active message'));
+    END IF;
+    UPDATE mq_queue
+    SET lease_seconds = COALESCE(p_lease_seconds, lease_seconds),
+        max_attempts = COALESCE(p_max_attempts, max_attempts),
+        backoff_seconds = COALESCE(p_backoff_seconds, backoff_seconds),
+        backoff_max_seconds = COALESCE(p_backoff_max_seconds, backoff_max_seconds),
+        on_complete = COALESCE(p_on_complete, on_complete),
+        ordered = COALESCE(p_ordered, ordered),
+        notify = COALESCE(p_notify, notify)
+    WHERE type = p_type;
+    SELECT q.type, q.lease_seconds, q.max_attempts, q.backoff_seconds, q.backoff_max_seconds, q.on_complete, q.ordered,
+        q.notify, q.paused
+    FROM mq_queue AS q WHERE q.type = p_type;
+    CALL mq_end_call(v_own);
+END//
+
+DELIMITER ;

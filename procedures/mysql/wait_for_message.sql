@@ -1,0 +1,51 @@
+-- wait_for_message: wait until something is ready or the time is up, looking 20 times a second.
+-- Arguments:   p_type, p_seconds (0 to ten years; NULL or 0: do not wait)
+-- Returns:     ready (1: a message can be claimed), next_run_at (when the next delayed message is due or the next lease
+--              runs out, or NULL)
+-- Errors:      50002 invalid_argument
+-- Transaction: call it outside of one: a transaction that is REPEATABLE READ never sees what others have sent since
+-- Example:     CALL mq_wait_for_message('email', 30);
+
+DROP PROCEDURE IF EXISTS mq_wait_for_message;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_wait_for_message(
+    IN p_type longtext CHARACTER SET utf8mb4,
+    IN p_seconds bigint
+)
+SQL SECURITY DEFINER
+READS SQL DATA
+BEGIN
+    DECLARE v_now, v_end datetime(6);
+    DECLARE v_ready tinyint DEFAULT 0;
+    DECLARE v_pause double DEFAULT 0.005;
+    CALL mq_require_name('type', p_type, 0);
+    CALL mq_require_range('seconds', p_seconds, 0, 315360000);
+    SET v_now = UTC_TIMESTAMP(6);
+    SET v_end = v_now + INTERVAL COALESCE(p_seconds, 0) SECOND;
+    looks: LOOP
+        -- INTO, not SET or IF: only a SELECT reads without locks.
+        SELECT q.paused = 0 AND (
+            EXISTS (SELECT 1 FROM mq_ready AS r WHERE r.type = p_type)
+            OR EXISTS (SELECT 1 FROM mq_delayed AS d WHERE d.type = p_type AND d.run_at <= v_now)
+            OR EXISTS (SELECT 1 FROM mq_batch AS b WHERE b.type = p_type AND b.lease_until <= v_now)
+        )
+        INTO v_ready
+        FROM mq_queue AS q WHERE q.type IN (p_type, '') ORDER BY q.type DESC LIMIT 1;
+        IF v_ready OR v_now >= v_end THEN
+            LEAVE looks;
+        END IF;
+        DO SLEEP(LEAST(v_pause, TIMESTAMPDIFF(MICROSECOND, v_now, v_end) / 1e6));
+        SET v_pause = LEAST(2 * v_pause, 0.05);
+        SET v_now = UTC_TIMESTAMP(6);
+    END LOOP;
+    SELECT v_ready AS ready, MIN(t.due) AS next_run_at
+    FROM (
+        (SELECT run_at AS due FROM mq_delayed WHERE type = p_type ORDER BY type, run_at, id LIMIT 1)
+        UNION ALL
+        (SELECT lease_until FROM mq_batch WHERE type = p_type ORDER BY type, lease_until LIMIT 1)
+    ) AS t;
+END//
+
+DELIMITER ;
