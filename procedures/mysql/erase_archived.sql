@@ -36,7 +36,7 @@ BEGIN
         FROM (
             SELECT id, month FROM mq_archive FORCE INDEX (archive_type)
             WHERE type = p_type AND completed_at < v_before
-            ORDER BY type, completed_at, id
+            ORDER BY completed_at, id
             LIMIT p_size
             FOR UPDATE SKIP LOCKED
         ) AS k;

@@ -32,7 +32,7 @@ BEGIN
             t.claimed_at AS changed_at, NULL AS error
         FROM (
             SELECT b.batch_key, b.reader, b.claimed_at, b.lease_until, j.n, j.id, j.attempt
-            FROM (SELECT * FROM mq_batch WHERE type = p_type ORDER BY type, lease_until LIMIT v_size) AS b
+            FROM (SELECT * FROM mq_batch WHERE type = p_type ORDER BY lease_until LIMIT v_size) AS b
             CROSS JOIN JSON_TABLE(b.items, '$[*]' COLUMNS (n FOR ORDINALITY, id bigint PATH '$[0]',
                 attempt smallint PATH '$[1]')) AS j
             ORDER BY b.lease_until, b.batch_key, j.n
@@ -47,7 +47,7 @@ BEGIN
         FROM mq_dead AS e
         STRAIGHT_JOIN mq_message AS m ON m.id = e.id
         WHERE e.type = p_type
-        ORDER BY e.type DESC, e.died_at DESC, e.id DESC
+        ORDER BY e.died_at DESC, e.id DESC
         LIMIT v_size;
     ELSEIF p_state = 'C' THEN
         SELECT c.id, c.type, 'C' AS state, c.body, c.headers, c.priority, c.group_key, c.dedup_key,
@@ -55,7 +55,7 @@ BEGIN
             NULL AS lease_until, c.completed_at AS changed_at, NULL AS error
         FROM mq_archive AS c
         WHERE c.type = p_type
-        ORDER BY c.type DESC, c.completed_at DESC, c.id DESC
+        ORDER BY c.completed_at DESC, c.id DESC
         LIMIT v_size;
     ELSE
         SELECT ordered INTO v_ordered FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
@@ -67,19 +67,19 @@ BEGIN
             FROM mq_ready
             -- In an ordered queue these are tickets.
             WHERE type = p_type AND NOT v_ordered
-            ORDER BY type, priority, run_at, id
+            ORDER BY priority, run_at, id
             LIMIT v_size)
             UNION ALL
             (SELECT 2, group_key, 0, NULL, id, attempts, NULL
             FROM mq_grouped
             WHERE type = p_type
-            ORDER BY type, group_key, id
+            ORDER BY group_key, id
             LIMIT v_size)
             UNION ALL
             (SELECT 3, '', 0, run_at, id, attempts, error
             FROM mq_delayed
             WHERE type = p_type
-            ORDER BY type, run_at, id
+            ORDER BY run_at, id
             LIMIT v_size)
         ) AS t
         STRAIGHT_JOIN mq_message AS m ON m.id = t.id

@@ -56,12 +56,12 @@ BEGIN
             SELECT COUNT(*) INTO v_ready FROM (SELECT 1 FROM mq_ready WHERE type = v_type LIMIT 10001) AS r;
             -- By way of the message: in a ring the place in mq_ready tells no time.
             SELECT MIN(m.run_at) INTO v_oldest
-            FROM (SELECT id FROM mq_ready WHERE type = v_type ORDER BY type, priority, run_at, id LIMIT 1) AS r
+            FROM (SELECT id FROM mq_ready WHERE type = v_type ORDER BY priority, run_at, id LIMIT 1) AS r
             STRAIGHT_JOIN mq_message AS m ON m.id = r.id;
         END IF;
         SELECT COUNT(*), COALESCE(v_oldest, MIN(d.run_at)) INTO v_due, v_oldest
         FROM (
-            SELECT run_at FROM mq_delayed WHERE type = v_type AND run_at <= v_now ORDER BY type, run_at, id LIMIT 10001
+            SELECT run_at FROM mq_delayed WHERE type = v_type AND run_at <= v_now ORDER BY run_at, id LIMIT 10001
         ) AS d;
         SELECT COUNT(*) INTO v_delayed
         FROM (SELECT 1 FROM mq_delayed WHERE type = v_type AND run_at > v_now LIMIT 10001) AS d;

@@ -42,9 +42,9 @@ BEGIN
     END LOOP;
     SELECT v_ready AS ready, MIN(t.due) AS next_run_at
     FROM (
-        (SELECT run_at AS due FROM mq_delayed WHERE type = p_type ORDER BY type, run_at, id LIMIT 1)
+        (SELECT run_at AS due FROM mq_delayed WHERE type = p_type ORDER BY run_at, id LIMIT 1)
         UNION ALL
-        (SELECT lease_until FROM mq_batch WHERE type = p_type ORDER BY type, lease_until LIMIT 1)
+        (SELECT lease_until FROM mq_batch WHERE type = p_type ORDER BY lease_until LIMIT 1)
     ) AS t;
 END//
 
