@@ -19,6 +19,7 @@ from urllib.parse import quote
 
 import pymysql  # type: ignore[import-untyped]
 from pymysql.constants import CR, ER, FIELD_TYPE, SERVER_STATUS  # type: ignore[import-untyped]
+from pymysql.converters import conversions, convert_datetime  # type: ignore[import-untyped]
 from pymysql.cursors import DictCursor  # type: ignore[import-untyped]
 
 from .. import contract
@@ -198,6 +199,14 @@ def _bad_argument(error: pymysql.Error) -> QueueError | None:
     """The contract's error for a value that never reached the procedure because the type cannot hold it."""
     named = re.search(r"[`'.]p_(\w+)[`'] at row", _line(error))
     return _invalid(named[1], _line(error)) if _number(error) in _BAD_VALUES and named else None
+
+
+def _datetime(text: str) -> Any:
+    """As the driver reads a DATETIME, five times as fast."""
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:  # 0000-00-00
+        return convert_datetime(text)
 
 
 @cache
@@ -398,6 +407,7 @@ class MySQL(Database):
             unix_socket=settings.get("unix_socket"),
             database=settings["database"],
             charset="utf8mb4",
+            conv=conversions | {FIELD_TYPE.DATETIME: _datetime},
             sql_mode=_SQL_MODE,
             init_command=_ISOLATION,
             program_name=name or None,
@@ -447,7 +457,8 @@ class MySQL(Database):
             for kind, name, sha256, text in files:
                 _run_file(cursor, name, text)
                 cursor.execute(_RECORD, [name, kind, sha256])
-            cursor.execute(_FINGERPRINTS)
+            for statement in _FINGERPRINTS:
+                cursor.execute(statement)
         return []
 
     def script(self, files: Sequence[tuple[str, str, str, str]]) -> Iterator[str]:
@@ -457,7 +468,7 @@ class MySQL(Database):
             if kind == "migration":
                 yield _YOYO_ROW.format(name=name, hash=hashlib.sha256(name.encode()).hexdigest())
             yield _RECORD % (f"'{name}'", f"'{kind}'", f"'{sha256}'") + ";\n"
-        yield _FINGERPRINTS + ";\n"
+        yield from (f"{statement};\n" for statement in _FINGERPRINTS)
 
     def uninstall(self) -> None:
         with self.installing(), _translated(), closing(self.open("rowqueue uninstall")) as connection:
@@ -486,10 +497,16 @@ _RECORD = """\
 REPLACE INTO mq_installed (name, kind, sha256, fingerprint, applied_at)
 VALUES (%s, %s, %s, NULL, UTC_TIMESTAMP(6))"""
 
-_FINGERPRINTS = """\
-UPDATE mq_installed AS i INNER JOIN mq_object_fingerprint AS f ON f.name = i.name
+_FINGERPRINTS = (
+    "CALL mq_object_fingerprint(@mq_fingerprints)",
+    """\
+UPDATE mq_installed AS i
+INNER JOIN JSON_TABLE(@mq_fingerprints, '$[*]' COLUMNS (
+    name varchar(200) CHARACTER SET utf8mb4 PATH '$[0]', fingerprint char(64) CHARACTER SET ascii PATH '$[1]'
+)) AS f ON f.name = i.name
 SET i.fingerprint = f.fingerprint
-WHERE i.kind = 'procedure'"""
+WHERE i.kind = 'procedure'""",
+)
 
 _IN_DATABASE = (
     *("SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER", "INDEX", "EXECUTE"),
@@ -632,7 +649,8 @@ def _drop_accounts(cursor: Any) -> None:
     for kind, account in [("ROLE", role) for role in _ROLES] + [("USER", _OWNER)]:
         try:
             cursor.execute(f"SHOW GRANTS FOR {account}")
-            if all(line.startswith("GRANT USAGE ON *.*") for (line,) in cursor.fetchall()):
+            # PROCESS is what the guide gives the owner for queue_health.
+            if all(re.match(r"GRANT (USAGE|PROCESS) ON \*\.\* ", line) for (line,) in cursor.fetchall()):
                 cursor.execute(f"DROP {kind} {account}")
             else:
                 _log.warning("%s %s stays: it has rights in another database", kind.lower(), account)
