@@ -1,7 +1,9 @@
 """Where the databases differ, and why. No test of the contract decides by a database's name: it asks here."""
 
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -11,15 +13,32 @@ class Capabilities:
     view:            how its SQL names the view message_state: a schema where there are schemas, else a prefix.
     key:             the Python type of a batch key: drivers that know no UUID give text.
     nul:             text can hold the character NUL; where it cannot, it is an invalid_argument.
-    sees_sessions:   queue_health sees the open transactions of other sessions.
+    holder:          what queue_health calls another session, told the driver's connection and its application name.
+    empties_parts:   purge_archive empties a part of the archive that is wholly old at once.
     """
 
     view: str
     key: type
     nul: bool
-    sees_sessions: bool
+    holder: Callable[[Any, str], str]
+    empties_parts: bool
 
 
 BY_DATABASE = {
-    "postgresql": Capabilities(view="mq.message_state", key=uuid.UUID, nul=False, sees_sessions=True),
+    "postgresql": Capabilities(
+        view="mq.message_state",
+        key=uuid.UUID,
+        nul=False,
+        holder=lambda connection, name: name,
+        empties_parts=True,
+    ),
+    # A view of another session's application name needs the performance schema, which MariaDB has switched off. TRUNCATE
+    # commits the caller's transaction. The driver could send NUL, the runner refuses it as everywhere.
+    "mysql": Capabilities(
+        view="mq_message_state",
+        key=str,
+        nul=False,
+        holder=lambda connection, name: f"connection {connection.thread_id()},",
+        empties_parts=False,
+    ),
 }

@@ -33,8 +33,9 @@ def complete(q: Queue, count: int) -> datetime:
 
 def test_purge_archive_empties_a_part_that_is_wholly_older_at_once(q: Queue) -> None:
     complete(q.archived(), 25)
-    assert purged(q, in_the_future(), 10) == 25
-    assert q.rows() == [] and purged(q, in_the_future()) == 0
+    assert purged(q, in_the_future(), 10) == (25 if q.can.empties_parts else 10)
+    if q.can.empties_parts:
+        assert q.rows() == [] and purged(q, in_the_future()) == 0
 
 
 def test_purge_archive_deletes_by_chunks_of_size(q: Queue) -> None:
@@ -80,7 +81,7 @@ def test_purge_archive_leaves_live_messages_alone(q: Queue) -> None:
 def test_purge_archive_rolled_back_deletes_nothing(q: Queue, size: int | None) -> None:
     complete(q.archived(), 5)
     with q.unchanged(), pytest.raises(ZeroDivisionError), q.session.transaction():
-        assert purged(q, in_the_future(), size) == 5
+        assert purged(q, in_the_future(), size) == (1 if size == 1 and not q.can.empties_parts else 5)
         raise ZeroDivisionError
 
 

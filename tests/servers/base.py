@@ -8,7 +8,7 @@ import tempfile
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +63,10 @@ class Server(ABC):
     @abstractmethod
     def login(self, url: str, role: str, *granted: str) -> AbstractContextManager[str]:
         """A user of that name with those roles and no other right; yields the URL under which he connects."""
+
+    def watching(self) -> AbstractContextManager[Any]:
+        """Meanwhile the queue's owner sees the sessions of other users."""
+        return nullcontext()
 
     def table(self, stem: str) -> str:
         """The name of one of the queue's own tables."""

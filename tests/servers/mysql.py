@@ -204,6 +204,14 @@ class _MySQL(base.Server):
         connection.execute(f"GRANT {role}_all TO {role}@'%'")
         connection.execute(f"SET DEFAULT ROLE {role}_all FOR {role}@'%'")
 
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        self.query(self.url, "GRANT PROCESS ON *.* TO 'mq_owner'@'localhost'")
+        try:
+            yield
+        finally:
+            self.query(self.url, "REVOKE PROCESS ON *.* FROM 'mq_owner'@'localhost'")
+
     def table(self, stem: str) -> str:
         return f"mq_{stem}"
 
