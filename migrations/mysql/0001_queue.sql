@@ -188,4 +188,6 @@ FROM (SELECT 0 AS n UNION SELECT 1 UNION SELECT 2 UNION SELECT 3 UNION SELECT 4 
     (SELECT 0 AS n UNION SELECT 1 UNION SELECT 2 UNION SELECT 3) AS e;
 
 -- The account that the procedures run as: nobody can log in as it; grants.sql gives it rights on these tables only.
-CREATE USER IF NOT EXISTS 'mq_owner'@'localhost' /*!80018 IDENTIFIED BY RANDOM PASSWORD */ ACCOUNT LOCK;
+-- MySQL may refuse an account without a password, and a random one would be shown: a hash that belongs to no password.
+CREATE USER IF NOT EXISTS 'mq_owner'@'localhost' /*!80000 IDENTIFIED WITH caching_sha2_password
+    AS '$A$005$THISISACOMBINATIONOFINVALIDSALTANDPASSWORDTHATMUSTNEVERBRBEUSED' */ ACCOUNT LOCK;

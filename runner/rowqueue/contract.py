@@ -49,7 +49,7 @@ class Procedure:
 
 @dataclass(frozen=True)
 class Internal:
-    """An object that procedures need and callers do not: a helper or a view. `databases`: empty when every one has it."""
+    """An object that procedures need and callers do not: a helper or a view. `databases`: empty when all have it."""
 
     name: str
     kind: str

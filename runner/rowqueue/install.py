@@ -52,7 +52,9 @@ def files(database: str) -> list[File]:
     if not migrations:
         known = ", ".join(sorted(path.name for path in (root / "migrations").iterdir() if any(path.glob("*.sql"))))
         raise LookupError(f"database: no SQL for {database!r}; known: {known}")
-    procedures = [root / "procedures" / database / f"{name}.sql" for name in (*contract.load().objects(database), _GRANTS)]
+    procedures = [
+        root / "procedures" / database / f"{name}.sql" for name in (*contract.load().objects(database), _GRANTS)
+    ]
     return [*(_file("migration", path) for path in migrations), *(_file("procedure", path) for path in procedures)]
 
 

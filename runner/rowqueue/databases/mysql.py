@@ -512,8 +512,9 @@ _IN_DATABASE = (
     *("SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER", "INDEX", "EXECUTE"),
     *("CREATE VIEW", "CREATE ROUTINE", "ALTER ROUTINE", "GRANT OPTION"),
 )
-# One of these lets a user make procedures that belong to another account.
-_DEFINERS = ("SET_ANY_DEFINER", "SET_USER_ID", "SET USER", "SUPER")
+# Each of these sets lets a user make procedures that belong to another account, which may exist already: those of
+# MariaDB, of MySQL and of MySQL before 8.2.
+_DEFINERS = ({"SET USER"}, {"SET_ANY_DEFINER", "ALLOW_NONEXISTENT_DEFINER"}, {"SET_USER_ID"})
 
 
 def _statements(text: str) -> Iterator[str]:
@@ -586,8 +587,12 @@ def _check_rights(cursor: Any) -> None:
         raise Forbidden(f"user {user} needs the right {', '.join(missing)} on database {database} to install")
     if "CREATE USER" not in everywhere:
         raise Forbidden(f"user {user} needs the right CREATE USER on *.* to install")
-    if not everywhere & {*_DEFINERS}:
-        names = "SET USER" if "MariaDB" in version else "SET_ANY_DEFINER (before 8.2: SET_USER_ID)"
+    if not any(names <= everywhere for names in _DEFINERS):
+        names = (
+            "SET USER"
+            if "MariaDB" in version
+            else "SET_ANY_DEFINER, ALLOW_NONEXISTENT_DEFINER (before 8.2: SET_USER_ID)"
+        )
         raise Forbidden(f"user {user} needs the right {names} on *.* to install")
 
 
@@ -601,7 +606,7 @@ def _rights(lines: Iterable[str], database: str) -> tuple[set[str], set[str]]:
         names, server, pattern, rest = found.groups()
         rights = set(re.split(", ?", names)) | ({"GRANT OPTION"} if "GRANT OPTION" in rest else set())
         if "ALL PRIVILEGES" in rights:
-            rights |= {*_IN_DATABASE, "CREATE USER", *_DEFINERS} - {"GRANT OPTION"}
+            rights |= {*_IN_DATABASE, "CREATE USER", "SET USER"} - {"GRANT OPTION"}
         if server:
             everywhere |= rights
         elif _is_like(database, pattern.replace("``", "`")):
