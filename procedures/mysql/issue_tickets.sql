@@ -1,0 +1,92 @@
+-- issue_tickets: in an ordered queue, make groups that have something due and nobody at work claimable.
+-- Arguments:   p_type, p_groups (a JSON array of group keys, '' for none, each once)
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's; never waits
+-- Example:     CALL mq_issue_tickets('invoice', '["customer-7"]');
+--
+-- A message that another transaction is cancelling may be gone or stay: so both the first message and the first that nobody
+-- is deleting get a ticket. One too many does no harm. A ticket that can be seen at the message's place is left alone:
+-- whoever drops tickets of a busy group has committed before the caller came here. A new one stands less than a
+-- millisecond behind it, at a time of this connection's own: none that another transaction has inserted or deleted is met.
+
+DROP PROCEDURE IF EXISTS mq_issue_tickets;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_issue_tickets(
+    IN p_type varchar(200) CHARACTER SET utf8mb4,
+    IN p_groups longtext CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_id bigint;
+    DECLARE v_group varchar(200) CHARACTER SET utf8mb4;
+    DECLARE v_heads, v_free, v_hidden longtext CHARACTER SET utf8mb4;
+    DECLARE i int DEFAULT 0;
+    SELECT CONCAT('[', GROUP_CONCAT('[', g.id, ',', JSON_QUOTE(g.group_key), ']'), ']')
+    INTO v_heads
+    FROM JSON_TABLE(p_groups, '$[*]' COLUMNS (group_key varchar(200) CHARACTER SET utf8mb4 PATH '$')) AS j
+    STRAIGHT_JOIN mq_grouped AS g FORCE INDEX (PRIMARY)
+        ON g.type = p_type AND g.group_key = j.group_key AND g.id = (
+            SELECT f.id FROM mq_grouped AS f FORCE INDEX (PRIMARY)
+            WHERE f.type = p_type AND f.group_key = j.group_key
+            ORDER BY f.id
+            LIMIT 1
+        );
+    IF v_heads IS NOT NULL THEN
+        SELECT CONCAT('[', GROUP_CONCAT(h.id), ']')
+        INTO v_free
+        FROM (
+            SELECT g.id
+            FROM JSON_TABLE(v_heads, '$[*]' COLUMNS (
+                id bigint PATH '$[0]', group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[1]'
+            )) AS j
+            STRAIGHT_JOIN mq_grouped AS g FORCE INDEX (PRIMARY)
+                ON g.type = p_type AND g.group_key = j.group_key AND g.id = j.id
+            LIMIT 10000
+            FOR UPDATE /*!80000 OF g */ SKIP LOCKED
+        ) AS h;
+        IF COALESCE(JSON_LENGTH(v_free), 0) < JSON_LENGTH(v_heads) THEN
+            SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(j.group_key)), ']')
+            INTO v_hidden
+            FROM JSON_TABLE(v_heads, '$[*]' COLUMNS (
+                id bigint PATH '$[0]', group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[1]'
+            )) AS j
+            LEFT JOIN JSON_TABLE(COALESCE(v_free, '[]'), '$[*]' COLUMNS (id bigint PATH '$')) AS f ON f.id = j.id
+            WHERE f.id IS NULL;
+            WHILE i < JSON_LENGTH(v_hidden) DO
+                SET v_group = JSON_UNQUOTE(JSON_EXTRACT(v_hidden, CONCAT('$[', i, ']')));
+                SELECT MAX(g.id)
+                INTO v_id
+                FROM (
+                    SELECT id
+                    FROM mq_grouped FORCE INDEX (PRIMARY)
+                    WHERE type = p_type AND group_key = v_group
+                    ORDER BY id
+                    LIMIT 1
+                    FOR UPDATE SKIP LOCKED
+                ) AS g;
+                IF v_id IS NOT NULL THEN
+                    SET v_heads = JSON_ARRAY_APPEND(v_heads, '$', JSON_ARRAY(v_id, v_group));
+                END IF;
+                SET i = i + 1;
+            END WHILE;
+        END IF;
+
+        INSERT IGNORE INTO mq_ready (type, priority, run_at, id, attempts)
+        SELECT m.type, m.priority, m.run_at + INTERVAL 1 + CONNECTION_ID() MOD 997 MICROSECOND, m.id, g.attempts
+        FROM JSON_TABLE(v_heads, '$[*]' COLUMNS (
+            id bigint PATH '$[0]', group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[1]'
+        )) AS j
+        STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
+        STRAIGHT_JOIN mq_grouped AS g FORCE INDEX (PRIMARY)
+            ON g.type = p_type AND g.group_key = j.group_key AND g.id = j.id
+        LEFT JOIN mq_ready AS r FORCE INDEX (PRIMARY)
+            ON r.type = m.type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id
+        WHERE r.id IS NULL;
+    END IF;
+END//
+
+DELIMITER ;

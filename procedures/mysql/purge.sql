@@ -1,0 +1,84 @@
+-- purge: delete the messages of one type and state, at most 10,000 a call.
+-- Arguments:   p_type, p_state (N: ready and delayed, E: dead, C: archived)
+-- Returns:     count; repeat until it is 0
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument
+-- Transaction: joins the caller's, which must be READ COMMITTED; passes over what is being claimed at this moment
+-- Example:     CALL mq_purge('email', 'E');
+
+DROP PROCEDURE IF EXISTS mq_purge;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_purge(
+    IN p_type longtext CHARACTER SET utf8mb4,
+    IN p_state longtext CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_left int DEFAULT 10000;
+    DECLARE v_ordered tinyint;
+    DECLARE v_ids, v_more longtext CHARACTER SET utf8mb4;
+    DECLARE v_count bigint DEFAULT 0;
+    DECLARE v_own tinyint;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL mq_undo_call(v_own);
+        RESIGNAL;
+    END;
+    CALL mq_require_name('type', p_type, 0);
+    -- As bytes: a collation may take 'n' or 'N ' for the same.
+    IF p_state IS NULL OR CAST(p_state AS binary) NOT IN ('N', 'E', 'C') THEN
+        CALL mq_raise_error('invalid_argument', 'state: must be N, E or C');
+    END IF;
+    CALL mq_begin_call(1, v_own);
+    SELECT ordered INTO v_ordered FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
+    IF p_state = 'C' THEN
+        CALL mq_erase_archived(p_type, NULL, v_left, v_count);
+    ELSEIF p_state = 'E' THEN
+        SELECT GROUP_CONCAT('[', k.id, ']') INTO v_ids
+        FROM (
+            SELECT id FROM mq_dead FORCE INDEX (dead_age)
+            WHERE type = p_type
+            ORDER BY died_at, id
+            LIMIT v_left
+            FOR UPDATE SKIP LOCKED
+        ) AS k;
+    ELSE
+        IF v_ordered THEN
+            SELECT GROUP_CONCAT('[', k.id, ']'), v_left - COUNT(*) INTO v_ids, v_left
+            FROM (
+                SELECT id FROM mq_grouped FORCE INDEX (PRIMARY)
+                WHERE type = p_type
+                ORDER BY group_key, id
+                LIMIT v_left
+                FOR UPDATE SKIP LOCKED
+            ) AS k;
+        ELSE
+            SELECT GROUP_CONCAT('[', k.id, ']'), v_left - COUNT(*) INTO v_ids, v_left
+            FROM (
+                SELECT id FROM mq_ready FORCE INDEX (PRIMARY)
+                WHERE type = p_type
+                ORDER BY priority, run_at, id
+                LIMIT v_left
+                FOR UPDATE SKIP LOCKED
+            ) AS k;
+        END IF;
+        SELECT GROUP_CONCAT('[', k.id, ']') INTO v_more
+        FROM (
+            SELECT id FROM mq_delayed FORCE INDEX (PRIMARY)
+            WHERE type = p_type
+            ORDER BY run_at, id
+            LIMIT v_left
+            FOR UPDATE SKIP LOCKED
+        ) AS k;
+        SET v_ids = NULLIF(CONCAT_WS(',', v_ids, v_more), '');
+    END IF;
+    IF v_ids IS NOT NULL THEN
+        CALL mq_erase(p_type, CONCAT('[', v_ids, ']'), p_state, v_count);
+    END IF;
+    CALL mq_end_call(v_own);
+    SELECT v_count AS count;
+END//
+
+DELIMITER ;

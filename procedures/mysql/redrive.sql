@@ -1,0 +1,58 @@
+-- redrive: send dead letters round again, with their attempts set back to 0.
+-- Arguments:   p_type, p_id (NULL: all, the oldest dead first, at most 10,000 a call)
+-- Returns:     count
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument
+-- Transaction: joins the caller's, which must be READ COMMITTED; passes over what another call is changing
+-- Example:     CALL mq_redrive('email', NULL);
+
+DROP PROCEDURE IF EXISTS mq_redrive;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_redrive(
+    IN p_type longtext CHARACTER SET utf8mb4,
+    IN p_id bigint
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_items longtext CHARACTER SET utf8mb4;
+    DECLARE v_count bigint;
+    DECLARE v_ordered tinyint;
+    DECLARE v_own tinyint;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL mq_undo_call(v_own);
+        RESIGNAL;
+    END;
+    CALL mq_require_name('type', p_type, 0);
+    CALL mq_begin_call(1, v_own);
+    IF p_id IS NULL THEN
+        SELECT CONCAT('[', GROUP_CONCAT('[', e.id, ',0]' ORDER BY e.id), ']'), COUNT(*)
+        INTO v_items, v_count
+        FROM (
+            SELECT id FROM mq_dead FORCE INDEX (dead_age)
+            WHERE type = p_type
+            ORDER BY died_at, id
+            LIMIT 10000
+            FOR UPDATE SKIP LOCKED
+        ) AS e;
+    ELSE
+        SELECT CONCAT('[', GROUP_CONCAT('[', e.id, ',0]'), ']'), COUNT(*)
+        INTO v_items, v_count
+        FROM (
+            SELECT id FROM mq_dead FORCE INDEX (PRIMARY) WHERE id = p_id AND type = p_type FOR UPDATE SKIP LOCKED
+        ) AS e;
+    END IF;
+    IF v_items IS NOT NULL THEN
+        DELETE e
+        FROM JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
+        STRAIGHT_JOIN mq_dead AS e FORCE INDEX (PRIMARY) ON e.id = j.id;
+        SELECT ordered INTO v_ordered FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
+        CALL mq_put_back(p_type, v_items, v_ordered);
+    END IF;
+    CALL mq_end_call(v_own);
+    SELECT v_count AS count;
+END//
+
+DELIMITER ;

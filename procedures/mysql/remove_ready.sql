@@ -1,0 +1,97 @@
+-- remove_ready: take one ready message that nobody holds out of the ready table; in an ordered queue its group waits for it.
+-- Arguments:   p_id
+-- Returns:     p_type, p_attempt (the one that would begin now) and p_reader (the caller); p_type is NULL when it is not
+--              ready, is being claimed at this moment, or its ordered group is at work
+-- Errors:      none
+-- Transaction: joins the caller's; never waits
+-- Example:     CALL mq_remove_ready(17, @type, @attempt, @reader);
+
+DROP PROCEDURE IF EXISTS mq_remove_ready;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_remove_ready(
+    IN p_id bigint,
+    OUT p_type varchar(200) CHARACTER SET utf8mb4,
+    OUT p_attempt int,
+    OUT p_reader varchar(200) CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+whole: BEGIN
+    DECLARE v_type, v_group varchar(200) CHARACTER SET utf8mb4;
+    DECLARE v_priority smallint;
+    DECLARE v_run_at datetime(6);
+    DECLARE v_ordered, v_ring tinyint;
+    DECLARE v_stripe int;
+    DECLARE v_head bigint;
+    DECLARE v_places longtext CHARACTER SET utf8mb4;
+    SELECT MAX(m.type), MAX(COALESCE(m.group_key, '')), MAX(m.priority), MAX(m.run_at)
+    INTO v_type, v_group, v_priority, v_run_at
+    FROM mq_message AS m WHERE m.id = p_id;
+    IF v_type IS NULL THEN
+        LEAVE whole;
+    END IF;
+    SELECT ordered, ring INTO v_ordered, v_ring FROM mq_queue WHERE type IN (v_type, '') ORDER BY type DESC LIMIT 1;
+    IF v_ordered THEN
+        SELECT MAX(s.n) INTO v_stripe
+        FROM (
+            SELECT n FROM mq_stripe WHERE n = CRC32(CONCAT(v_type, '\n', v_group)) MOD 16384 FOR UPDATE SKIP LOCKED
+        ) AS s;
+        SELECT MAX(l.id) INTO v_head FROM mq_group_lock AS l WHERE l.type = v_type AND l.group_key = v_group;
+        IF v_stripe IS NULL OR v_head <> p_id THEN
+            LEAVE whole;
+        END IF;
+    END IF;
+
+    -- Due but not promoted: the take that rolled back has taken its promotion back as well. Before the ready table, for
+    -- another claim may be promoting it.
+    SELECT MAX(d.attempts) + 1 INTO p_attempt
+    FROM (
+        SELECT attempts FROM mq_delayed
+        WHERE type = v_type AND run_at = v_run_at AND id = p_id AND run_at <= UTC_TIMESTAMP(6)
+        FOR UPDATE SKIP LOCKED
+    ) AS d;
+    IF p_attempt IS NOT NULL THEN
+        DELETE FROM mq_delayed WHERE type = v_type AND run_at = v_run_at AND id = p_id;
+    ELSEIF v_head IS NOT NULL THEN
+        LEAVE whole;
+    ELSEIF v_ordered THEN
+        SELECT MAX(g.attempts) + 1 INTO p_attempt
+        FROM (
+            SELECT attempts FROM mq_grouped WHERE type = v_type AND group_key = v_group AND id = p_id FOR UPDATE SKIP LOCKED
+        ) AS g;
+        IF p_attempt IS NOT NULL THEN
+            DELETE FROM mq_grouped WHERE type = v_type AND group_key = v_group AND id = p_id;
+        END IF;
+    ELSE
+        -- In a ring some stand at their ordinary place still.
+        SET v_places = CONCAT('[[', v_priority, ',"', v_run_at, '"]', IF(v_ring, ',[-32768,"1000-01-01"]', ''), ']');
+        SELECT MAX(r.attempts) + 1, CONCAT('[', GROUP_CONCAT('[', r.priority, ',"', r.run_at, '"]'), ']')
+        INTO p_attempt, v_places
+        FROM (
+            SELECT r.attempts, r.priority, r.run_at
+            FROM JSON_TABLE(v_places, '$[*]' COLUMNS (priority smallint PATH '$[0]', run_at datetime(6) PATH '$[1]')) AS j
+            STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY)
+                ON r.type = v_type AND r.priority = j.priority AND r.run_at = j.run_at AND r.id = p_id
+            LIMIT 1
+            FOR UPDATE /*!80000 OF r */ SKIP LOCKED
+        ) AS r;
+        IF p_attempt IS NOT NULL THEN
+            DELETE r
+            FROM JSON_TABLE(v_places, '$[*]' COLUMNS (priority smallint PATH '$[0]', run_at datetime(6) PATH '$[1]')) AS j
+            STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY)
+                ON r.type = v_type AND r.priority = j.priority AND r.run_at = j.run_at AND r.id = p_id;
+        END IF;
+    END IF;
+    IF p_attempt IS NOT NULL THEN
+        IF v_ordered AND v_head IS NULL THEN
+            -- As after a claim.
+            INSERT INTO mq_group_lock (type, group_key, id) VALUES (v_type, v_group, p_id);
+        END IF;
+        SET p_type = v_type;
+        CALL mq_reader_name(NULL, p_reader);
+    END IF;
+END//
+
+DELIMITER ;

@@ -1,0 +1,44 @@
+-- withdraw: take one message out of the batch that holds it.
+-- Arguments:   p_id, p_batch_key
+-- Returns:     p_type, p_attempt and p_reader of the claim; p_type is NULL when the key does not hold the message
+-- Errors:      none
+-- Transaction: joins the caller's; calls for the same batch wait for each other
+-- Example:     CALL mq_withdraw(17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', @type, @attempt, @reader);
+
+DROP PROCEDURE IF EXISTS mq_withdraw;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_withdraw(
+    IN p_id bigint,
+    IN p_batch_key longtext CHARACTER SET utf8mb4,
+    OUT p_type varchar(200) CHARACTER SET utf8mb4,
+    OUT p_attempt int,
+    OUT p_reader varchar(200) CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_type, v_reader varchar(200) CHARACTER SET utf8mb4;
+    DECLARE v_items longtext CHARACTER SET utf8mb4;
+    DECLARE v_n int;
+    BEGIN
+        DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_items = '[]';
+        SELECT type, reader, items INTO v_type, v_reader, v_items
+        FROM mq_batch WHERE batch_key = p_batch_key FOR UPDATE;
+    END;
+    SELECT MAX(j.n), MAX(j.attempt) INTO v_n, p_attempt
+    FROM JSON_TABLE(v_items, '$[*]' COLUMNS (n FOR ORDINALITY, id bigint PATH '$[0]', attempt int PATH '$[1]')) AS j
+    WHERE j.id = p_id;
+    IF v_n IS NOT NULL THEN
+        SET p_type = v_type;
+        SET p_reader = v_reader;
+        IF JSON_LENGTH(v_items) = 1 THEN
+            DELETE FROM mq_batch WHERE batch_key = p_batch_key;
+        ELSE
+            UPDATE mq_batch SET items = JSON_REMOVE(items, CONCAT('$[', v_n - 1, ']')) WHERE batch_key = p_batch_key;
+        END IF;
+    END IF;
+END//
+
+DELIMITER ;
