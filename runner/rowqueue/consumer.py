@@ -29,7 +29,7 @@ log = logging.getLogger("rowqueue")
 
 SHORTEST_POLL = 0.1
 LONGEST_POLL = 2.0
-LONGEST_BLIND_POLL = 0.2  # where the database wakes nobody: half of it is what a message waits on average
+LONGEST_BLIND_POLL = 0.15  # where the database wakes nobody: on average a message waits for half of it
 READY_SECONDS = 30.0
 
 

@@ -732,9 +732,9 @@ def test_roles_and_the_owner_stay_while_another_database_needs_them(
 
 def test_the_last_uninstall_of_a_server_takes_the_roles_and_the_owner_along(private_server: Server) -> None:
     url = private_server.create_database()
-    accounts = "SELECT user FROM mysql.user WHERE user LIKE 'mq%%'"
+    accounts = "SELECT user AS name FROM mysql.user WHERE user LIKE 'mq%%'"
     install.apply(open_database(url))
-    assert {row["user"] for row in private_server.query(url, accounts)} == {
+    assert {row["name"] for row in private_server.query(url, accounts)} == {
         "mq_consumer",
         "mq_operator",
         "mq_owner",
