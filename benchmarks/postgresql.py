@@ -1,39 +1,17 @@
 """What rowqueue costs on PostgreSQL, beside floors measured in the same run: python benchmarks/postgresql.py
 
 Prints one Markdown table; benchmarks/README.md says what each line is. Starts a server of its own with the server's
-default settings, fsync on. What is compared runs in turns (A B A B), each on fresh data, and each figure is a median.
+default settings, fsync on, or uses one of yours. What is compared runs in turns (A B A B), each on fresh data, and each
+figure is a median.
 """
 
-import argparse
-import contextlib
-import multiprocessing
-import os
-import random
-import signal
-import statistics
-import subprocess
-import sys
-import tempfile
-import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from multiprocessing.synchronize import Barrier
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Self
 
+import lines
 import psycopg
-from rowqueue import install
-from rowqueue.databases import open_database
-
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "tests"))
-
-import servers  # noqa: E402  (it is no package that is installed)
-
-TYPE = "bench"
-BATCH = 100
-Connection = psycopg.Connection[tuple[Any, ...]]
+from lines import TYPE, Rows
 
 # The floor: one wide table with a state column, as it is usually built.
 WIDE = """
@@ -54,219 +32,14 @@ FIRST = """
 COLUMNS = (
     "id, type, body, headers, priority, group_key, dedup_key, attempts, created_at, source, batch_key, lease_until"
 )
-FLOOR_TAKE = f"DELETE FROM wide WHERE id IN ({FIRST}) RETURNING {COLUMNS}"
-FLOOR_CLAIM = f"""
+TAKE = f"DELETE FROM wide WHERE id IN ({FIRST}) RETURNING {COLUMNS}"
+CLAIM = f"""
     UPDATE wide
     SET state = 'A', batch_key = %s, reader = 'bench', attempts = attempts + 1, lease_until = now() + interval '60 s'
     WHERE id = ANY (ARRAY({FIRST}))
     RETURNING {COLUMNS}
 """
-KEY = 10  # the column of a claim that holds the batch key
-
-
-@dataclass(frozen=True)
-class Line:
-    """One line of the result; `ratio` is the median over the repetitions."""
-
-    name: str
-    ours: str
-    floor: str
-    ratio: float | None
-    target: str
-
-    def __str__(self) -> str:
-        ratio = "" if self.ratio is None else f"{self.ratio:.2f}"
-        return f"| {self.name} | {self.ours} | {self.floor} | {ratio} | {self.target} |"
-
-
-# ---- the work that is compared: each drains its table and returns how many messages it had ------------------
-
-
-def floor_take(connection: Connection, batch: int) -> int:
-    count = 0
-    while rows := connection.execute(FLOOR_TAKE, [TYPE, batch]).fetchall():
-        count += len(rows)
-    return count
-
-
-def take(connection: Connection, batch: int) -> int:
-    count = 0
-    while rows := connection.execute("SELECT * FROM mq.take_batch(%s, %s)", [TYPE, batch]).fetchall():
-        count += len(rows)
-    return count
-
-
-def floor_finish(connection: Connection, batch: int) -> int:
-    count = 0
-    ids: list[int] = []
-    while True:
-        with connection.transaction():
-            if ids:
-                connection.execute("DELETE FROM wide WHERE id = ANY (%s)", [ids])
-            rows = connection.execute(FLOOR_CLAIM, [uuid.uuid4(), TYPE, batch]).fetchall()
-        if not rows:
-            return count
-        ids = [row[0] for row in rows]
-        count += len(rows)
-
-
-def finish(connection: Connection, batch: int) -> int:
-    count = 0
-    rows = connection.execute("SELECT * FROM mq.claim_batch(%s, %s, 'bench')", [TYPE, batch]).fetchall()
-    while rows:
-        count += len(rows)
-        rows = connection.execute("SELECT * FROM mq.finish_batch(%s, NULL, %s)", [rows[0][KEY], batch]).fetchall()
-    return count
-
-
-Work = Callable[[Connection, int], int]
-
-
-# ---- measuring -----------------------------------------------------------------------------------
-
-
-class Bench:
-    """One server and the sizes of this run."""
-
-    def __init__(self, server: servers.Server, quick: bool, repeat: int) -> None:
-        self._server = server
-        self.quick = quick
-        self.repeat = repeat
-
-    def size(self, messages: int) -> int:
-        """So many messages, or a tenth of them in a quick run."""
-        return messages // 10 if self.quick else messages
-
-    @contextlib.contextmanager
-    def database(self) -> Iterator[str]:
-        """A fresh database with the queue and the wide table."""
-        url = self._server.create_database()
-        try:
-            install.apply(open_database(url))
-            with connect(url) as connection:
-                connection.execute(WIDE, prepare=False)
-            yield url
-        finally:
-            self._server.drop_database(url)
-
-
-def connect(url: str) -> Connection:
-    """Statements are prepared at once, so that nobody pays for parsing."""
-    return psycopg.connect(url, autocommit=True, prepare_threshold=0)
-
-
-def bodies(length: int, count: int) -> list[str]:
-    rng = random.Random(length)
-    return [f"{n:010}" + "".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=length - 10)) for n in range(count)]
-
-
-def fill(url: str, messages: int, length: int = 100, wide: bool = False) -> None:
-    """Send so many messages to the queue or to the wide table, and leave the server settled."""
-    some = bodies(length, min(messages, 1000))
-    with connect(url) as connection:
-        for _ in range(messages // len(some)):
-            if wide:
-                connection.execute(FLOOR_SEND, [TYPE, some])
-            else:
-                connection.execute("SELECT mq.send_batch(%s, %s)", [TYPE, "\n".join(some)])
-        settle(connection)
-
-
-FLOOR_SEND = "INSERT INTO wide (type, body, source) SELECT %s, b, 'bench' FROM unnest(%s::text[]) AS b"
-
-
-def settle(connection: Connection) -> None:
-    connection.execute("VACUUM ANALYZE", prepare=False)
-    connection.execute("CHECKPOINT", prepare=False)
-
-
-def _consume(url: str, work: Work, batch: int, barrier: Barrier, result: Any) -> None:
-    with connect(url) as connection:
-        barrier.wait()
-        started = time.monotonic()
-        count = work(connection, batch)
-        result.put((count, started, time.monotonic()))
-
-
-def rate(url: str, work: Work, batch: int, consumers: int, messages: int) -> float:
-    """Messages a second when so many processes drain the queue at the same time."""
-    fork = multiprocessing.get_context("fork")
-    barrier, result = fork.Barrier(consumers), fork.Queue()
-    processes = [fork.Process(target=_consume, args=(url, work, batch, barrier, result)) for _ in range(consumers)]
-    for process in processes:
-        process.start()
-    done: list[tuple[int, float, float]] = [result.get(timeout=900) for _ in processes]
-    for process in processes:
-        process.join()
-    assert sum(count for count, _, _ in done) == messages, "messages were lost"
-    return messages / (max(end for _, _, end in done) - min(start for _, start, _ in done))
-
-
-def against_floor(
-    bench: Bench, name: str, ours: Work, floor: Work, target: str, cases: Sequence[tuple[int, int, int, int]]
-) -> Iterator[Line]:
-    """Lines of a procedure beside its floor; a case is (length of body, consumers, batch, messages)."""
-    for length, consumers, batch, messages in cases:
-        messages = bench.size(messages)
-        rates: list[tuple[float, float]] = []
-        for _ in range(bench.repeat):
-            pair = []
-            for work, wide in ((floor, True), (ours, False)):
-                with bench.database() as url:
-                    fill(url, messages, length, wide)
-                    pair.append(rate(url, work, batch, consumers, messages))
-            rates.append((pair[1], pair[0]))
-        yield Line(
-            f"{name}, {consumers} consumer{'s' * (consumers > 1)}, batch {batch}, {length:,} bytes",
-            f"{statistics.median(r[0] for r in rates):,.0f}/s",
-            f"{statistics.median(r[1] for r in rates):,.0f}/s",
-            statistics.median(r[0] / r[1] for r in rates),
-            target if batch == BATCH else "",
-        )
-
-
-CASES = ((100, 1, BATCH, 100_000), (100, 4, BATCH, 100_000), (1500, 1, BATCH, 40_000), (1500, 4, BATCH, 40_000))
-SINGLE = (100, 1, 1, 5_000)
-
-
-def take_lines(bench: Bench) -> Iterator[Line]:
-    yield from against_floor(bench, "`take_batch`", take, floor_take, "≥ 0.9", (*CASES, SINGLE))
-
-
-def finish_lines(bench: Bench) -> Iterator[Line]:
-    yield from against_floor(bench, "`finish_batch`", finish, floor_finish, "≥ 1.1", (*CASES, SINGLE))
-
-
-def send_lines(bench: Bench) -> Iterator[Line]:
-    """send_batch beside one INSERT of as many rows, 1,000 a call."""
-    messages = bench.size(100_000)
-    some = bodies(100, 1000)
-    calls = (
-        (FLOOR_SEND, [TYPE, some]),
-        ("SELECT mq.send_batch(%s, %s)", [TYPE, "\n".join(some)]),
-    )
-    rates: list[list[float]] = []
-    for _ in range(bench.repeat):
-        with bench.database() as url, connect(url) as connection:
-            settle(connection)
-            pair = []
-            for text, arguments in calls:
-                started = time.monotonic()
-                for _ in range(messages // len(some)):
-                    connection.execute(text, arguments)
-                pair.append(messages / (time.monotonic() - started))
-            rates.append(pair)
-    yield Line(
-        "`send_batch`, 1,000 a call, 100 bytes",
-        f"{statistics.median(r[1] for r in rates):,.0f}/s",
-        f"{statistics.median(r[0] for r in rates):,.0f}/s",
-        statistics.median(r[1] / r[0] for r in rates),
-        "",
-    )
-
-
-# ---- big backlogs --------------------------------------------------------------------------------
-
+SEND = "INSERT INTO wide (type, body, source) SELECT %s, b, 'bench' FROM unnest(%s::text[]) AS b"
 DELAYED = """
     WITH sent AS (
         INSERT INTO mq.message (run_at, created_at, priority, type, body)
@@ -277,222 +50,70 @@ DELAYED = """
 """
 
 
-def claim_times(connection: Connection, calls: int) -> list[float]:
-    """Milliseconds of claims of 10; what they claim is completed outside the clock."""
-    times = []
-    for _ in range(calls):
-        started = time.perf_counter()
-        rows = connection.execute("SELECT * FROM mq.claim_batch(%s, 10)", [TYPE]).fetchall()
-        times.append((time.perf_counter() - started) * 1000)
-        assert len(rows) == 10
-        connection.execute("SELECT mq.complete_batch(%s)", [rows[0][KEY]])
-    return times
+class Client(lines.Client):
+    """psycopg, with statements prepared at once, so that nobody pays for parsing."""
 
-
-def latency_lines(bench: Bench) -> Iterator[Line]:
-    """The median time of a claim with a big backlog beside that with 1,000 ready messages."""
-    many = bench.size(1_000_000)
-    calls = 50
-    with bench.database() as small, bench.database() as big, bench.database() as delayed:
-        fill(small, 1000)
-        fill(big, many)
-        with connect(delayed) as connection:
-            connection.execute(DELAYED, [TYPE, many])
-        fill(delayed, 1000)
-        times: dict[str, list[list[float]]] = {small: [], big: [], delayed: []}
-        for _ in range(2 * bench.repeat):
-            for url in times:
-                with connect(url) as connection:
-                    claim_times(connection, 5)
-                    times[url].append(claim_times(connection, calls))
-                    connection.execute("SELECT mq.send_batch(%s, %s)", [TYPE, "\n".join(bodies(100, 10 * (calls + 5)))])
-    medians = {url: [statistics.median(t) for t in found] for url, found in times.items()}
-    for url, what in ((big, f"{many:,} ready"), (delayed, f"{many:,} delayed, more urgent, in front of 1,000")):
-        yield Line(
-            f"a claim of 10 with {what}",
-            f"{statistics.median(medians[url]):.2f} ms",
-            f"{statistics.median(medians[small]):.2f} ms",
-            statistics.median(a / b for a, b in zip(medians[url], medians[small], strict=True)),
-            "≤ 1.5",
-        )
-
-
-# ---- a held snapshot -----------------------------------------------------------------------------
-
-FEW = 20  # messages a call: what a held snapshot costs is paid by the call
-
-
-def snapshot_take(connection: Connection) -> Iterator[float]:
-    while True:
-        started = time.perf_counter()
-        if not connection.execute("SELECT * FROM mq.take_batch(%s, %s)", [TYPE, FEW]).fetchall():
-            return
-        yield time.perf_counter() - started
-
-
-def snapshot_claim(connection: Connection) -> Iterator[float]:
-    while True:
-        started = time.perf_counter()
-        rows = connection.execute("SELECT * FROM mq.claim_batch(%s, %s)", [TYPE, FEW]).fetchall()
-        seconds = time.perf_counter() - started
-        if not rows:
-            return
-        connection.execute("SELECT mq.complete_batch(%s)", [rows[0][KEY]])
-        yield seconds
-
-
-def snapshot_finish(connection: Connection) -> Iterator[float]:
-    rows = connection.execute("SELECT * FROM mq.claim_batch(%s, %s)", [TYPE, FEW]).fetchall()
-    while rows:
-        started = time.perf_counter()
-        rows = connection.execute("SELECT * FROM mq.finish_batch(%s, NULL, %s)", [rows[0][KEY], FEW]).fetchall()
-        yield time.perf_counter() - started
-
-
-def snapshot_lines(bench: Bench) -> Iterator[Line]:
-    """The time of the last claims beside that of the first ones, while another session holds a snapshot open."""
-    messages = bench.size(300_000)
-    calls = bench.size(10_000) // FEW
-    procedures = {"claim_batch": snapshot_claim, "finish_batch": snapshot_finish, "take_batch": snapshot_take}
-    found: dict[str, list[tuple[float, float]]] = {name: [] for name in procedures}
-    for _ in range(bench.repeat):
-        for name, work in procedures.items():
-            with bench.database() as url:
-                fill(url, messages)
-                with psycopg.connect(url) as holder, connect(url) as connection:
-                    holder.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-                    holder.execute("SELECT count(*) FROM mq.queue")
-                    times = list(work(connection))
-            assert len(times) == messages // FEW
-            found[name].append((statistics.mean(times[:calls]) * 1000, statistics.mean(times[-calls:]) * 1000))
-    for name, pairs in found.items():
-        yield Line(
-            f"`{name}` of {FEW}, snapshot held: the last {calls * FEW:,} of {messages:,} beside the first",
-            f"{statistics.median(last for _, last in pairs):.2f} ms",
-            f"{statistics.median(first for first, _ in pairs):.2f} ms",
-            statistics.median(last / first for first, last in pairs),
-            "≤ 1.5",
-        )
-
-
-# ---- the runner ----------------------------------------------------------------------------------
-
-
-def runner(url: str, *options: str, file: Path) -> subprocess.Popen[bytes]:
-    """Start `runner consume` on the queue, with a handler of handlers.py that reports to `file`."""
-    command = [sys.executable, "-m", "rowqueue.cli", "consume", "--type", TYPE, "--log-level", "warning", *options]
-    environment = os.environ | {"RUNNER_DATABASE": url, "BENCHMARK_FILE": str(file)}
-    return subprocess.Popen(command, cwd=HERE, env=environment)
-
-
-def drain(url: str) -> tuple[float, float]:
-    """Let a runner drain the queue: messages a second from its first batch on, and its peak memory in MB."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "report"
-        process = runner(url, "--handler", "handlers:empty", "--batch", str(BATCH), "--drain", file=file)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        assert process.returncode == 0, f"runner consume ended with {process.returncode}"
-        count, seconds = file.read_text().split()
-    return int(count) / float(seconds), usage.ru_maxrss / 1024
-
-
-def runner_lines(bench: Bench) -> Iterator[Line]:
-    """`runner consume` beside the same procedure called from SQL, and its memory with a small and a big backlog."""
-    messages = bench.size(100_000)
-    rates: list[tuple[float, float]] = []
-    for _ in range(bench.repeat):
-        with bench.database() as url:
-            fill(url, messages)
-            sql = rate(url, finish, BATCH, 1, messages)
-        with bench.database() as url:
-            fill(url, messages)
-            rates.append((drain(url)[0], sql))
-    yield Line(
-        "`runner consume`, empty batch handler, batch 100",
-        f"{statistics.median(ours for ours, _ in rates):,.0f}/s",
-        f"{statistics.median(sql for _, sql in rates):,.0f}/s",
-        statistics.median(ours / sql for ours, sql in rates),
-        "≥ 0.6",
+    server = "postgresql-15"
+    products = ("postgresql",)
+    targets = {"take": "≥ 0.9", "finish": "≥ 1.1", "send": "", "idle": "< 10 ms"}  # noqa: RUF012
+    take_cases = (
+        *((100, 1, 100, 100_000), (100, 4, 100, 100_000), (1500, 1, 100, 40_000), (1500, 4, 100, 40_000)),
+        (100, 1, 1, 5_000),
     )
-    memory = []
-    for backlog in (1000, bench.size(1_000_000)):
-        with bench.database() as url:
-            fill(url, backlog)
-            memory.append((backlog, drain(url)[1]))
-    (few, low), (many, high) = memory
-    yield Line(
-        f"memory of `runner consume`, {many:,} ready beside {few:,}",
-        f"{high:.0f} MB",
-        f"{low:.0f} MB",
-        high / low,
-        "< 100 MB",
-    )
+    finish_cases = take_cases
+    send_size = 1000
 
+    def __init__(self, url: str) -> None:
+        self._connection = psycopg.connect(url, autocommit=True, prepare_threshold=0)
 
-def idle_lines(bench: Bench) -> Iterator[Line]:
-    """From the call of send to the start of the handler, on a queue where nothing else happens."""
-    sends = 20 if bench.quick else 60
-    with bench.database() as url, tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "stamps"
-        file.touch()
-        process = runner(url, "--handler", "handlers:stamp", file=file)
-        sent: dict[str, float] = {}
-        try:
-            with connect(url) as connection:
-                for n in range(sends + 1):
-                    time.sleep(3 if n == 0 else random.uniform(0.2, 1.0))
-                    sent[str(n)] = time.monotonic()
-                    connection.execute("SELECT mq.send(%s, %s)", [TYPE, str(n)])
-            time.sleep(3)
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.wait(60)
-        started = dict(line.split() for line in file.read_text().splitlines())
-    assert started.keys() == sent.keys(), "not every message was handled"
-    times = sorted((float(started[body]) - at) * 1000 for body, at in sent.items() if body != "0")
-    median, late = statistics.median(times), times[int(len(times) * 0.95)]
-    yield Line("from `send` to the start of an idle runner's handler", f"{median:.1f} ms", "", None, "< 10 ms")
-    yield Line("the same, 95 of 100", f"{late:.1f} ms", "", None, "")
+    @classmethod
+    def connect(cls, url: str) -> Self:
+        return cls(url)
 
+    def close(self) -> None:
+        self._connection.close()
 
-LINES: dict[str, Callable[[Bench], Iterator[Line]]] = {
-    "take": take_lines,
-    "finish": finish_lines,
-    "send": send_lines,
-    "latency": latency_lines,
-    "snapshot": snapshot_lines,
-    "runner": runner_lines,
-    "idle": idle_lines,
-}
+    def describe(self) -> str:
+        cursor = self._connection.execute("SELECT version(), current_setting('fsync')", prepare=False)
+        [(version, fsync)] = cursor.fetchall()
+        assert fsync == "on", "fsync must be on"
+        return f"{version.partition(' on ')[0]}, fsync on"
 
+    def create_floor(self) -> None:
+        self._connection.execute(WIDE, prepare=False)
 
-def main() -> None:
-    """Parse the command line, start the server, print the table line by line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--server", default="postgresql-15", choices=servers.names())
-    parser.add_argument("--quick", action="store_true", help="a tenth of the messages, one repetition")
-    parser.add_argument("--repeat", type=int, help="repetitions; 3, or 1 with --quick")
-    parser.add_argument("--only", choices=LINES, action="append", help="these lines only")
-    options = parser.parse_args()
-    try:
-        server = servers.make(options.server)
-    except servers.Unavailable as error:
-        parser.error(str(error))
-    server.start()
-    try:
-        bench = Bench(server, options.quick, options.repeat or (1 if options.quick else 3))
-        with bench.database() as url, connect(url) as connection:
-            shown = connection.execute("SELECT version(), current_setting('fsync')", prepare=False).fetchone()
-        assert shown is not None and shown[1] == "on"
-        print(f"{shown[0].partition(' on ')[0]}, {os.cpu_count()} processors, fsync on\n")
-        print("| line | rowqueue | floor | ratio | target |\n| --- | --- | --- | --- | --- |")
-        for name in options.only or LINES:
-            for line in LINES[name](bench):
-                print(line, flush=True)
-    finally:
-        server.close()
+    def call(self, procedure: str, *arguments: Any) -> Rows:
+        places = ", ".join(["%s"] * len(arguments))
+        return self._connection.execute(f"SELECT * FROM mq.{procedure}({places})", arguments).fetchall()
+
+    def floor_take(self, batch: int) -> Rows:
+        return self._connection.execute(TAKE, [TYPE, batch]).fetchall()
+
+    def floor_finish(self, claimed: Rows, batch: int) -> Rows:
+        with self._connection.transaction():
+            if claimed:
+                ids = [row[0] for row in claimed]
+                self._connection.execute("DELETE FROM wide WHERE id = ANY (%s)", [ids])
+            return self._connection.execute(CLAIM, [uuid.uuid4(), TYPE, batch]).fetchall()
+
+    def floor_fill(self, bodies: Sequence[str]) -> None:
+        self._connection.execute(SEND, [TYPE, bodies])
+
+    def floor_send(self, bodies: Sequence[str]) -> Callable[[], None]:
+        return lambda: self.floor_fill(bodies)
+
+    def delay(self, count: int) -> None:
+        self._connection.execute(DELAYED, [TYPE, count])
+
+    def settle(self) -> None:
+        self._connection.execute("VACUUM ANALYZE", prepare=False)
+        self._connection.execute("CHECKPOINT", prepare=False)
+
+    def hold_snapshot(self) -> None:
+        self._connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        self._connection.autocommit = False
+        self._connection.execute("SELECT count(*) FROM mq.queue")
 
 
 if __name__ == "__main__":
-    main()
+    lines.main(Client, __doc__)

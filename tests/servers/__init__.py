@@ -58,4 +58,12 @@ def make(name: str) -> Server:
     return _EXTERNAL[product(name)](name, url)
 
 
-__all__ = ["Server", "Unavailable", "make", "names", "newest", "product"]
+def external(url: str) -> Server:
+    """The server of that URL. Raises ValueError when it is no URL of a product that we know."""
+    scheme = url.partition("://")[0]
+    if scheme not in _EXTERNAL:
+        raise ValueError(f"--database: must begin with one of {', '.join(f'{known}://' for known in _EXTERNAL)}")
+    return _EXTERNAL[scheme](f"{scheme}-dsn", url)
+
+
+__all__ = ["Server", "Unavailable", "external", "make", "names", "newest", "product"]

@@ -1,0 +1,527 @@
+"""What the benchmarks of all databases share: the lines of the table, and how they are measured.
+
+A database's own module says how its driver calls a procedure and what the floor's plainest statements are: a Client.
+"""
+
+import argparse
+import contextlib
+import multiprocessing
+import os
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from rowqueue import install
+from rowqueue.databases import open_database
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "tests"))
+
+import servers  # noqa: E402  (it is no package that is installed)
+
+TYPE = "bench"
+BATCH = 100
+KEY = 10  # the column of a claim that holds the batch key
+Rows = Sequence[Sequence[Any]]
+Case = tuple[int, int, int, int]  # length of body, consumers, batch, messages
+
+
+class Client(ABC):
+    """One connection through the driver that the runner uses, in autocommit; queue and floor are driven alike."""
+
+    server: ClassVar[str]  # which one is started when none is named
+    products: ClassVar[tuple[str, ...]]
+    targets: ClassVar[Mapping[str, str]]
+    take_cases: ClassVar[Sequence[Case]]
+    finish_cases: ClassVar[Sequence[Case]]
+    send_size: ClassVar[int]
+
+    @classmethod
+    @abstractmethod
+    def connect(cls, url: str) -> Self:
+        """Open a connection."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close it."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """The server's version and what makes it durable. Raises AssertionError when it is not."""
+
+    @abstractmethod
+    def create_floor(self) -> None:
+        """Make the tables of the floor in a database where the queue is installed."""
+
+    @abstractmethod
+    def call(self, procedure: str, *arguments: Any) -> Rows:
+        """Call a procedure of the contract; arguments may be left out at the end."""
+
+    @abstractmethod
+    def floor_take(self, batch: int) -> Rows:
+        """Receive and finish on the wide table."""
+
+    @abstractmethod
+    def floor_finish(self, claimed: Rows, batch: int) -> Rows:
+        """Delete what was claimed and claim the next, in one transaction; the rows have the columns of a claim."""
+
+    @abstractmethod
+    def floor_fill(self, bodies: Sequence[str]) -> None:
+        """Send to the wide table."""
+
+    @abstractmethod
+    def floor_send(self, bodies: Sequence[str]) -> Callable[[], None]:
+        """The plainest INSERT of so many messages, ready to be run again and again."""
+
+    @abstractmethod
+    def delay(self, count: int) -> None:
+        """Put so many urgent messages into the queue that are due tomorrow."""
+
+    @abstractmethod
+    def settle(self) -> None:
+        """Let the server have done what it would do at leisure."""
+
+    @abstractmethod
+    def hold_snapshot(self) -> None:
+        """Begin a transaction that sees the database as it is now, and leave it open."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the result; `ratio` is the median over the repetitions."""
+
+    name: str
+    ours: str
+    floor: str
+    ratio: float | None
+    target: str
+
+    def __str__(self) -> str:
+        ratio = "" if self.ratio is None else f"{self.ratio:.2f}"
+        return f"| {self.name} | {self.ours} | {self.floor} | {ratio} | {self.target} |"
+
+
+# ---- the work that is compared: each drains its table and returns how many messages it had ------------------
+
+
+def floor_take(client: Client, batch: int) -> int:
+    count = 0
+    while rows := client.floor_take(batch):
+        count += len(rows)
+    return count
+
+
+def take(client: Client, batch: int) -> int:
+    count = 0
+    while rows := client.call("take_batch", TYPE, batch):
+        count += len(rows)
+    return count
+
+
+def floor_finish(client: Client, batch: int) -> int:
+    count = 0
+    rows: Rows = []
+    while rows := client.floor_finish(rows, batch):
+        count += len(rows)
+    return count
+
+
+def finish(client: Client, batch: int) -> int:
+    count = 0
+    rows = client.call("claim_batch", TYPE, batch, "bench")
+    while rows:
+        count += len(rows)
+        rows = client.call("finish_batch", rows[0][KEY], None, batch)
+    return count
+
+
+Work = Callable[[Client, int], int]
+
+
+# ---- measuring -----------------------------------------------------------------------------------
+
+
+class Bench:
+    """One server and the sizes of this run."""
+
+    def __init__(self, server: servers.Server, kind: type[Client], quick: bool, repeat: int) -> None:
+        self._server = server
+        self.kind = kind
+        self.quick = quick
+        self.repeat = repeat
+
+    def size(self, messages: int) -> int:
+        """So many messages, or a tenth of them in a quick run."""
+        return messages // 10 if self.quick else messages
+
+    @contextlib.contextmanager
+    def database(self) -> Iterator[str]:
+        """A fresh database with the queue and the wide table."""
+        url = self._server.create_database()
+        try:
+            install.apply(open_database(url))
+            with self.connect(url) as client:
+                client.create_floor()
+            yield url
+        finally:
+            self._server.drop_database(url)
+
+    @contextlib.contextmanager
+    def connect(self, url: str) -> Iterator[Client]:
+        """A connection for a while."""
+        with contextlib.closing(self.kind.connect(url)) as client:
+            yield client
+
+    def fill(self, url: str, messages: int, length: int = 100, wide: bool = False) -> None:
+        """Send so many messages to the queue or to the wide table, and leave the server settled."""
+        with self.connect(url) as client:
+            for some in chunks(bodies(length, min(messages, 1000)), messages):
+                if wide:
+                    client.floor_fill(some)
+                else:
+                    client.call("send_batch", TYPE, "\n".join(some))
+            client.settle()
+
+
+def bodies(length: int, count: int) -> list[str]:
+    rng = random.Random(length)
+    return [f"{n:010}" + "".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=length - 10)) for n in range(count)]
+
+
+def chunks(some: list[str], messages: int) -> Iterator[list[str]]:
+    """The same bodies again and again, until there are so many."""
+    for _ in range(messages // len(some)):
+        yield some
+
+
+def _consume(kind: type[Client], url: str, work: Work, batch: int, barrier: Barrier, result: Any) -> None:
+    with contextlib.closing(kind.connect(url)) as client:
+        barrier.wait()
+        started = time.monotonic()
+        try:
+            count = work(client, batch)
+        except Exception as error:
+            result.put(error)
+            raise
+        result.put((count, started, time.monotonic()))
+
+
+def rate(bench: Bench, url: str, work: Work, batch: int, consumers: int, messages: int) -> float:
+    """Messages a second when so many processes drain the queue at the same time."""
+    fork = multiprocessing.get_context("fork")
+    barrier, result = fork.Barrier(consumers), fork.Queue()
+    arguments = (bench.kind, url, work, batch, barrier, result)
+    processes = [fork.Process(target=_consume, args=arguments) for _ in range(consumers)]
+    for process in processes:
+        process.start()
+    done: list[tuple[int, float, float]] = []
+    for _ in processes:
+        if isinstance(found := result.get(timeout=900), Exception):
+            raise found
+        done.append(found)
+    for process in processes:
+        process.join()
+    assert sum(count for count, _, _ in done) == messages, "messages were lost"
+    return messages / (max(end for _, _, end in done) - min(start for _, start, _ in done))
+
+
+def pair(bench: Bench, ours: Work, floor: Work, case: Case) -> tuple[float, float]:
+    """The rates of a procedure and of its floor, each on fresh data, one after the other."""
+    length, consumers, batch, messages = case
+    rates = []
+    for work, wide in ((floor, True), (ours, False)):
+        with bench.database() as url:
+            bench.fill(url, bench.size(messages), length, wide)
+            rates.append(rate(bench, url, work, batch, consumers, bench.size(messages)))
+    return rates[1], rates[0]
+
+
+def against_floor(
+    bench: Bench, name: str, ours: Work, floor: Work, target: str, cases: Sequence[Case]
+) -> Iterator[Line]:
+    """Lines of a procedure beside its floor, and of more consumers beside one."""
+    found: dict[tuple[int, int, int], float] = {}
+    for length, consumers, batch, messages in cases:
+        rates = [pair(bench, ours, floor, (length, consumers, batch, messages)) for _ in range(bench.repeat)]
+        found[length, batch, consumers] = statistics.median(r[0] for r in rates)
+        yield Line(
+            f"`{name}`, {consumers} consumer{'s' * (consumers > 1)}, batch {batch}, {length:,} bytes",
+            f"{found[length, batch, consumers]:,.0f}/s",
+            f"{statistics.median(r[1] for r in rates):,.0f}/s",
+            statistics.median(r[0] / r[1] for r in rates),
+            target if batch == BATCH else "",
+        )
+    for (length, batch, consumers), many in found.items():
+        if consumers > 1 and (one := found.get((length, batch, 1))):
+            yield Line(
+                f"`{name}`, {consumers} consumers beside 1, batch {batch}, {length:,} bytes",
+                f"{many:,.0f}/s",
+                f"{one:,.0f}/s",
+                many / one,
+                "≥ 1",
+            )
+
+
+def take_lines(bench: Bench) -> Iterator[Line]:
+    target = bench.kind.targets["take"]
+    yield from against_floor(bench, "take_batch", take, floor_take, target, bench.kind.take_cases)
+
+
+def finish_lines(bench: Bench) -> Iterator[Line]:
+    target = bench.kind.targets["finish"]
+    yield from against_floor(bench, "finish_batch", finish, floor_finish, target, bench.kind.finish_cases)
+
+
+def send_lines(bench: Bench) -> Iterator[Line]:
+    """send_batch beside one INSERT of as many rows."""
+    messages = bench.size(100_000)
+    some = bodies(100, min(bench.kind.send_size, messages))
+    text = "\n".join(some)
+    rates: list[list[float]] = []
+    for _ in range(bench.repeat):
+        with bench.database() as url, bench.connect(url) as client:
+            client.settle()
+            seconds = []
+            for send in (client.floor_send(some), lambda client=client: client.call("send_batch", TYPE, text)):
+                started = time.monotonic()
+                for _ in chunks(some, messages):
+                    send()
+                seconds.append(time.monotonic() - started)
+            rates.append([messages / s for s in seconds])
+    yield Line(
+        f"`send_batch`, {len(some):,} a call, 100 bytes",
+        f"{statistics.median(r[1] for r in rates):,.0f}/s",
+        f"{statistics.median(r[0] for r in rates):,.0f}/s",
+        statistics.median(r[1] / r[0] for r in rates),
+        bench.kind.targets["send"],
+    )
+
+
+# ---- big backlogs --------------------------------------------------------------------------------
+
+
+def claim_times(client: Client, calls: int) -> list[float]:
+    """Milliseconds of claims of 10; what they claim is completed outside the clock."""
+    times = []
+    for _ in range(calls):
+        started = time.perf_counter()
+        rows = client.call("claim_batch", TYPE, 10)
+        times.append((time.perf_counter() - started) * 1000)
+        assert len(rows) == 10
+        client.call("complete_batch", rows[0][KEY])
+    return times
+
+
+def latency_lines(bench: Bench) -> Iterator[Line]:
+    """The median time of a claim with a big backlog beside that with 1,000 ready messages."""
+    many = bench.size(1_000_000)
+    calls = 50
+    with bench.database() as small, bench.database() as big, bench.database() as delayed:
+        bench.fill(small, 1000)
+        bench.fill(big, many)
+        with bench.connect(delayed) as client:
+            client.delay(many)
+        bench.fill(delayed, 1000)
+        times: dict[str, list[list[float]]] = {small: [], big: [], delayed: []}
+        for _ in range(2 * bench.repeat):
+            for url in times:
+                with bench.connect(url) as client:
+                    claim_times(client, 5)
+                    times[url].append(claim_times(client, calls))
+                    client.call("send_batch", TYPE, "\n".join(bodies(100, 10 * (calls + 5))))
+    medians = {url: [statistics.median(t) for t in found] for url, found in times.items()}
+    for url, what in ((big, f"{many:,} ready"), (delayed, f"{many:,} delayed, more urgent, in front of 1,000")):
+        yield Line(
+            f"a claim of 10 with {what}",
+            f"{statistics.median(medians[url]):.2f} ms",
+            f"{statistics.median(medians[small]):.2f} ms",
+            statistics.median(a / b for a, b in zip(medians[url], medians[small], strict=True)),
+            "≤ 1.5",
+        )
+
+
+# ---- a held snapshot -----------------------------------------------------------------------------
+
+FEW = 20  # messages a call: what a held snapshot costs is paid by the call
+
+
+def snapshot_take(client: Client) -> Iterator[float]:
+    while True:
+        started = time.perf_counter()
+        if not client.call("take_batch", TYPE, FEW):
+            return
+        yield time.perf_counter() - started
+
+
+def snapshot_claim(client: Client) -> Iterator[float]:
+    while True:
+        started = time.perf_counter()
+        rows = client.call("claim_batch", TYPE, FEW)
+        seconds = time.perf_counter() - started
+        if not rows:
+            return
+        client.call("complete_batch", rows[0][KEY])
+        yield seconds
+
+
+def snapshot_finish(client: Client) -> Iterator[float]:
+    rows = client.call("claim_batch", TYPE, FEW)
+    while rows:
+        started = time.perf_counter()
+        rows = client.call("finish_batch", rows[0][KEY], None, FEW)
+        yield time.perf_counter() - started
+
+
+def snapshot_lines(bench: Bench) -> Iterator[Line]:
+    """The time of the last claims beside that of the first ones, while another session holds a snapshot open."""
+    messages = bench.size(300_000)
+    calls = bench.size(10_000) // FEW
+    procedures = {"claim_batch": snapshot_claim, "finish_batch": snapshot_finish, "take_batch": snapshot_take}
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in procedures}
+    for _ in range(bench.repeat):
+        for name, work in procedures.items():
+            with bench.database() as url:
+                bench.fill(url, messages)
+                with bench.connect(url) as holder, bench.connect(url) as client:
+                    holder.hold_snapshot()
+                    times = list(work(client))
+            assert len(times) == messages // FEW
+            found[name].append((statistics.mean(times[:calls]) * 1000, statistics.mean(times[-calls:]) * 1000))
+    for name, pairs in found.items():
+        yield Line(
+            f"`{name}` of {FEW}, snapshot held: the last {calls * FEW:,} of {messages:,} beside the first",
+            f"{statistics.median(last for _, last in pairs):.2f} ms",
+            f"{statistics.median(first for first, _ in pairs):.2f} ms",
+            statistics.median(last / first for first, last in pairs),
+            "≤ 1.5",
+        )
+
+
+# ---- the runner ----------------------------------------------------------------------------------
+
+
+def runner(url: str, *options: str, file: Path) -> subprocess.Popen[bytes]:
+    """Start `runner consume` on the queue, with a handler of handlers.py that reports to `file`."""
+    command = [sys.executable, "-m", "rowqueue.cli", "consume", "--type", TYPE, "--log-level", "warning", *options]
+    environment = os.environ | {"RUNNER_DATABASE": url, "BENCHMARK_FILE": str(file)}
+    return subprocess.Popen(command, cwd=HERE, env=environment)
+
+
+def drain(url: str) -> tuple[float, float]:
+    """Let a runner drain the queue: messages a second from its first batch on, and its peak memory in MB."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "report"
+        process = runner(url, "--handler", "handlers:empty", "--batch", str(BATCH), "--drain", file=file)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        assert process.returncode == 0, f"runner consume ended with {process.returncode}"
+        count, seconds = file.read_text().split()
+    return int(count) / float(seconds), usage.ru_maxrss / 1024
+
+
+def runner_lines(bench: Bench) -> Iterator[Line]:
+    """`runner consume` beside the same procedure called from SQL, and its memory with a small and a big backlog."""
+    messages = bench.size(100_000)
+    rates: list[tuple[float, float]] = []
+    for _ in range(bench.repeat):
+        with bench.database() as url:
+            bench.fill(url, messages)
+            sql = rate(bench, url, finish, BATCH, 1, messages)
+        with bench.database() as url:
+            bench.fill(url, messages)
+            rates.append((drain(url)[0], sql))
+    yield Line(
+        "`runner consume`, empty batch handler, batch 100",
+        f"{statistics.median(ours for ours, _ in rates):,.0f}/s",
+        f"{statistics.median(sql for _, sql in rates):,.0f}/s",
+        statistics.median(ours / sql for ours, sql in rates),
+        "≥ 0.6",
+    )
+    memory = []
+    for backlog in (1000, bench.size(1_000_000)):
+        with bench.database() as url:
+            bench.fill(url, backlog)
+            memory.append((backlog, drain(url)[1]))
+    (few, low), (many, high) = memory
+    yield Line(
+        f"memory of `runner consume`, {many:,} ready beside {few:,}",
+        f"{high:.0f} MB",
+        f"{low:.0f} MB",
+        high / low,
+        "< 100 MB",
+    )
+
+
+def idle_lines(bench: Bench) -> Iterator[Line]:
+    """From the call of send to the start of the handler, on a queue where nothing else happens."""
+    sends = 20 if bench.quick else 60
+    with bench.database() as url, tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "stamps"
+        file.touch()
+        process = runner(url, "--handler", "handlers:stamp", file=file)
+        sent: dict[str, float] = {}
+        try:
+            with bench.connect(url) as client:
+                for n in range(sends + 1):
+                    time.sleep(3 if n == 0 else random.uniform(0.2, 1.0))
+                    sent[str(n)] = time.monotonic()
+                    client.call("send", TYPE, str(n))
+            time.sleep(3)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(60)
+        started = dict(line.split() for line in file.read_text().splitlines())
+    assert started.keys() == sent.keys(), "not every message was handled"
+    times = sorted((float(started[body]) - at) * 1000 for body, at in sent.items() if body != "0")
+    median, late = statistics.median(times), times[int(len(times) * 0.95)]
+    target = bench.kind.targets["idle"]
+    yield Line("from `send` to the start of an idle runner's handler", f"{median:.1f} ms", "", None, target)
+    yield Line("the same, 95 of 100", f"{late:.1f} ms", "", None, "")
+
+
+LINES: dict[str, Callable[[Bench], Iterator[Line]]] = {
+    "take": take_lines,
+    "finish": finish_lines,
+    "send": send_lines,
+    "latency": latency_lines,
+    "snapshot": snapshot_lines,
+    "runner": runner_lines,
+    "idle": idle_lines,
+}
+
+
+def main(kind: type[Client], description: str) -> None:
+    """Parse the command line, start the server, print the table line by line."""
+    known = [name for name in servers.names() if servers.product(name) in kind.products]
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--server", default=kind.server, choices=known, help="which to start")
+    parser.add_argument("--database", metavar="URL", help="a server of yours, of an account that may create databases")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the messages, one repetition")
+    parser.add_argument("--repeat", type=int, help="repetitions; 3, or 1 with --quick")
+    parser.add_argument("--only", choices=LINES, action="append", help="these lines only")
+    options = parser.parse_args()
+    try:
+        server = servers.external(options.database) if options.database else servers.make(options.server)
+    except (servers.Unavailable, ValueError) as error:
+        parser.error(str(error))
+    server.start()
+    try:
+        bench = Bench(server, kind, options.quick, options.repeat or (1 if options.quick else 3))
+        with bench.connect(server.url) as client:
+            print(f"{client.describe()}, {os.cpu_count()} processors\n")
+        print("| line | rowqueue | floor | ratio | target |\n| --- | --- | --- | --- | --- |")
+        for name in options.only or LINES:
+            for line in LINES[name](bench):
+                print(line, flush=True)
+    finally:
+        server.close()
