@@ -34,10 +34,12 @@ BEGIN
         END IF;
         SAVEPOINT mq_call;
     END IF;
-    -- Lists of up to 10,000 ids are put together with GROUP_CONCAT; MySQL would cut them at 1,024 characters.
-    IF @@SESSION.group_concat_max_len < 4194304 THEN
-        SET SESSION group_concat_max_len = 4194304;
+    -- Lists are put together with GROUP_CONCAT, which MySQL would cut at 1,024 characters, and split by recursion.
+    IF @@SESSION.group_concat_max_len < 1073741824 THEN
+        SET SESSION group_concat_max_len = 1073741824;
     END IF;
+    /*M! IF @@SESSION.max_recursive_iterations < 100000 THEN SET SESSION max_recursive_iterations = 100000; END IF; */
+    /*!80000 IF @@SESSION.cte_max_recursion_depth < 100000 THEN SET SESSION cte_max_recursion_depth = 100000; END IF; */
 END//
 
 DELIMITER ;

@@ -36,8 +36,7 @@ BEGIN
         RESIGNAL;
     END;
     CALL mq_require_name('type', p_type, 0);
-    /*M! IF @@SESSION.max_recursive_iterations < c_lines THEN SET SESSION max_recursive_iterations = c_lines; END IF; */
-    /*!80000 IF @@SESSION.cte_max_recursion_depth < c_lines THEN SET SESSION cte_max_recursion_depth = c_lines; END IF; */
+    CALL mq_begin_call(0, v_own);
     IF LENGTH(v_list) > 16777217 OR LEFT(v_list, 1) = '"' OR LOCATE('\n"', v_list) > 0 THEN
         WITH RECURSIVE line (n, a, z) AS (
             SELECT 1, CAST(1 AS signed), CAST(LOCATE(0x0A, v_list) AS signed)
@@ -68,7 +67,6 @@ BEGIN
         END IF;
     END IF;
 
-    CALL mq_begin_call(0, v_own);
     SELECT ordered, ring INTO v_ordered, v_ring FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     CALL mq_reader_name(NULL, v_source);
     INSERT INTO mq_message (run_at, created_at, priority, type, body, source)
