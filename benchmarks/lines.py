@@ -64,6 +64,10 @@ class Client(ABC):
         """Make the tables of the floor in a database where the queue is installed."""
 
     @abstractmethod
+    def empty(self) -> None:
+        """Make the tables of queue and floor as if they were new."""
+
+    @abstractmethod
     def call(self, procedure: str, *arguments: Any) -> Rows:
         """Call a procedure of the contract; arguments may be left out at the end."""
 
@@ -166,7 +170,7 @@ class Bench:
 
     @contextlib.contextmanager
     def database(self) -> Iterator[str]:
-        """A fresh database with the queue and the wide table."""
+        """A database with the queue and the wide table."""
         url = self._server.create_database()
         try:
             install.apply(open_database(url))
@@ -183,8 +187,9 @@ class Bench:
             yield client
 
     def fill(self, url: str, messages: int, length: int = 100, wide: bool = False) -> None:
-        """Send so many messages to the queue or to the wide table, and leave the server settled."""
+        """Leave so many messages in the queue or in the wide table and nothing else, and the server settled."""
         with self.connect(url) as client:
+            client.empty()
             for some in chunks(bodies(length, min(messages, 1000)), messages):
                 if wide:
                     client.floor_fill(some)
@@ -235,14 +240,13 @@ def rate(bench: Bench, url: str, work: Work, batch: int, consumers: int, message
     return messages / (max(end for _, _, end in done) - min(start for _, start, _ in done))
 
 
-def pair(bench: Bench, ours: Work, floor: Work, case: Case) -> tuple[float, float]:
+def pair(bench: Bench, url: str, ours: Work, floor: Work, case: Case) -> tuple[float, float]:
     """The rates of a procedure and of its floor, each on fresh data, one after the other."""
     length, consumers, batch, messages = case
     rates = []
     for work, wide in ((floor, True), (ours, False)):
-        with bench.database() as url:
-            bench.fill(url, bench.size(messages), length, wide)
-            rates.append(rate(bench, url, work, batch, consumers, bench.size(messages)))
+        bench.fill(url, bench.size(messages), length, wide)
+        rates.append(rate(bench, url, work, batch, consumers, bench.size(messages)))
     return rates[1], rates[0]
 
 
@@ -251,8 +255,10 @@ def against_floor(
 ) -> Iterator[Line]:
     """Lines of a procedure beside its floor, and of more consumers beside one."""
     found: dict[tuple[int, int, int], float] = {}
-    for length, consumers, batch, messages in cases:
-        rates = [pair(bench, ours, floor, (length, consumers, batch, messages)) for _ in range(bench.repeat)]
+    for case in cases:
+        length, consumers, batch, _ = case
+        with bench.database() as url:
+            rates = [pair(bench, url, ours, floor, case) for _ in range(bench.repeat)]
         found[length, batch, consumers] = statistics.median(r[0] for r in rates)
         yield Line(
             f"`{name}`, {consumers} consumer{'s' * (consumers > 1)}, batch {batch}, {length:,} bytes",
@@ -288,8 +294,9 @@ def send_lines(bench: Bench) -> Iterator[Line]:
     some = bodies(100, min(bench.kind.send_size, messages))
     text = "\n".join(some)
     rates: list[list[float]] = []
-    for _ in range(bench.repeat):
-        with bench.database() as url, bench.connect(url) as client:
+    with bench.database() as url, bench.connect(url) as client:
+        for _ in range(bench.repeat):
+            client.empty()
             client.settle()
             seconds = []
             for send in (client.floor_send(some), lambda client=client: client.call("send_batch", TYPE, text)):
@@ -329,9 +336,10 @@ def latency_lines(bench: Bench) -> Iterator[Line]:
     with bench.database() as small, bench.database() as big, bench.database() as delayed:
         bench.fill(small, 1000)
         bench.fill(big, many)
+        bench.fill(delayed, 1000)
         with bench.connect(delayed) as client:
             client.delay(many)
-        bench.fill(delayed, 1000)
+            client.settle()
         times: dict[str, list[list[float]]] = {small: [], big: [], delayed: []}
         for _ in range(2 * bench.repeat):
             for url in times:
@@ -388,13 +396,12 @@ def snapshot_lines(bench: Bench) -> Iterator[Line]:
     calls = bench.size(10_000) // FEW
     procedures = {"claim_batch": snapshot_claim, "finish_batch": snapshot_finish, "take_batch": snapshot_take}
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in procedures}
-    for _ in range(bench.repeat):
-        for name, work in procedures.items():
-            with bench.database() as url:
-                bench.fill(url, messages)
-                with bench.connect(url) as holder, bench.connect(url) as client:
-                    holder.hold_snapshot()
-                    times = list(work(client))
+    with bench.database() as url:
+        for name, work in [*procedures.items()] * bench.repeat:
+            bench.fill(url, messages)
+            with bench.connect(url) as holder, bench.connect(url) as client:
+                holder.hold_snapshot()
+                times = list(work(client))
             assert len(times) == messages // FEW
             found[name].append((statistics.mean(times[:calls]) * 1000, statistics.mean(times[-calls:]) * 1000))
     for name, pairs in found.items():
@@ -433,11 +440,10 @@ def runner_lines(bench: Bench) -> Iterator[Line]:
     """`runner consume` beside the same procedure called from SQL, and its memory with a small and a big backlog."""
     messages = bench.size(100_000)
     rates: list[tuple[float, float]] = []
-    for _ in range(bench.repeat):
-        with bench.database() as url:
+    with bench.database() as url:
+        for _ in range(bench.repeat):
             bench.fill(url, messages)
             sql = rate(bench, url, finish, BATCH, 1, messages)
-        with bench.database() as url:
             bench.fill(url, messages)
             rates.append((drain(url)[0], sql))
     yield Line(
@@ -448,8 +454,8 @@ def runner_lines(bench: Bench) -> Iterator[Line]:
         "≥ 0.6",
     )
     memory = []
-    for backlog in (1000, bench.size(1_000_000)):
-        with bench.database() as url:
+    with bench.database() as url:
+        for backlog in (1000, bench.size(1_000_000)):
             bench.fill(url, backlog)
             memory.append((backlog, drain(url)[1]))
     (few, low), (many, high) = memory

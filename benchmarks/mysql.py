@@ -32,6 +32,7 @@ WIDE = (
     "CREATE TABLE floor_message LIKE mq_message",
     "CREATE TABLE floor_ready LIKE mq_ready",
 )
+TABLES = ("wide", "floor_message", "floor_ready", "mq_message", "mq_ready", "mq_delayed", "mq_batch", "mq_mark")
 FIRST = """
     SELECT id FROM wide WHERE type = %s AND state = 'N' ORDER BY priority, run_at, id LIMIT %s FOR UPDATE SKIP LOCKED
 """
@@ -116,6 +117,10 @@ class Client(lines.Client):
         for statement in WIDE:
             self._run(statement)
 
+    def empty(self) -> None:
+        for table in TABLES:
+            self._run(f"TRUNCATE TABLE {table}")
+
     def call(self, procedure: str, *arguments: Any) -> Rows:
         padded = [*arguments, *[None] * (len(contract.load().procedures[procedure].arguments) - len(arguments))]
         rows = self._run(f"CALL mq_{procedure}({', '.join(['%s'] * len(padded))})", *padded)
@@ -162,7 +167,7 @@ class Client(lines.Client):
         self._run(DELAYED[1], TYPE)
 
     def settle(self) -> None:
-        self._run("ANALYZE TABLE wide, mq_message, mq_ready, mq_delayed, mq_batch, mq_mark")
+        self._run(f"ANALYZE TABLE {', '.join(TABLES)}")
 
     def hold_snapshot(self) -> None:
         self._run("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")

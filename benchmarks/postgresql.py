@@ -82,6 +82,9 @@ class Client(lines.Client):
     def create_floor(self) -> None:
         self._connection.execute(WIDE, prepare=False)
 
+    def empty(self) -> None:
+        self._connection.execute("TRUNCATE wide, mq.message, mq.ready, mq.delayed, mq.batch, mq.mark", prepare=False)
+
     def call(self, procedure: str, *arguments: Any) -> Rows:
         places = ", ".join(["%s"] * len(arguments))
         return self._connection.execute(f"SELECT * FROM mq.{procedure}({places})", arguments).fetchall()
