@@ -2,7 +2,7 @@
 -- Arguments:   p_type, p_items (a JSON array of arrays that begin with an id; the messages are still there)
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's; waits for claims that are dropping tickets of these groups
+-- Transaction: joins the caller's; never waits
 -- Example:     CALL mq_free_groups('invoice', '[[17]]');
 
 DROP PROCEDURE IF EXISTS mq_free_groups;
@@ -17,7 +17,7 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_groups longtext CHARACTER SET utf8mb4;
-    -- First without a lock: a message that holds no group must not wait for the one that does.
+    -- Without a lock: only rows of our own are deleted below, and nobody else locks those.
     SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(l.group_key)), ']')
     INTO v_groups
     FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
@@ -26,8 +26,6 @@ BEGIN
         ON l.type = p_type AND l.group_key = COALESCE(m.group_key, '')
     WHERE l.id = m.id;
     IF v_groups IS NOT NULL THEN
-        -- A claim that drops tickets of a busy group holds its row until it commits, so this waits for it, and the look for
-        -- the group's next message comes after.
         DELETE l
         FROM JSON_TABLE(v_groups, '$[*]' COLUMNS (group_key varchar(200) CHARACTER SET utf8mb4 PATH '$')) AS j
         STRAIGHT_JOIN mq_group_lock AS l FORCE INDEX (PRIMARY) ON l.type = p_type AND l.group_key = j.group_key;

@@ -6,9 +6,9 @@
 -- Example:     CALL mq_issue_tickets('invoice', '["customer-7"]');
 --
 -- A message that another transaction is cancelling may be gone or stay: so both the first message and the first that nobody
--- is deleting get a ticket. One too many does no harm. A ticket that can be seen at the message's place is left alone:
--- whoever drops tickets of a busy group has committed before the caller came here. A new one stands less than a
--- millisecond behind it, at a time of this connection's own: none that another transaction has inserted or deleted is met.
+-- is deleting get a ticket. One too many does no harm. A ticket at the message's own place is left alone if it can be locked:
+-- then no claim is dropping it. A new one stands less than a millisecond before it, at a time of this connection's own: none
+-- that another transaction has inserted or deleted is met.
 
 DROP PROCEDURE IF EXISTS mq_issue_tickets;
 
@@ -23,7 +23,7 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_id bigint;
     DECLARE v_group varchar(200) CHARACTER SET utf8mb4;
-    DECLARE v_heads, v_free, v_hidden longtext CHARACTER SET utf8mb4;
+    DECLARE v_heads, v_free, v_hidden, v_new longtext CHARACTER SET utf8mb4;
     DECLARE i int DEFAULT 0;
     SELECT CONCAT('[', GROUP_CONCAT('[', g.id, ',', JSON_QUOTE(g.group_key), ']'), ']')
     INTO v_heads
@@ -75,17 +75,36 @@ BEGIN
             END WHILE;
         END IF;
 
-        INSERT IGNORE INTO mq_ready (type, priority, run_at, id, attempts)
-        SELECT m.type, m.priority, m.run_at + INTERVAL 1 + CONNECTION_ID() MOD 997 MICROSECOND, m.id, g.attempts
+        SELECT CONCAT('[', GROUP_CONCAT('[', m.id, ',', m.priority, ',"', m.run_at, '",', g.attempts, ']'), ']')
+        INTO v_new
         FROM JSON_TABLE(v_heads, '$[*]' COLUMNS (
             id bigint PATH '$[0]', group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[1]'
         )) AS j
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
         STRAIGHT_JOIN mq_grouped AS g FORCE INDEX (PRIMARY)
-            ON g.type = p_type AND g.group_key = j.group_key AND g.id = j.id
-        LEFT JOIN mq_ready AS r FORCE INDEX (PRIMARY)
-            ON r.type = m.type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id
-        WHERE r.id IS NULL;
+            ON g.type = p_type AND g.group_key = j.group_key AND g.id = j.id;
+        SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ',', k.priority, ',"', k.run_at, '",', k.attempts, ']'), ']')
+        INTO v_new
+        FROM (
+            SELECT j.*
+            FROM JSON_TABLE(v_new, '$[*]' COLUMNS (
+                id bigint PATH '$[0]', priority smallint PATH '$[1]', run_at datetime(6) PATH '$[2]',
+                attempts smallint PATH '$[3]'
+            )) AS j
+            LEFT JOIN mq_ready AS r FORCE INDEX (PRIMARY)
+                ON r.type = p_type AND r.priority = j.priority AND r.run_at = j.run_at AND r.id = j.id
+            WHERE r.id IS NULL
+            LIMIT 20000
+            FOR UPDATE /*!80000 OF r */ SKIP LOCKED
+        ) AS k;
+        IF v_new IS NOT NULL THEN
+            INSERT IGNORE INTO mq_ready (type, priority, run_at, id, attempts)
+            SELECT p_type, j.priority, j.run_at - INTERVAL 1 + CONNECTION_ID() MOD 997 MICROSECOND, j.id, j.attempts
+            FROM JSON_TABLE(v_new, '$[*]' COLUMNS (
+                id bigint PATH '$[0]', priority smallint PATH '$[1]', run_at datetime(6) PATH '$[2]',
+                attempts smallint PATH '$[3]'
+            )) AS j;
+        END IF;
     END IF;
 END//
 

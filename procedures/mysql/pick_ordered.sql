@@ -6,11 +6,15 @@
 -- Example:     CALL mq_pick_ordered('invoice', 10, 0, @items);
 --
 -- A row of mq_ready is a ticket here: 'the group of this message has something to do', and every message brings one, so
--- that senders lock nothing. A ticket is only a hint: it is read without a lock. Of groups that seem free a claim locks the
+-- that senders lock nothing. A ticket is only a hint, and is read without a lock. Of groups that seem free a claim locks the
 -- stripe (mq_stripe), passing over what others have locked; now nobody else can begin with such a group, and a second look
--- tells whether it is free and what its first message is. Tickets of groups at work are dropped, for whoever finishes the
--- head issues a new one. The race between dropping and finishing is closed by the row of mq_group_lock: who drops holds it
--- until commit, who finishes deletes it, and looks for the group's next message only after the wait.
+-- tells whether it is free and what its first message is, whichever ticket led there.
+--
+-- Nobody waits, not even who finishes: MariaDB puts a lock that SKIP LOCKED passes over into the queue for a moment, and
+-- takes it for a deadlock when its holder really waits for the claim. So the rule that no group gets stuck is: of a group
+-- that is free, one message in mq_grouped has a ticket of its own. Who ends a group's work issues one, after its last look
+-- at the group. Of a group at work a claim drops all tickets but the first, while it holds that one and its message, so that
+-- no cancel can take it away. Tickets of messages that are not in mq_grouped are dropped; they get new ones with their return.
 
 DROP PROCEDURE IF EXISTS mq_pick_ordered;
 
@@ -30,27 +34,31 @@ BEGIN
     DECLARE c_tickets int DEFAULT 10000;
     DECLARE v_left int DEFAULT LEAST(p_size, c_groups);
     DECLARE v_chunk int DEFAULT 50 + 2 * v_left;
-    DECLARE v_walked, v_read, v_won, v_last, v_busy, v_lone int DEFAULT 0;
+    DECLARE v_walked, v_read, v_won, v_last, v_lone int DEFAULT 0;
     DECLARE v_priority int DEFAULT -32769;
     DECLARE v_run_at datetime(6) DEFAULT '1000-01-01';
     DECLARE v_id bigint DEFAULT 0;
-    DECLARE v_tickets, v_groups, v_heads, v_picked, v_taken, v_used, v_spent, v_stale longtext CHARACTER SET utf8mb4;
+    DECLARE v_tickets, v_groups, v_heads, v_picked, v_taken, v_used, v_spent, v_more longtext CHARACTER SET utf8mb4;
     SET p_items = NULL;
 
     walk: WHILE v_left > 0 AND v_walked < c_tickets DO
         -- What a ticket stands for: 0 nothing, 1 a group at work, 2 a free group, 3 a message that is in no group yet.
         SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ',', k.priority, ',"', k.run_at, '",', k.what, ',', k.nth, ',',
-            JSON_QUOTE(k.group_key), ']' ORDER BY k.priority, k.run_at, k.id), ']'),
+            JSON_QUOTE(k.group_key), ']' ORDER BY k.priority, k.run_at, k.id), ']'), COUNT(*),
             GROUP_CONCAT(IF(k.what = 0, CONCAT('[', k.id, ',', k.priority, ',"', k.run_at, '"]'), NULL)),
-            COUNT(*), COALESCE(SUM(k.what = 1), 0), COALESCE(SUM(k.what = 3), 0)
-        INTO v_tickets, v_stale, v_read, v_busy, v_lone
+            CONCAT('[', GROUP_CONCAT(IF(k.what = 1 AND k.nth > 1, CONCAT('[', k.id, ',', k.priority, ',"', k.run_at, '",',
+                k.first_id, ',', k.first_priority, ',"', k.first_run_at, '",', JSON_QUOTE(k.group_key), ']'), NULL)), ']'),
+            COALESCE(SUM(k.what = 3), 0)
+        INTO v_tickets, v_read, v_spent, v_more, v_lone
         FROM (
-            SELECT t.*, ROW_NUMBER() OVER (PARTITION BY t.group_key ORDER BY t.what = 0, t.priority, t.run_at, t.id) AS nth
+            SELECT t.*, ROW_NUMBER() OVER same_group AS nth, FIRST_VALUE(t.id) OVER same_group AS first_id,
+                FIRST_VALUE(t.priority) OVER same_group AS first_priority,
+                FIRST_VALUE(t.run_at) OVER same_group AS first_run_at
             FROM (
                 SELECT r.id, r.priority, r.run_at, COALESCE(m.group_key, '') AS group_key,
                     CASE
                         WHEN m.id IS NULL THEN 0
-                        WHEN g.id IS NULL AND COALESCE(l.id <> m.id, TRUE) AND e.id IS NULL AND d.id IS NULL THEN 3
+                        WHEN g.id IS NULL THEN IF(l.id <=> m.id OR e.id IS NOT NULL OR d.id IS NOT NULL, 0, 3)
                         WHEN l.id IS NOT NULL THEN 1
                         ELSE 2
                     END AS what
@@ -66,11 +74,12 @@ BEGIN
                 WHERE r.type = p_type
                     AND (r.priority > v_priority OR r.priority = v_priority
                         AND (r.run_at > v_run_at OR r.run_at = v_run_at AND r.id > v_id))
-                    -- A take leaves the tickets of groups at work where they are (see below): it must not stumble over them.
+                    -- A take leaves the tickets of groups at work to the claims, and must not stumble over them.
                     AND NOT (p_take AND l.id IS NOT NULL)
                 ORDER BY r.priority, r.run_at, r.id
                 LIMIT v_chunk
             ) AS t
+            WINDOW same_group AS (PARTITION BY t.group_key ORDER BY t.what = 0, t.priority, t.run_at, t.id)
         ) AS k;
         IF v_read = 0 THEN
             LEAVE walk;
@@ -151,28 +160,40 @@ BEGIN
         END IF;
 
         IF NOT p_take THEN
-            -- The groups that have been claimed just now included, or a long group would be walked each time. A take drops
-            -- the tickets that it came by only: it would hold the locks of other groups until its handler is done, and
-            -- whoever finishes would wait for it.
+            -- All that were seen of the groups claimed just now, or a long group would be walked each time. A take drops only
+            -- those that led it there: the others must not be hidden until its handler is done.
             SET v_used = NULL;
-            IF v_heads IS NOT NULL OR v_busy > 0 THEN
-                SELECT GROUP_CONCAT('[', k.id, ',', k.priority, ',"', k.run_at, '"]')
+            IF v_heads IS NOT NULL THEN
+                SELECT GROUP_CONCAT('[', j.id, ',', j.priority, ',"', j.run_at, '"]')
                 INTO v_used
+                FROM JSON_TABLE(v_tickets, '$[*]' COLUMNS (
+                    id bigint PATH '$[0]', priority smallint PATH '$[1]', run_at datetime(6) PATH '$[2]',
+                    what int PATH '$[3]', group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[5]'
+                )) AS j
+                STRAIGHT_JOIN mq_group_lock AS l FORCE INDEX (PRIMARY) ON l.type = p_type AND l.group_key = j.group_key
+                WHERE j.what = 2;
+            END IF;
+            IF v_more IS NOT NULL THEN
+                SELECT GROUP_CONCAT('[', k.id, ',', k.priority, ',"', k.run_at, '"]')
+                INTO v_more
                 FROM (
                     SELECT j.id, j.priority, j.run_at
-                    FROM JSON_TABLE(v_tickets, '$[*]' COLUMNS (
+                    FROM JSON_TABLE(v_more, '$[*]' COLUMNS (
                         id bigint PATH '$[0]', priority smallint PATH '$[1]', run_at datetime(6) PATH '$[2]',
-                        what int PATH '$[3]', group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[5]'
+                        first_id bigint PATH '$[3]', first_priority smallint PATH '$[4]',
+                        first_run_at datetime(6) PATH '$[5]', group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[6]'
                     )) AS j
-                    STRAIGHT_JOIN mq_group_lock AS l FORCE INDEX (PRIMARY) ON l.type = p_type AND l.group_key = j.group_key
-                    WHERE j.what IN (1, 2)
+                    STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY)
+                        ON r.type = p_type AND r.priority = j.first_priority AND r.run_at = j.first_run_at AND r.id = j.first_id
+                    STRAIGHT_JOIN mq_grouped AS g FORCE INDEX (PRIMARY)
+                        ON g.type = p_type AND g.group_key = j.group_key AND g.id = j.first_id
                     LIMIT c_tickets
-                    FOR UPDATE /*!80000 OF l */ SKIP LOCKED
+                    FOR UPDATE /*!80000 OF r, g */ SKIP LOCKED
                 ) AS k;
             END IF;
         END IF;
-        IF v_used IS NOT NULL OR v_stale IS NOT NULL THEN
-            SET v_spent = CONCAT('[', CONCAT_WS(',', v_used, v_stale), ']');
+        SET v_spent = CONCAT('[', NULLIF(CONCAT_WS(',', v_spent, v_used, IF(p_take, NULL, v_more)), ''), ']');
+        IF v_spent IS NOT NULL THEN
             SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ',', k.priority, ',"', k.run_at, '"]'), ']')
             INTO v_spent
             FROM (
@@ -185,14 +206,14 @@ BEGIN
                 LIMIT c_tickets
                 FOR UPDATE /*!80000 OF r */ SKIP LOCKED
             ) AS k;
-            IF v_spent IS NOT NULL THEN
-                DELETE r
-                FROM JSON_TABLE(v_spent, '$[*]' COLUMNS (
-                    id bigint PATH '$[0]', priority smallint PATH '$[1]', run_at datetime(6) PATH '$[2]'
-                )) AS j
-                STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY)
-                    ON r.type = p_type AND r.priority = j.priority AND r.run_at = j.run_at AND r.id = j.id;
-            END IF;
+        END IF;
+        IF v_spent IS NOT NULL THEN
+            DELETE r
+            FROM JSON_TABLE(v_spent, '$[*]' COLUMNS (
+                id bigint PATH '$[0]', priority smallint PATH '$[1]', run_at datetime(6) PATH '$[2]'
+            )) AS j
+            STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY)
+                ON r.type = p_type AND r.priority = j.priority AND r.run_at = j.run_at AND r.id = j.id;
         END IF;
 
         IF v_last = v_read AND v_read < v_chunk THEN
