@@ -629,7 +629,8 @@ def test_waiting_ends_with_the_time_and_with_the_interrupt(connect: Connect, int
 # ---- installing
 
 RIGHTS_HERE = (
-    "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, ALTER, INDEX, EXECUTE, CREATE VIEW, CREATE ROUTINE, ALTER ROUTINE"
+    "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, ALTER, INDEX, EXECUTE, CREATE VIEW, SHOW VIEW, CREATE ROUTINE,"
+    " ALTER ROUTINE"
 )
 
 

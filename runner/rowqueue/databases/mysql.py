@@ -510,7 +510,7 @@ WHERE i.kind = 'procedure'""",
 
 _IN_DATABASE = (
     *("SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER", "INDEX", "EXECUTE"),
-    *("CREATE VIEW", "CREATE ROUTINE", "ALTER ROUTINE", "GRANT OPTION"),
+    *("CREATE VIEW", "SHOW VIEW", "CREATE ROUTINE", "ALTER ROUTINE", "GRANT OPTION"),
 )
 # Each of these sets lets a user make procedures that belong to another account, which may exist already: those of
 # MariaDB, of MySQL and of MySQL before 8.2.
