@@ -1,0 +1,245 @@
+"""Races that only the way of MySQL and MariaDB has, with their steps in a fixed order. Nobody may wait: see `session`."""
+
+import contextlib
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from rowqueue.databases import Session
+
+pytestmark = pytest.mark.product("mysql", "mariadb")
+
+Rows = list[dict[str, Any]]
+Sql = Callable[..., Rows]
+STRIPES = 16_384
+
+
+class Undo(Exception):
+    """Ends a transaction without a commit."""
+
+
+@pytest.fixture
+def connect(connect: Callable[..., Session]) -> Callable[..., Session]:
+    """Sessions whose calls fail when they wait for a lock."""
+
+    def make(application_name: str = "test") -> Session:
+        session = connect(application_name)
+        with session.transaction() as tx:
+            tx.cursor().execute("SET SESSION innodb_lock_wait_timeout = 1")
+        return session
+
+    return make
+
+
+@pytest.fixture
+def ordered(session: Session, queue: str) -> Session:
+    session.call("set_queue", queue, None, None, 0, None, None, 1)
+    return session
+
+
+def send(session: Session, queue: str, body: str, group: str | None = None, priority: int = 0) -> int:
+    id: int = session.call("send_message", queue, body, None, priority, group)[0]["id"]
+    return id
+
+
+def claim_one(session: Session, queue: str) -> dict[str, Any]:
+    [row] = session.call("claim_batch", queue, 1)
+    return row
+
+
+def drain(session: Session, queue: str) -> list[str]:
+    """Bodies in the order in which they are handled, one by one."""
+    bodies = []
+    while rows := session.call("claim_batch", queue, 1):
+        bodies.append(rows[0]["body"])
+        assert session.call("complete", rows[0]["id"], rows[0]["batch_key"])[0]["count"] == 1
+    return bodies
+
+
+def tickets(sql: Sql, queue: str) -> int:
+    count: int = sql("SELECT COUNT(*) AS n FROM mq_ready WHERE type = %s", queue)[0]["n"]
+    return count
+
+
+@pytest.mark.parametrize("ending", ["commit", "rollback"])
+def test_a_head_is_finished_while_a_claim_drops_tickets_of_its_group(
+    ordered: Session, queue: str, connect: Callable[..., Session], ending: str
+) -> None:
+    """The claim in progress locks what it drops; who finishes does not wait for it, and the group goes on."""
+    send(ordered, queue, "1", "a")
+    head = claim_one(ordered, queue)
+    for body in ("2", "3", "4"):
+        send(ordered, queue, body, "a")
+    slow = connect("slow")
+    with contextlib.suppress(Undo), slow.transaction():
+        assert slow.call("claim_batch", queue, 10) == []
+        assert ordered.call("complete", head["id"], head["batch_key"])[0]["count"] == 1
+        if ending == "rollback":
+            raise Undo
+    assert drain(ordered, queue) == ["2", "3", "4"]
+
+
+def test_a_claim_leaves_one_ticket_of_a_group_at_work(ordered: Session, queue: str, sql: Sql) -> None:
+    send(ordered, queue, "head", "a")
+    claim_one(ordered, queue)
+    for _ in range(20):
+        send(ordered, queue, "more", "a")
+    assert ordered.call("claim_batch", queue, 10) == []
+    assert tickets(sql, queue) == 1
+
+
+@pytest.mark.parametrize("ending", ["commit", "rollback"])
+def test_a_group_goes_on_though_its_next_message_is_being_cancelled(
+    ordered: Session, queue: str, connect: Callable[..., Session], ending: str
+) -> None:
+    """A cancel in a transaction that stays open: its group's head is finished meanwhile."""
+    send(ordered, queue, "1", "a")
+    head = claim_one(ordered, queue)
+    ids = [send(ordered, queue, body, "a") for body in ("2", "3")]
+    operator = connect("operator")
+    with contextlib.suppress(Undo), operator.transaction():
+        assert operator.call("cancel", ids[0])[0]["count"] == 1
+        assert ordered.call("claim_batch", queue, 10) == []
+        assert ordered.call("complete", head["id"], head["batch_key"])[0]["count"] == 1
+        if ending == "rollback":
+            raise Undo
+    assert drain(ordered, queue) == {"commit": ["3"], "rollback": ["2", "3"]}[ending]
+
+
+def test_a_ticket_is_not_dropped_for_the_sake_of_one_that_is_being_cancelled(
+    ordered: Session, queue: str, connect: Callable[..., Session]
+) -> None:
+    """Neither the cancel nor who finishes the head can see the last message when they look what is next."""
+    send(ordered, queue, "head", "a")
+    head = claim_one(ordered, queue)
+    next_one = send(ordered, queue, "next", "a")
+    operator, finisher, sender = connect("operator"), connect("finisher"), connect("sender")
+    with operator.transaction():
+        assert operator.call("cancel", next_one)[0]["count"] == 1
+        with finisher.transaction():
+            assert finisher.call("complete", head["id"], head["batch_key"])[0]["count"] == 1
+            send(sender, queue, "last", "a")
+            assert ordered.call("claim_batch", queue, 10) == []
+    assert drain(ordered, queue) == ["last"]
+
+
+def test_a_message_sent_while_its_group_is_being_finished_is_not_left_behind(
+    ordered: Session, queue: str, connect: Callable[..., Session]
+) -> None:
+    """The finish has looked what is next already, and claims see the group at work still."""
+    send(ordered, queue, "head", "a")
+    head = claim_one(ordered, queue)
+    finisher = connect("finisher")
+    with finisher.transaction():
+        assert finisher.call("complete", head["id"], head["batch_key"])[0]["count"] == 1
+        for body in ("1", "2", "3"):
+            send(ordered, queue, body, "a")
+        assert ordered.call("claim_batch", queue, 10) == []
+    assert drain(ordered, queue) == ["1", "2", "3"]
+
+
+def test_a_message_that_is_redriven_while_a_claim_drops_its_old_ticket_gets_a_new_one(
+    ordered: Session, queue: str, connect: Callable[..., Session], sql: Sql
+) -> None:
+    dead = send(ordered, queue, "poison", "a")
+    assert ordered.call("fail", dead, None, "no", -1) == [{"state": "E"}]
+    assert tickets(sql, queue) == 1, "its old ticket is still there"
+    slow = connect("slow")
+    with slow.transaction():
+        assert slow.call("claim_batch", queue, 10) == []
+        assert ordered.call("redrive", queue, dead)[0]["count"] == 1
+    assert drain(ordered, queue) == ["poison"]
+    assert tickets(sql, queue) == 0
+
+
+@pytest.mark.parametrize("procedure", ["take_batch", "claim_batch"])
+def test_a_consumer_comes_past_any_number_of_tickets_of_a_group_at_work(
+    ordered: Session, queue: str, procedure: str
+) -> None:
+    send(ordered, queue, "head of the long group")
+    claim_one(ordered, queue)
+    for count in (10_000, 1):
+        ordered.call("send_batch", queue, "\n".join(["more"] * count))
+    send(ordered, queue, "other", "b")
+    found = [row["body"] for _ in range(2) for row in ordered.call(procedure, queue, 10)]
+    assert found == ["other"]
+
+
+def test_what_was_sent_before_the_queue_was_made_ordered_comes_in_its_order(
+    session: Session, queue: str, connect: Callable[..., Session], sql: Sql
+) -> None:
+    """A transaction that began when the queue was not ordered has put its message in no group."""
+    early = connect("early")
+    with early.transaction():
+        send(early, queue, "1", "a", priority=1)
+        session.call("set_queue", queue, None, None, None, None, None, 1)
+        send(session, queue, "2", "a")
+        send(session, queue, "3", "a")
+    first, *_ = bodies = drain(session, queue)
+    assert sorted(bodies) == ["1", "2", "3"]
+    assert first == "1", "a claim that sees both takes the elder"
+    assert tickets(sql, queue) == 0
+
+
+def test_a_group_that_is_being_taken_is_let_alone_by_a_failed_take_of_another_session(
+    ordered: Session, queue: str, connect: Callable[..., Session], sql: Sql
+) -> None:
+    first, second = send(ordered, queue, "1", "a"), send(ordered, queue, "2", "a")
+    taker = connect("taker")
+    with contextlib.suppress(Undo), taker.transaction():
+        assert [row["id"] for row in taker.call("take_batch", queue, 10)] == [first]
+        for id in (first, second):
+            assert ordered.call("fail", id, None, "no", 3_600) == [{"state": None}]
+            assert ordered.call("cancel", id) == [{"count": 0}]
+        raise Undo
+    assert ordered.call("fail", first, None, "no", 3_600) == [{"state": "N"}]
+    assert sql("SELECT id FROM mq_group_lock WHERE type = %s", queue) == [{"id": first}]
+    assert ordered.call("claim_batch", queue, 10) == [], "the group waits for its head"
+
+
+def test_groups_that_share_a_stripe_are_claimed_together_and_never_mixed_up(
+    ordered: Session, queue: str, connect: Callable[..., Session]
+) -> None:
+    stripe = zlib.crc32(f"{queue}\na".encode()) % STRIPES
+    twin = next(
+        name for n in range(10**6) if zlib.crc32(f"{queue}\n{(name := f'b{n}')}".encode()) % STRIPES == stripe
+    )
+    for body in ("1", "2"):
+        for group in ("a", twin):
+            send(ordered, queue, body, group)
+    slow = connect("slow")
+    with contextlib.suppress(Undo), slow.transaction():
+        assert {row["group_key"] for row in slow.call("claim_batch", queue, 10)} == {"a", twin}
+        raise Undo
+    with slow.transaction():
+        assert len(slow.call("take_batch", queue, 1)) == 1
+        assert ordered.call("take_batch", queue, 10) == [], "the twin waits as well"
+    rest = [(row["group_key"], row["body"]) for _ in range(3) for row in ordered.call("take_batch", queue, 10)]
+    assert sorted(rest) == [("a", "2"), (twin, "1"), (twin, "2")]
+    assert rest.index((twin, "1")) < rest.index((twin, "2"))
+
+
+@pytest.mark.parametrize("place", ["its ordinary place", "the ring"])
+@pytest.mark.parametrize("call", ["fail", "cancel", "purge"])
+def test_a_message_of_a_ring_is_found_wherever_it_stands(
+    session: Session, queue: str, connect: Callable[..., Session], sql: Sql, place: str, call: str
+) -> None:
+    """What was sent by a transaction that began before the ring did stands at its ordinary place."""
+    sender = connect("sender")
+    with sender.transaction():
+        if place == "its ordinary place":
+            id = send(sender, queue, "x", priority=3)
+        assert session.call("claim_wraparound", queue, 1) == []
+        if place == "the ring":
+            id = send(sender, queue, "x", priority=3)
+    assert tickets(sql, queue) == 1
+    if call == "fail":
+        assert session.call("fail", id, None, "no", 3_600) == [{"state": "N"}]
+    elif call == "cancel":
+        assert session.call("cancel", id) == [{"count": 1}]
+    else:
+        assert session.call("purge", queue, "N") == [{"count": 1}]
+    assert tickets(sql, queue) == 0
+    left = [row["id"] for row in sql("SELECT id FROM mq_message WHERE type = %s", queue)]
+    assert left == ([id] if call == "fail" else [])
