@@ -1,4 +1,4 @@
-"""Races that only the way of MySQL and MariaDB has, with their steps in a fixed order. Nobody may wait: see `session`."""
+"""Races that only the way of MySQL and MariaDB has, with their steps in a fixed order. Nobody may wait for a lock."""
 
 import contextlib
 import zlib
@@ -202,9 +202,7 @@ def test_groups_that_share_a_stripe_are_claimed_together_and_never_mixed_up(
     ordered: Session, queue: str, connect: Callable[..., Session]
 ) -> None:
     stripe = zlib.crc32(f"{queue}\na".encode()) % STRIPES
-    twin = next(
-        name for n in range(10**6) if zlib.crc32(f"{queue}\n{(name := f'b{n}')}".encode()) % STRIPES == stripe
-    )
+    twin = next(name for n in range(10**6) if zlib.crc32(f"{queue}\n{(name := f'b{n}')}".encode()) % STRIPES == stripe)
     for body in ("1", "2"):
         for group in ("a", twin):
             send(ordered, queue, body, group)
