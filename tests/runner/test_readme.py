@@ -1,13 +1,18 @@
-"""The quick start of the README for Python, done as it stands there."""
+"""The quick starts of the README for Python and for the mysql client, done as they stand there."""
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from rowqueue.databases import Database
+from servers import Server
+from servers.mysql import LocalMySQL, programs
 
 pytestmark = pytest.mark.one_version
 
@@ -45,3 +50,87 @@ def test_the_quick_start_delivers_retries_discards_and_redrives(empty_database: 
     finally:
         session.close()
     assert [row["body"] for row in left] == ['{"to":"nobody@gone.example"}']
+
+
+# ---- the mysql client
+
+
+def section(heading: str) -> str:
+    """A section of the README, without the smaller ones in it."""
+    found = re.search(rf"^#+ {re.escape(heading)}$(.*?)(?=^#|\Z)", README, re.M | re.S)
+    assert found, heading
+    return found[1]
+
+
+class Shell:
+    """A shell with `runner` and with the server's own client under the name mysql, which logs in by its option file."""
+
+    def __init__(self, server: Server, folder: Path) -> None:
+        home = programs(server.name)
+        client = shlex.join(home.program("mariadb" if home.is_mariadb else "mysql"))
+        (folder / "mysql").write_text(f'#!/bin/sh\nexec {client} --defaults-file={folder}/my.cnf "$@"\n')
+        (folder / "mysql").chmod(0o755)
+        login = urlsplit(server.url)
+        (folder / "my.cnf").write_text(
+            f"[client]\nprotocol=tcp\nhost={login.hostname}\nport={login.port}\n"
+            f'user={login.username}\npassword="{unquote(login.password or "")}"\n'
+        )
+        self._folder = folder
+        path = os.pathsep.join([str(folder), str(Path(sys.executable).parent), os.environ["PATH"]])
+        self._environment = os.environ | {"PATH": path}
+
+    def __call__(self, command: str, text: str = "") -> str:
+        done = subprocess.run(
+            ["sh", "-e", "-c", command],
+            cwd=self._folder,
+            env=self._environment,
+            input=text,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+
+@pytest.fixture
+def shop(private_server: LocalMySQL, tmp_path: Path) -> Shell:
+    """A shell on a server with the database `shop`, in which the README's first block has put the queue."""
+    private_server.query(private_server.url, "CREATE DATABASE shop")
+    shell = Shell(private_server, tmp_path)
+    shell(block("sh", "runner sql --database mysql"))
+    return shell
+
+
+@pytest.mark.product("mariadb", "mysql")
+def test_the_sql_for_the_mysql_client_does_what_it_says(shop: Shell, private_server: LocalMySQL) -> None:
+    statements = re.findall(r"^```sql\n(.*?)^```$", section("Quick start in the mysql client"), re.M | re.S)
+    shown = shop("mysql --comments shop", "\n".join(statements))
+    assert re.search(r"\tE\t.*nobody@gone\.example.*\tno such mailbox$", shown, re.M), "the dead letter is shown"
+    url = private_server.database_url("shop")
+    assert private_server.query(url, "SELECT COUNT(*) AS n FROM delivered") == [{"n": 1}]
+    left = private_server.query(url, "SELECT state, body, error FROM mq_message_state ORDER BY id")
+    assert left == [
+        {"state": "N", "body": '{"to":"alan@example.org"}', "error": "mailbox busy"},
+        {"state": "N", "body": '{"to":"edsger@example.org"}', "error": None},
+    ]
+
+
+@pytest.mark.product("mariadb", "mysql")
+def test_the_consumer_for_pymysql_finishes_and_reports_failures(shop: Shell, private_server: LocalMySQL) -> None:
+    handled = []
+
+    def handle(message: dict[str, Any]) -> None:
+        handled.append(message["body"])
+        if message["body"] == "250":
+            raise ValueError("two\nlines")
+
+    names: dict[str, Any] = {}
+    exec(block("python", "import pymysql"), names)
+    url = private_server.database_url("shop")
+    with private_server.client(url) as connection:
+        names["call"](connection, "send_batch", "email", "\n".join(map(str, range(300))))
+        names["consume"](connection, handle)
+    assert handled == [str(n) for n in range(300)]
+    left = private_server.query(url, "SELECT state, body, attempts, error FROM mq_message_state")
+    assert left == [{"state": "N", "body": "250", "attempts": 1, "error": "ValueError('two\\nlines')"}]

@@ -250,7 +250,7 @@ def test_claims_go_on_under_a_publication_of_all_tables(shop: Shop) -> None:
 def test_the_sql_of_the_readme_does_what_it_says(private_server: LocalPostgreSQL) -> None:
     url = private_server.create_database()
     install.apply(open_database(url))
-    psql(url, *blocks(README))
+    psql(url, *blocks(README, "Quick start in psql"), *blocks(README, "Roles"))
     assert private_server.query(url, "SELECT body FROM delivered") == [{"body": '{"to":"nobody@gone.example"}'}]
     left = private_server.query(url, "SELECT state, body, error FROM mq.message_state ORDER BY id")
     assert [(row["state"], row["error"]) for row in left] == [("N", "mailbox busy"), ("N", None)]
