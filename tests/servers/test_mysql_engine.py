@@ -837,7 +837,7 @@ def client(server: Server, url: str, *arguments: str, **options: Any) -> subproc
     parts = urlsplit(url)
     command = [
         *("mariadb", "--no-defaults", "--comments", "--protocol=tcp", f"--host={parts.hostname}"),
-        *(f"--port={parts.port}", f"--user={parts.username}", parts.path[1:], *arguments),
+        *(f"--port={parts.port}", f"--user={parts.username}", *arguments, parts.path[1:]),
     ]
     environment = os.environ | {"MYSQL_PWD": unquote(parts.password or "")}
     return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment, **options)
@@ -857,6 +857,13 @@ def test_the_script_builds_the_same_schema_as_apply_and_can_be_run_again(
     records = "SELECT kind, name, sha256, IF(name = 'message_state', '', fingerprint) FROM mq_installed ORDER BY name"
     assert server.query(empty_database.url, records) == server.query(other, records)
     server.drop_database(other)
+    assert install.apply(empty_database) == install.Applied()
+
+
+def test_the_script_may_lose_its_comments(empty_database: Database, server: Server) -> None:
+    """As the client does unless it is told not to: the bodies in the catalog are other texts then."""
+    done = client(server, empty_database.url, "--skip-comments", input="\n".join(install.script("mysql")))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert install.apply(empty_database) == install.Applied()
 
 
