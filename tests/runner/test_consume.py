@@ -540,6 +540,8 @@ def megabytes(running: Running) -> float:
 def test_consumer_ends_with_3_when_the_queue_is_taken_away(
     start: Start, empty_database: Database, server: Server, queue: str
 ) -> None:
+    if not empty_database.swaps_at_once:
+        pytest.skip("an upgrade is given a minute first; the tests of that engine make it short")
     install.apply(empty_database)
     command = ["consume", "--type", queue, "--handler", "jobs:record", "--concurrency", 2, "--health-port", 0]
     running = start(*command, url=empty_database.url)

@@ -814,7 +814,8 @@ def test_a_consumer_ends_with_exit_code_3_when_the_upgrade_does_not_come(
     error = consumer.communicate(timeout=60)[1]
     assert consumer.returncode == 3, error
     assert time.monotonic() - started > 1.5
-    assert error.count("an upgrade may be replacing it") == 1
+    assert error.count("an upgrade may be replacing it; trying for 2 s") == 1
+    assert "runner apply" in error.splitlines()[-1] and "Traceback" not in error
 
 
 def drained(session: Session, queue: str) -> bool:
