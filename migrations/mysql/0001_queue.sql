@@ -25,10 +25,9 @@ CREATE TABLE IF NOT EXISTS mq_queue (
     ordered tinyint NOT NULL DEFAULT 0,
     notify tinyint NOT NULL DEFAULT 1,
     paused tinyint NOT NULL DEFAULT 0,
-    ring tinyint NOT NULL DEFAULT 0,
     PRIMARY KEY (type),
     CHECK (on_complete IN ('delete', 'archive'))
-) ENGINE = InnoDB COMMENT = 'Policy of the types that set_queue, pause, resume or claim_wraparound have named; the type without a name holds the defaults.';
+) ENGINE = InnoDB COMMENT = 'Policy of the types that set_queue, pause or resume have named; the type without a name holds the defaults.';
 
 INSERT IGNORE INTO mq_queue (type) VALUES ('');
 
@@ -155,7 +154,7 @@ CREATE TABLE IF NOT EXISTS mq_ring (
     reader varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
     PRIMARY KEY (id),
     KEY ring_newest (type, reader, n)
-) ENGINE = InnoDB COMMENT = 'Where each reader of claim_wraparound stopped. The row with the highest n counts.';
+) ENGINE = InnoDB COMMENT = 'Where each reader of claim_wraparound stopped; the row with the highest n counts. A type that has a row here is a ring.';
 
 CREATE TABLE IF NOT EXISTS mq_grouped (
     type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,

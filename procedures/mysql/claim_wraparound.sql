@@ -6,9 +6,10 @@
 -- Transaction: joins the caller's, which must be READ COMMITTED; never waits for another claim
 -- Example:     CALL mq_claim_wraparound('crawl', 10, 'worker-1', NULL, NULL);
 --
--- An index by id would cost every other queue as much again as its claims. Instead, the first call makes the type a ring: its
--- messages stand in mq_ready at one priority and one run_at, so that the order of its key is that of the ids. What was sent
--- before is moved there in steps of 10,000. The reader's place is inserted, not updated, as in mq_mark.
+-- An index by id would cost every other queue as much again as its claims. Instead, the first call that finds something makes
+-- the type a ring: its messages stand in mq_ready at one priority and one run_at, so that the order of its key is that of
+-- the ids, for claim_batch too. What was sent before is moved there in steps of 10,000. The reader's place, whose row says
+-- that the type is a ring, is inserted, not updated, as in mq_mark: nobody waits for it.
 
 DROP PROCEDURE IF EXISTS mq_claim_wraparound;
 
@@ -25,7 +26,7 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
-    DECLARE v_ordered, v_paused, v_ring, v_expired, v_due tinyint;
+    DECLARE v_ordered, v_paused, v_expired, v_due, v_outside tinyint;
     DECLARE v_seconds, v_left int;
     DECLARE v_reader varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_n, v_after, v_moved bigint;
@@ -42,8 +43,8 @@ BEGIN
     CALL mq_require_range('lease_seconds', p_lease_seconds, 0, 315360000);
     CALL mq_begin_call(1, v_own);
     CALL mq_reader_name(p_reader, v_reader);
-    SELECT ordered, paused, ring, COALESCE(p_lease_seconds, lease_seconds)
-    INTO v_ordered, v_paused, v_ring, v_seconds
+    SELECT ordered, paused, COALESCE(p_lease_seconds, lease_seconds)
+    INTO v_ordered, v_paused, v_seconds
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     IF v_ordered THEN
         CALL mq_raise_error('queue_is_ordered', CONCAT('claim_wraparound goes by id and would break the order of ',
@@ -51,27 +52,6 @@ BEGIN
     END IF;
 
     IF NOT v_paused THEN
-        IF NOT v_ring THEN
-            INSERT INTO mq_queue (type, ring) VALUES (p_type, 1) ON DUPLICATE KEY UPDATE ring = 1;
-        END IF;
-        -- What stands at an ordinary place: sent before the type was a ring, or by a sender who did not see it yet.
-        SELECT CONCAT('[', GROUP_CONCAT('[', r.id, ',', r.attempts, ',', r.priority, ',"', r.run_at, '"]'), ']')
-        INTO v_found
-        FROM (
-            SELECT id, attempts, priority, run_at
-            FROM mq_ready
-            WHERE type = p_type AND (priority > -32768 OR priority = -32768 AND run_at > '1000-01-01')
-            ORDER BY priority, run_at, id
-            LIMIT 10000
-            FOR UPDATE SKIP LOCKED
-        ) AS r;
-        IF v_found IS NOT NULL THEN
-            CALL mq_take_ready(p_type, v_found, v_items);
-            INSERT INTO mq_ready (type, priority, run_at, id, attempts)
-            SELECT p_type, -32768, '1000-01-01', j.id, j.attempts
-            FROM JSON_TABLE(v_found, '$[*]' COLUMNS (id bigint PATH '$[0]', attempts smallint PATH '$[1]')) AS j;
-            SET v_items = NULL;
-        END IF;
         SELECT EXISTS (SELECT * FROM mq_batch WHERE type = p_type AND lease_until <= v_now),
             EXISTS (SELECT * FROM mq_delayed WHERE type = p_type AND run_at <= v_now)
         INTO v_expired, v_due;
@@ -89,19 +69,90 @@ BEGIN
         END;
         SET v_after = COALESCE(p_after_id, v_after, 0);
         SET v_left = COALESCE(p_size, 1);
-        SELECT CONCAT('[', GROUP_CONCAT('[', r.id, ',', r.attempts + 1, ',-32768,"1000-01-01"]' ORDER BY r.id), ']')
-        INTO v_found
-        FROM (
-            SELECT id, attempts
-            FROM mq_ready
-            WHERE type = p_type AND priority = -32768 AND run_at = '1000-01-01' AND id > v_after
-            ORDER BY priority, run_at, id
-            LIMIT v_left
-            FOR UPDATE SKIP LOCKED
-        ) AS r;
-        IF v_found IS NOT NULL THEN
-            CALL mq_take_ready(p_type, v_found, v_items);
-            SET v_left = v_left - JSON_LENGTH(v_found);
+        -- What stands at an ordinary place: sent before the type was a ring, or by a sender who did not see it yet.
+        SELECT EXISTS (
+            SELECT * FROM mq_ready
+            WHERE type = p_type AND (priority > -32768 OR priority = -32768 AND run_at > '1000-01-01')
+        ) INTO v_outside;
+        IF v_outside AND v_own THEN
+            -- Only where we commit at once: until then nobody sees what is on its way.
+            SELECT CONCAT('[', GROUP_CONCAT('[', r.id, ',', r.attempts, ',', r.priority, ',"', r.run_at, '"]'), ']')
+            INTO v_found
+            FROM (
+                SELECT id, attempts, priority, run_at
+                FROM mq_ready
+                WHERE type = p_type AND (priority > -32768 OR priority = -32768 AND run_at > '1000-01-01')
+                ORDER BY priority, run_at, id
+                LIMIT 10000
+                FOR UPDATE SKIP LOCKED
+            ) AS r;
+            IF v_found IS NOT NULL THEN
+                CALL mq_take_ready(p_type, v_found, v_items);
+                SET v_items = NULL;
+                INSERT INTO mq_ready (type, priority, run_at, id, attempts)
+                SELECT p_type, -32768, '1000-01-01', j.id, j.attempts
+                FROM JSON_TABLE(v_found, '$[*]' COLUMNS (id bigint PATH '$[0]', attempts smallint PATH '$[1]')) AS j;
+            END IF;
+            SELECT EXISTS (
+                SELECT * FROM mq_ready
+                WHERE type = p_type AND (priority > -32768 OR priority = -32768 AND run_at > '1000-01-01')
+            ) INTO v_outside;
+        END IF;
+        IF v_outside THEN
+            SELECT CONCAT('[', GROUP_CONCAT('[', r.id, ',', r.priority, ',"', r.run_at, '"]'
+                ORDER BY r.id <= v_after, r.id), ']')
+            INTO v_found
+            FROM (
+                (SELECT id, priority, run_at
+                FROM mq_ready
+                WHERE type = p_type AND (priority > -32768 OR priority = -32768 AND run_at > '1000-01-01')
+                ORDER BY priority, run_at, id
+                LIMIT 10000)
+                UNION ALL
+                (SELECT id, priority, run_at
+                FROM mq_ready
+                WHERE type = p_type AND priority = -32768 AND run_at = '1000-01-01' AND id > v_after
+                ORDER BY id
+                LIMIT 10000)
+                UNION ALL
+                (SELECT id, priority, run_at
+                FROM mq_ready
+                WHERE type = p_type AND priority = -32768 AND run_at = '1000-01-01' AND id <= v_after
+                ORDER BY id
+                LIMIT 10000)
+            ) AS r;
+            SELECT CONCAT('[', GROUP_CONCAT('[', r.id, ',', r.attempts + 1, ',', r.priority, ',"', r.run_at, '"]'
+                ORDER BY r.id <= v_after, r.id), ']')
+            INTO v_found
+            FROM (
+                SELECT r.id, r.attempts, r.priority, r.run_at
+                FROM JSON_TABLE(v_found, '$[*]' COLUMNS (
+                    id bigint PATH '$[0]', priority smallint PATH '$[1]', run_at datetime(6) PATH '$[2]'
+                )) AS j
+                STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY)
+                    ON r.type = p_type AND r.priority = j.priority AND r.run_at = j.run_at AND r.id = j.id
+                LIMIT v_left
+                FOR UPDATE /*!80000 OF r */ SKIP LOCKED
+            ) AS r;
+            IF v_found IS NOT NULL THEN
+                CALL mq_take_ready(p_type, v_found, v_items);
+            END IF;
+            SET v_left = 0;
+        ELSE
+            SELECT CONCAT('[', GROUP_CONCAT('[', r.id, ',', r.attempts + 1, ',-32768,"1000-01-01"]' ORDER BY r.id), ']')
+            INTO v_found
+            FROM (
+                SELECT id, attempts
+                FROM mq_ready
+                WHERE type = p_type AND priority = -32768 AND run_at = '1000-01-01' AND id > v_after
+                ORDER BY id
+                LIMIT v_left
+                FOR UPDATE SKIP LOCKED
+            ) AS r;
+            IF v_found IS NOT NULL THEN
+                CALL mq_take_ready(p_type, v_found, v_items);
+                SET v_left = v_left - JSON_LENGTH(v_found);
+            END IF;
         END IF;
         IF v_left > 0 THEN
             SELECT CONCAT('[', GROUP_CONCAT('[', r.id, ',', r.attempts + 1, ',-32768,"1000-01-01"]' ORDER BY r.id), ']')
@@ -110,7 +161,7 @@ BEGIN
                 SELECT id, attempts
                 FROM mq_ready
                 WHERE type = p_type AND priority = -32768 AND run_at = '1000-01-01' AND id <= v_after
-                ORDER BY priority, run_at, id
+                ORDER BY id
                 LIMIT v_left
                 FOR UPDATE SKIP LOCKED
             ) AS r;

@@ -26,9 +26,10 @@ BEGIN
         CALL mq_undo_call(v_own);
         RESIGNAL;
     END;
-    IF p_id IS NULL OR p_batch_key IS NULL THEN
-        CALL mq_raise_error('invalid_argument', CONCAT(IF(p_id IS NULL, 'id', 'batch_key'), ': must not be NULL'));
+    IF p_id IS NULL THEN
+        CALL mq_raise_error('invalid_argument', 'id: must not be NULL');
     END IF;
+    CALL mq_require_key(p_batch_key);
     CALL mq_begin_call(1, v_own);
     CALL mq_withdraw(p_id, p_batch_key, v_type, v_attempt, v_reader);
     IF v_type IS NOT NULL THEN

@@ -23,9 +23,7 @@ BEGIN
         CALL mq_undo_call(v_own);
         RESIGNAL;
     END;
-    IF p_batch_key IS NULL THEN
-        CALL mq_raise_error('invalid_argument', 'batch_key: must not be NULL');
-    END IF;
+    CALL mq_require_key(p_batch_key);
     CALL mq_require_range('seconds', p_seconds, 0, 315360000);
     CALL mq_begin_call(0, v_own);
     -- First the row, then its new time: an update that finds its row by this lock cannot meet a deadlock.

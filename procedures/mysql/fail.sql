@@ -31,6 +31,9 @@ BEGIN
     IF p_id IS NULL THEN
         CALL mq_raise_error('invalid_argument', 'id: must not be NULL');
     END IF;
+    IF p_batch_key IS NOT NULL THEN
+        CALL mq_require_key(p_batch_key);
+    END IF;
     CALL mq_require_range('retry_after_seconds', p_retry_after_seconds, -1, 315360000);
     CALL mq_begin_call(1, v_own);
     IF p_batch_key IS NULL THEN

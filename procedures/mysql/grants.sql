@@ -29,6 +29,7 @@ GRANT SELECT, SHOW VIEW ON mq_message_state TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_raise_error TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_require_name TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_require_range TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_require_key TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_require_read_committed TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_begin_call TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_end_call TO 'mq_owner'@'localhost';

@@ -22,7 +22,7 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_due longtext CHARACTER SET utf8mb4;
     DECLARE v_ordered, v_ring tinyint;
-    SELECT ordered, ring INTO v_ordered, v_ring
+    SELECT ordered, EXISTS (SELECT * FROM mq_ring WHERE type = p_type) INTO v_ordered, v_ring
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     SELECT CONCAT('[', GROUP_CONCAT('[', d.id, ',', d.attempts, ',', d.priority, ',"', d.run_at, '"]'), ']'), COUNT(*)
     INTO v_due, p_moved

@@ -17,6 +17,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_put_back(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
+    DECLARE v_ring tinyint;
     IF p_ordered THEN
         INSERT IGNORE INTO mq_grouped (type, group_key, id, attempts)
         SELECT m.type, COALESCE(m.group_key, ''), m.id, j.attempts
@@ -35,11 +36,11 @@ BEGIN
         LEFT JOIN mq_ready AS r
             ON r.type = m.type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id;
     ELSE
+        SELECT EXISTS (SELECT * FROM mq_ring WHERE type = p_type) INTO v_ring;
         INSERT INTO mq_ready (type, priority, run_at, id, attempts)
-        SELECT m.type, IF(q.ring, -32768, m.priority), IF(q.ring, '1000-01-01', m.run_at), m.id, j.attempts
+        SELECT m.type, IF(v_ring, -32768, m.priority), IF(v_ring, '1000-01-01', m.run_at), m.id, j.attempts
         FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempts smallint PATH '$[1]')) AS j
-        STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
-        LEFT JOIN mq_queue AS q ON q.type = m.type;
+        STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id;
     END IF;
     CALL mq_lower_mark(p_type);
 END//

@@ -25,9 +25,7 @@ BEGIN
         CALL mq_undo_call(v_own);
         RESIGNAL;
     END;
-    IF p_batch_key IS NULL THEN
-        CALL mq_raise_error('invalid_argument', 'batch_key: must not be NULL');
-    END IF;
+    CALL mq_require_key(p_batch_key);
     CALL mq_begin_call(1, v_own);
     CALL mq_drop_batch(p_batch_key, v_type, v_reader, v_seconds, v_items);
     IF v_items IS NOT NULL THEN

@@ -32,7 +32,8 @@ whole: BEGIN
     IF v_type IS NULL THEN
         LEAVE whole;
     END IF;
-    SELECT ordered, ring INTO v_ordered, v_ring FROM mq_queue WHERE type IN (v_type, '') ORDER BY type DESC LIMIT 1;
+    SELECT ordered, EXISTS (SELECT * FROM mq_ring WHERE type = v_type) INTO v_ordered, v_ring
+    FROM mq_queue WHERE type IN (v_type, '') ORDER BY type DESC LIMIT 1;
     IF v_ordered THEN
         SELECT MAX(s.n) INTO v_stripe
         FROM (

@@ -16,7 +16,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_rescue_expired(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_type varchar(200) CHARACTER SET utf8mb4 DEFAULT p_type;
+    DECLARE v_type varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_count, v_rescued bigint DEFAULT 0;
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -26,6 +26,7 @@ BEGIN
     END;
     CALL mq_require_name('type', p_type, 1);
     CALL mq_begin_call(1, v_own);
+    SET v_type = p_type;
     IF p_type IS NULL THEN
         SELECT MIN(type) INTO v_type FROM mq_batch;
     END IF;

@@ -67,7 +67,8 @@ BEGIN
         END IF;
     END IF;
 
-    SELECT ordered, ring INTO v_ordered, v_ring FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
+    SELECT ordered, EXISTS (SELECT * FROM mq_ring WHERE type = p_type) INTO v_ordered, v_ring
+    FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     CALL mq_reader_name(NULL, v_source);
     INSERT INTO mq_message (run_at, created_at, priority, type, body, source)
     WITH RECURSIVE line (n, a, z) AS (

@@ -54,7 +54,8 @@ BEGIN
     CALL mq_require_name('source', p_source, 1);
 
     CALL mq_begin_call(0, v_own);
-    SELECT ordered, ring INTO v_ordered, v_ring FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
+    SELECT ordered, EXISTS (SELECT * FROM mq_ring WHERE type = p_type) INTO v_ordered, v_ring
+    FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     CALL mq_reader_name(p_source, v_source);
     -- A look without a lock first: a lock on the live message's key would make its consumer wait for our commit.
     IF p_dedup_key IS NOT NULL THEN

@@ -16,6 +16,8 @@ SET enable_hashjoin = off
 SET enable_mergejoin = off
 SET enable_seqscan = off
 SET enable_bitmapscan = off
+SET enable_sort = off
+SET jit = off
 AS $$
 DECLARE
     v_gone bigint[] := '{}';
@@ -44,11 +46,17 @@ BEGIN
         WITH gone AS (
             DELETE FROM mq.ready
             WHERE ctid = ANY (ARRAY(
-                SELECT ctid
-                FROM mq.ready
-                -- In an ordered queue only the tickets of what is already gone.
-                WHERE type = p_queue.type AND id = ANY (CASE WHEN p_queue.ordered THEN v_gone ELSE p_ids END)
-                FOR UPDATE SKIP LOCKED
+                -- In an ordered queue only the tickets of what is already gone. A range with an order, where an equality
+                -- would do: only the index on type and id serves it, whatever the statistics say.
+                SELECT r.ctid
+                FROM unnest(CASE WHEN p_queue.ordered THEN v_gone ELSE p_ids END) AS u (id)
+                CROSS JOIN LATERAL (
+                    SELECT t.ctid
+                    FROM mq.ready AS t
+                    WHERE t.type = p_queue.type AND t.id BETWEEN u.id AND u.id
+                    ORDER BY t.type, t.id
+                    FOR UPDATE SKIP LOCKED
+                ) AS r
             ))
             RETURNING id
         )

@@ -30,7 +30,7 @@ BEGIN
             coalesce(u.retry, least(p_queue.backoff_max_seconds, p_queue.backoff_seconds * 2.0 ^ least(u.attempt - 1, 40))
                 * (0.5 + random() / 2)) AS delay
         FROM unnest(p_ids, p_attempts, p_retries, p_errors) AS u (id, attempt, retry, error)
-        JOIN mq.message AS m ON m.id = u.id
+        CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = u.id OFFSET 0) AS m
     ), retried AS (
         INSERT INTO mq.delayed (id, run_at, priority, attempts, type, error)
         SELECT id, v_now + make_interval(secs => delay), priority, attempt, type, error FROM failed WHERE NOT dies

@@ -40,11 +40,13 @@ DECLARE
 BEGIN
     INSERT INTO mq.batch (batch_key, claimed_at, lease_until, lease_seconds, type, reader, ids, attempts)
     VALUES (v_key, v_now, v_until, v_seconds, p_queue.type, p_reader, p_ids, p_attempts);
+    -- OFFSET 0 keeps the subquery: one look through the key a message. As a plain join it is planned as a walk over all
+    -- messages whenever the statistics come from an empty queue.
     RETURN QUERY
         SELECT m.id, m.type, m.body, m.headers, m.priority::integer, m.group_key, m.dedup_key, u.attempt::integer,
             m.created_at, m.source, v_key, v_until
         FROM unnest(p_ids, p_attempts) WITH ORDINALITY AS u (id, attempt, n)
-        JOIN mq.message AS m ON m.id = u.id
+        CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = u.id OFFSET 0) AS m
         ORDER BY u.n;
 END
 $$;

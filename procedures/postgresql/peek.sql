@@ -37,6 +37,8 @@ SET enable_hashjoin = off
 SET enable_mergejoin = off
 SET enable_seqscan = off
 SET enable_bitmapscan = off
+SET enable_sort = off
+SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -56,7 +58,7 @@ BEGIN
                     g.attempts::integer, m.created_at, m.source, m.run_at, NULL::text, NULL::uuid, NULL::timestamptz,
                     NULL::timestamptz, NULL::text
                 FROM mq.grouped AS g
-                JOIN mq.message AS m ON m.id = g.id
+                CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = g.id OFFSET 0) AS m
                 WHERE g.type = p_type
                 ORDER BY g.type, g.group_key, g.id
                 LIMIT v_size;
@@ -66,7 +68,7 @@ BEGIN
                     r.attempts::integer, m.created_at, m.source, r.run_at, NULL::text, NULL::uuid, NULL::timestamptz,
                     NULL::timestamptz, NULL::text
                 FROM mq.ready AS r
-                JOIN mq.message AS m ON m.id = r.id
+                CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = r.id OFFSET 0) AS m
                 WHERE r.type = p_type
                 ORDER BY r.type, r.priority, r.run_at, r.id
                 LIMIT v_size;
@@ -77,7 +79,7 @@ BEGIN
                 d.attempts::integer, m.created_at, m.source, d.run_at, NULL::text, NULL::uuid, NULL::timestamptz,
                 NULL::timestamptz, d.error
             FROM mq.delayed AS d
-            JOIN mq.message AS m ON m.id = d.id
+            CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = d.id OFFSET 0) AS m
             WHERE d.type = p_type
             ORDER BY d.type, d.run_at, d.id
             LIMIT v_size - v_rows;
@@ -88,7 +90,7 @@ BEGIN
                 b.claimed_at, NULL::text
             FROM mq.batch AS b
             CROSS JOIN LATERAL unnest(b.ids, b.attempts) AS u (id, attempt)
-            JOIN mq.message AS m ON m.id = u.id
+            CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = u.id OFFSET 0) AS m
             WHERE b.type = p_type
             ORDER BY b.type, b.lease_until
             LIMIT v_size;
@@ -98,7 +100,7 @@ BEGIN
                 e.attempts::integer, m.created_at, m.source, NULL::timestamptz, e.reader, NULL::uuid, NULL::timestamptz,
                 e.died_at, e.error
             FROM mq.dead AS e
-            JOIN mq.message AS m ON m.id = e.id
+            CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = e.id OFFSET 0) AS m
             WHERE e.type = p_type
             ORDER BY e.type DESC, e.died_at DESC, e.id DESC
             LIMIT v_size;

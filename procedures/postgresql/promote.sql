@@ -54,7 +54,7 @@ BEGIN
         INSERT INTO mq.grouped (id, attempts, type, group_key)
         SELECT m.id, d.attempts, m.type, coalesce(m.group_key, '')
         FROM unnest(v_due, v_attempts) AS d (id, attempts)
-        JOIN mq.message AS m ON m.id = d.id
+        CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = d.id OFFSET 0) AS m
         ON CONFLICT DO NOTHING;
         -- A failed head comes back: its group may go on, and it is the first of it again.
         DELETE FROM mq.group_lock WHERE id = ANY (v_due);

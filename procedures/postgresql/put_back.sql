@@ -22,7 +22,7 @@ BEGIN
         INSERT INTO mq.grouped (id, attempts, type, group_key)
         SELECT m.id, u.attempts, m.type, coalesce(m.group_key, '')
         FROM unnest(p_ids, p_attempts) AS u (id, attempts)
-        JOIN mq.message AS m ON m.id = u.id
+        CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = u.id OFFSET 0) AS m
         ON CONFLICT DO NOTHING;
         DELETE FROM mq.group_lock WHERE id = ANY (p_ids);
     END IF;
@@ -30,8 +30,9 @@ BEGIN
     INSERT INTO mq.ready (run_at, id, priority, attempts, type)
     SELECT CASE WHEN r.id IS NULL THEN m.run_at ELSE clock_timestamp() END, m.id, m.priority, u.attempts, m.type
     FROM unnest(p_ids, p_attempts) AS u (id, attempts)
-    JOIN mq.message AS m ON m.id = u.id
-    LEFT JOIN mq.ready AS r ON r.type = p_type AND r.id = u.id
+    CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = u.id OFFSET 0) AS m
+    -- One look a message, whatever the statistics say.
+    LEFT JOIN LATERAL (SELECT t.id FROM mq.ready AS t WHERE t.type = p_type AND t.id = u.id LIMIT 1) AS r ON true
     ON CONFLICT DO NOTHING;
     PERFORM mq.lower_mark(p_type);
     PERFORM mq.wake(p_type);

@@ -14,6 +14,8 @@ CREATE OR REPLACE FUNCTION mq.remove_ready(
 )
 LANGUAGE plpgsql
 SET enable_seqscan = off
+SET enable_sort = off
+SET jit = off
 AS $$
 DECLARE
     v_message record;
@@ -38,8 +40,10 @@ BEGIN
     ELSE
         DELETE FROM mq.ready AS r
         WHERE r.ctid = ANY (ARRAY(
+            -- A range with an order, where an equality would do: see erase.
             SELECT r2.ctid FROM mq.ready AS r2
-            WHERE r2.type = v_message.type AND r2.id = p_id
+            WHERE r2.type = v_message.type AND r2.id BETWEEN p_id AND p_id
+            ORDER BY r2.type, r2.id
             FOR UPDATE SKIP LOCKED
         ))
         RETURNING r.attempts INTO v_attempts;

@@ -38,7 +38,7 @@ BEGIN
         SELECT array_agg(u.id), array_agg(u.attempt)
         INTO v_ids, v_attempts
         FROM unnest(v_batch.ids, v_batch.attempts) AS u (id, attempt)
-        JOIN mq.message AS m ON m.id = u.id
+        CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = u.id OFFSET 0) AS m
         WHERE u.attempt < coalesce(m.max_attempts, p_queue.max_attempts);
         IF v_ids IS NOT NULL THEN
             PERFORM mq.put_back(p_queue.type, v_ids, v_attempts, p_queue.ordered);

@@ -51,7 +51,7 @@ BEGIN
             SELECT m.id, m.type, m.body, m.headers, m.priority::integer, m.group_key, m.dedup_key, u.attempt::integer,
                 m.created_at, m.source, NULL::uuid, NULL::timestamptz
             FROM unnest(v_picked.picked, v_picked.attempts) WITH ORDINALITY AS u (id, attempt, n)
-            JOIN mq.message AS m ON m.id = u.id
+            CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = u.id OFFSET 0) AS m
             ORDER BY u.n;
         PERFORM mq.settle(v_queue, v_picked.picked, v_picked.attempts, mq.reader_name(NULL));
     ELSE

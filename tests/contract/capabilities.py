@@ -15,6 +15,9 @@ class Capabilities:
     nul:             text can hold the character NUL; where it cannot, it is an invalid_argument.
     holder:          what queue_health calls another session, told the driver's connection and its application name.
     empties_parts:   purge_archive empties a part of the archive that is wholly old at once.
+    rings_go_by_id:  once claim_wraparound has found something in a type, claim_batch goes by id there too.
+    undoes_a_call:   a call that fails inside the caller's transaction undoes its own work, and the transaction goes on;
+                     where it does not, the caller sets a savepoint before the call.
     """
 
     view: str
@@ -22,23 +25,31 @@ class Capabilities:
     nul: bool
     holder: Callable[[Any, str], str]
     empties_parts: bool
+    rings_go_by_id: bool
+    undoes_a_call: bool
 
 
 BY_DATABASE = {
+    # An error there ends the transaction: only a rollback is possible, of the whole or to a savepoint.
     "postgresql": Capabilities(
         view="mq.message_state",
         key=uuid.UUID,
         nul=False,
         holder=lambda connection, name: name,
         empties_parts=True,
+        rings_go_by_id=False,
+        undoes_a_call=False,
     ),
-    # A view of another session's application name needs the performance schema, which MariaDB has switched off. TRUNCATE
-    # commits the caller's transaction. The driver could send NUL, the runner refuses it as everywhere.
+    # A view of another session's application name needs the performance schema, which MariaDB has switched off.
+    # TRUNCATE commits the caller's transaction. A second index on mq_ready, which order by id would need beside the other, costs
+    # as much as the whole claim: a ring's messages stand in the order of their ids instead. The driver could send NUL, the runner refuses it as everywhere.
     "mysql": Capabilities(
         view="mq_message_state",
         key=str,
         nul=False,
         holder=lambda connection, name: f"connection {connection.thread_id()},",
         empties_parts=False,
+        rings_go_by_id=True,
+        undoes_a_call=True,
     ),
 }

@@ -69,7 +69,10 @@ class PlainQueue(RuleBasedStateMachine):
 
     def claimable(self) -> list[Message]:
         """In claim order."""
-        return sorted((m for m in self.within("N") if m.due), key=lambda m: (m.priority, m.run_at, m.id))
+        due = (m for m in self.within("N") if m.due)
+        if self.places and self.q.can.rings_go_by_id:
+            return sorted(due, key=lambda m: m.id)
+        return sorted(due, key=lambda m: (m.priority, m.run_at, m.id))
 
     def check_claimed(self, claimed: list[int], size: int) -> None:
         """The claimed messages are the legal next ones."""

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
@@ -41,6 +42,7 @@ _SETTINGS = {
     "innodb-buffer-pool-size": "128M",
     "performance-schema": "OFF",
     "max-connections": "300",
+    "max-allowed-packet": "64M",  # bodies of 16 MiB
     "secure-file-priv": "",
 }
 _MORE_SETTINGS: dict[str, dict[str, str]] = {
@@ -203,6 +205,17 @@ class _MySQL(base.Server):
             connection.execute(f"GRANT {name} TO {role}_all")
         connection.execute(f"GRANT {role}_all TO {role}@'%'")
         connection.execute(f"SET DEFAULT ROLE {role}_all FOR {role}@'%'")
+
+    def plant_faults(self, url: str, stems: Sequence[str]) -> None:
+        with self.client(url) as connection:
+            for stem, event in product(stems, ("insert", "update", "delete")):
+                connection.execute(
+                    f"CREATE TRIGGER fault_{stem}_{event} AFTER {event} ON mq_{stem} FOR EACH ROW"
+                    f" IF @fault = '{stem} {event}' THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'a fault'; END IF"
+                )
+
+    def fault(self, where: str) -> str:
+        return f"SET @fault = '{where}'"
 
     @contextmanager
     def watching(self) -> Iterator[None]:
