@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from opentelemetry import propagate
@@ -102,15 +103,14 @@ def return_nonsense(messages: list[Message]) -> Any:
 
 
 def effect(message: Message) -> None:
-    """Work in the queue's own transaction; a body of fail does its work and then fails."""
-    message.connection.execute("INSERT INTO effect (body) VALUES (%s)", [message.body])
+    """Work in the queue's own transaction; a body of fail does its work and then fails, one of swallow spoils it."""
+    cursor = message.connection.cursor()
+    cursor.execute("INSERT INTO effect (body) VALUES (%s)", [message.body])
     if message.body == "fail":
         raise ValueError("after the work")
     if message.body == "swallow":
-        try:
-            message.connection.execute("SELECT 1 / 0")
-        except Exception:
-            note("swallowed")
+        with suppress(Exception):
+            cursor.execute(os.environ["JOBS_SPOIL"])
 
 
 def traced(message: Message) -> None:

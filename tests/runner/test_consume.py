@@ -563,10 +563,12 @@ def effects(sql: Sql) -> Callable[[], list[str]]:
 
 
 def test_transaction_commits_the_work_and_the_message_together(
-    runner: Runner, session: Session, queue: str, states: States, effects: Callable[[], list[str]]
+    runner: Runner, session: Session, queue: str, states: States, effects: Callable[[], list[str]], database: Database
 ) -> None:
     send(session, queue, "a", "fail", "b", "swallow", "c")
-    done = runner("consume", "--type", queue, "--handler", "jobs:effect", "--transaction", "--drain")
+    # Not everywhere does an error end a transaction; what ends it does not pass for success anywhere.
+    spoil = {"JOBS_SPOIL": "ROLLBACK" if database.name == "mysql" else "SELECT 1 / 0"}
+    done = runner("consume", "--type", queue, "--handler", "jobs:effect", "--transaction", "--drain", env=spoil)
     assert done.returncode == 0, done.stderr
     assert effects() == ["a", "b", "c"]
     left = states()
