@@ -64,6 +64,18 @@ class Server(ABC):
     def login(self, url: str, role: str, *granted: str) -> AbstractContextManager[str]:
         """A user of that name with those roles and no other right; yields the URL under which he connects."""
 
+    @abstractmethod
+    def plant_faults(self, url: str, stems: Sequence[str]) -> None:
+        """Let a change of these tables of the queue fail in a session that has asked for it, see `fault`."""
+
+    @abstractmethod
+    def fault(self, where: str) -> str:
+        """The statement that makes a session's next changes of one kind fail: `ready delete`; '': none fails."""
+
+    def undoes(self, where: str) -> bool:
+        """Whether a procedure can undo its work after such a failure; where not, its caller has to roll back."""
+        return True
+
     def watching(self) -> AbstractContextManager[Any]:
         """Meanwhile the queue's owner sees the sessions of other users."""
         return nullcontext()

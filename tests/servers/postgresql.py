@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -66,6 +66,22 @@ class _PostgreSQL(base.Server):
 
     def drop_procedure(self, url: str, name: str) -> None:
         self.query(url, f"DROP FUNCTION mq.{name}")
+
+    def plant_faults(self, url: str, stems: Sequence[str]) -> None:
+        with self.client(url) as connection:
+            connection.execute(
+                "CREATE FUNCTION fault() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+                " IF current_setting('test.fault', true) = TG_ARGV[0] || ' ' || lower(TG_OP)"
+                " THEN RAISE EXCEPTION 'a fault'; END IF; RETURN NULL; END $$"
+            )
+            for stem in stems:
+                connection.execute(
+                    f"CREATE TRIGGER fault AFTER INSERT OR UPDATE OR DELETE ON mq.{stem}"
+                    f" FOR EACH ROW EXECUTE FUNCTION public.fault('{stem}')"
+                )
+
+    def fault(self, where: str) -> str:
+        return f"SET test.fault = '{where}'"
 
     @contextmanager
     def login(self, url: str, role: str, *granted: str) -> Iterator[str]:

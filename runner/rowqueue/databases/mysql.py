@@ -56,11 +56,12 @@ _YOYO_TABLES = ("_yoyo_migration", "_yoyo_log", "_yoyo_version", "yoyo_lock")
 
 # Numbers of the servers' errors: https://dev.mysql.com/doc/mysql-errors/en/server-error-reference.html and
 # https://mariadb.com/kb/en/mariadb-error-codes/
+_INTERRUPTED = 1317  # KILL QUERY
 _CONFLICTS = {
     1020,  # MariaDB: the record has changed since the snapshot
     1205,  # lock wait timeout
     1213,  # deadlock
-    1317,  # KILL QUERY
+    _INTERRUPTED,
     1412,  # table definition has changed
     1615,  # statement needs to be prepared anew
     1637,  # too many concurrent transactions
@@ -116,10 +117,14 @@ def _line(error: BaseException) -> str:
     return text or type(error).__name__
 
 
+def _of_contract(error: BaseException) -> bool:
+    return 50001 <= _number(error) <= 50999
+
+
 def _translate(error: BaseException, closed: bool = False) -> Exception:
     """Our exception for one of the driver's; `closed`: the connection did not survive it."""
     number, message = _number(error), _line(error)
-    if 50001 <= number <= 50999:
+    if _of_contract(error):
         return QueueError(number, message)
     # 1290 names the option that forbids the statement: a server that is no longer the primary.
     closed = closed or isinstance(error, pymysql.InterfaceError)
@@ -231,6 +236,7 @@ class _Connection(pymysql.connections.Connection):  # type: ignore[misc]
 
     _guarded = False
     _doubtful = False  # an error came: only the server knows whether the transaction is still there
+    _half_done = False  # a call was interrupted, and a part of its work may still be in the transaction
 
     def query(self, sql: Any, unbuffered: bool = False) -> Any:
         self.check()
@@ -251,6 +257,8 @@ class _Connection(pymysql.connections.Connection):  # type: ignore[misc]
         """Raise unless the transaction of the block is there; outside of one, do nothing."""
         if not self._guarded:
             return
+        if self._half_done:
+            raise pymysql.OperationalError(_INTERRUPTED, "a call was interrupted: the transaction cannot go on")
         failed = self._doubtful
         if failed:
             self.ping()
@@ -264,7 +272,19 @@ class _Connection(pymysql.connections.Connection):  # type: ignore[misc]
     def guard(self) -> None:
         """Begin a transaction and watch over it."""
         super().begin()
-        self._guarded, self._doubtful = True, False
+        self._guarded, self._doubtful, self._half_done = True, False, False
+
+    def abandon(self, error: BaseException) -> None:
+        """See to what a failed call has left: a procedure undoes its work itself, if the server lets it.
+
+        MySQL does not after KILL QUERY, MariaDB 11 not after an error in a joined DELETE: then the procedure's own
+        transaction is still open, and nothing would ever be committed on this connection again.
+        """
+        if self._guarded:
+            self._half_done = _number(error) == _INTERRUPTED
+        elif not _of_contract(error):
+            with suppress(pymysql.Error):  # then the connection is lost, and the transaction with it
+                self.rollback()
 
     def unguard(self) -> None:
         """Watch no longer."""
@@ -304,6 +324,7 @@ class MySQLSession(Session):
             while self._cursor.nextset():  # an error that came after the rows shows here
                 pass
         except pymysql.Error as error:
+            self._connection.abandon(error)
             raise _bad_argument(error) or _translate(error, not self._connection.open) from error
         for name in _times(procedure):
             for row in rows:

@@ -1,0 +1,321 @@
+"""Every procedure that changes something: one with the caller's transaction, and whole or not at all.
+
+Compared are all rows of all tables, not only what the procedures show.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import pytest
+from capabilities import BY_DATABASE
+from queues import CONTRACT, Queue, call, refused
+from rowqueue import install
+from rowqueue.contract import sql_root
+from rowqueue.databases import DatabaseError, Session, open_database
+from servers import Server
+
+READING = {"queue_stats", "queue_health", "installed_files", "peek", "wait_for_message"}
+CHANGING = sorted(CONTRACT.procedures.keys() - READING)
+EVENTS = ("insert", "update", "delete")
+
+
+# ---- a queue in which a call of each procedure has much to do --------------------------------------
+
+
+def options(q: Queue) -> dict[str, Any]:
+    return {"body": "b", "group_key": "g", "dedup_key": "new", "priority": -1}
+
+
+def backlog(q: Queue) -> dict[str, Any]:
+    """What a claim finds on its way: ready messages, expired claims with and without attempts left, a due message."""
+    ready = [q.send(group_key=f"r{n}", dedup_key=str(n)) for n in range(3)]
+    for attempts in (1, 9):
+        q.send(priority=-1, max_attempts=attempts, group_key=f"e{attempts}")
+        q.claim(lease_seconds=0)
+    failed = q.send(priority=-1, group_key="f")
+    [row] = [row for row in q.claim(10) if row["id"] == failed]
+    q.on("fail", failed, row["batch_key"], "no", 0)
+    q.on("release_batch", row["batch_key"])
+    assert len(ready) == 3
+    return {"size": 10}
+
+
+def first_only(q: Queue) -> dict[str, Any]:
+    backlog(q)
+    return {}
+
+
+def held(q: Queue) -> dict[str, Any]:
+    """A claim of several messages, with others waiting behind them."""
+    for n in range(4):
+        q.send(group_key=f"g{n % 2}", dedup_key=str(n))
+    rows = q.claim(2, lease_seconds=3_600)
+    return {"id": rows[0]["id"], "batch_key": rows[0]["batch_key"]}
+
+
+def held_key(q: Queue) -> dict[str, Any]:
+    return {"batch_key": held(q)["batch_key"]}
+
+
+def finished(q: Queue) -> dict[str, Any]:
+    """A batch of which one message has failed, and a next batch."""
+    values = held(q)
+    return {"batch_key": values["batch_key"], "failures": f"{values['id']},-1,no", "next_size": 2}
+
+
+def expired(q: Queue) -> dict[str, Any]:
+    backlog(q)
+    return {}
+
+
+def cancelled(q: Queue) -> dict[str, Any]:
+    q.send(group_key="g")
+    return {"id": q.send(group_key="g", dedup_key="d")}
+
+
+def dead(q: Queue) -> dict[str, Any]:
+    for n in range(3):
+        id = q.send(priority=-1, group_key=f"g{n % 2}", dedup_key=str(n))
+        q.on("fail", id, q.claim_key(), "no", -1)
+    return {}
+
+
+def purged(q: Queue) -> dict[str, Any]:
+    backlog(q)
+    return {"state": "N"}
+
+
+def purged_archive(q: Queue) -> dict[str, Any]:
+    q.archived()
+    q.on("complete_batch", held(q)["batch_key"])
+    q.on("complete_batch", q.claim_key())
+    # Not all: where a part of the archive is emptied at once, nobody could look meanwhile.
+    return {"before": max(row["changed_at"] for row in q.call("peek", "C"))}
+
+
+def policy(q: Queue) -> dict[str, Any]:
+    return {"lease_seconds": 7, "on_complete": "archive"}
+
+
+def paused(q: Queue) -> dict[str, Any]:
+    q.call("pause")
+    return {}
+
+
+# What is to be there before, and the arguments of the call, without the type.
+PREPARE: dict[str, Callable[[Queue], dict[str, Any]]] = {
+    "send": lambda q: {"body": "b"},
+    "send_message": options,
+    "send_batch": lambda q: {"bodies": "a\nb\nc"},
+    "get_message": first_only,
+    "claim_batch": backlog,
+    "claim_wraparound": backlog,
+    "take_batch": backlog,
+    "complete": held,
+    "complete_batch": held_key,
+    "fail": held,
+    "finish_batch": finished,
+    "release_batch": held_key,
+    "extend_lease": lambda q: held_key(q) | {"seconds": 60},
+    "rescue_expired": expired,
+    "cancel": cancelled,
+    "redrive": dead,
+    "purge": purged,
+    "purge_archive": purged_archive,
+    "set_queue": policy,
+    "pause": lambda q: {},
+    "resume": paused,
+}
+CASES = [
+    pytest.param(name, ordered, id=f"{name}-{'ordered' if ordered else 'plain'}")
+    for name, ordered in product(CHANGING, (0, 1))
+    if (name, ordered) != ("claim_wraparound", 1)
+]
+each = pytest.mark.parametrize(("procedure", "ordered"), CASES)
+
+
+def test_every_procedure_that_changes_something_is_here() -> None:
+    assert sorted(PREPARE) == CHANGING
+
+
+# ---- fixtures ----------------------------------------------------------------------------------------
+
+
+@dataclass
+class Place:
+    """A database whose tables fail on request, and that has a table of the caller's own, `mine`."""
+
+    server: Server
+    url: str
+    name: str
+    stems: tuple[str, ...]
+    looking: Any
+
+    def query(self, text: str, *parameters: Any) -> list[dict[str, Any]]:
+        """Look with all rights."""
+        rows: list[dict[str, Any]] = self.looking.execute(text, parameters).fetchall()
+        return rows
+
+    def rows(self, type: str) -> dict[str, list[str]]:
+        """All that all tables hold of a queue, by table."""
+        found = {}
+        for stem in self.stems:
+            columns = "n" if stem == "mark" else "*"  # a mark may tell a time long before Python's first
+            rows = self.query(f"SELECT {columns} FROM {self.server.table(stem)} WHERE type = %s", type)
+            found[stem] = sorted(map(str, rows))
+        return found
+
+    def mine(self, type: str) -> int:
+        """How many rows of the caller's own are there."""
+        count: int = self.query("SELECT count(*) AS n FROM mine WHERE type = %s", type)[0]["n"]
+        return count
+
+
+@pytest.fixture(scope="module")
+def place(server: Server) -> Iterator[Place]:
+    url = server.create_database()
+    database = open_database(url)
+    install.apply(database)
+    files = sorted((sql_root() / "migrations" / database.name).glob("*.sql"))
+    text = "".join(path.read_text("utf-8") for path in files)
+    tables = re.findall(r"CREATE TABLE (?:IF NOT EXISTS )?mq[._](\w+) \(\n((?:    .*\n)+)", text)
+    stems = tuple(stem for stem, columns in tables if re.search(r"^    type ", columns, re.M))
+    server.plant_faults(url, stems)
+    server.query(url, "CREATE TABLE mine (type VARCHAR(200) NOT NULL)")
+    with server.client(url) as looking:
+        yield Place(server, url, database.name, stems, looking)
+    server.drop_database(url)
+
+
+@pytest.fixture
+def caller(place: Place) -> Iterator[Session]:
+    session = open_database(place.url).connect("caller")
+    yield session
+    session.close()
+
+
+@pytest.fixture
+def q(place: Place, caller: Session, queue: str) -> Queue:
+    return Queue(queue, caller, place.query, BY_DATABASE[place.name])
+
+
+@dataclass
+class Call:
+    """One call with all that it needs, in the queue of one test."""
+
+    q: Queue
+    place: Place
+    procedure: str
+    values: dict[str, Any]
+
+    def __call__(self, **other: Any) -> list[dict[str, Any]]:
+        return call(self.q.session, self.procedure, **self.values | other)
+
+    def work(self, connection: Any) -> None:
+        """Something of the caller's own."""
+        connection.cursor().execute("INSERT INTO mine VALUES (%s)", [self.q.name])
+
+    @contextmanager
+    def failing(self, connection: Any) -> Iterator[None]:
+        """The block may fail, and then the caller's transaction goes on: where an error ends it, with a savepoint."""
+        if not self.q.can.undoes_a_call:
+            connection.cursor().execute("SAVEPOINT before_the_call")
+        yield
+        if not self.q.can.undoes_a_call:
+            connection.cursor().execute("ROLLBACK TO SAVEPOINT before_the_call")
+
+    def fault(self, where: str) -> None:
+        """Let the session's changes of one kind fail from now on."""
+        with self.q.session.transaction() as connection:
+            connection.cursor().execute(self.place.server.fault(where))
+
+    def rows(self) -> dict[str, list[str]]:
+        return self.place.rows(self.q.name)
+
+
+@pytest.fixture
+def prepared(place: Place, q: Queue, procedure: str, ordered: int) -> Call:
+    if ordered:
+        q.ordered()
+    values = PREPARE[procedure](q)
+    if CONTRACT.procedures[procedure].arguments[0].name == "type":
+        values["type"] = q.name
+    return Call(q, place, procedure, values)
+
+
+# ---- the tests -----------------------------------------------------------------------------------------
+
+
+@each
+def test_a_call_is_one_with_the_callers_transaction(prepared: Call) -> None:
+    """Undone with it, and committed with it and not before; what is refused is no part of it."""
+    before = prepared.rows()
+    transaction, mine = prepared.q.session.transaction, lambda: prepared.place.mine(prepared.q.name)
+    with pytest.raises(ZeroDivisionError), transaction() as connection:
+        prepared.work(connection)
+        prepared()
+        raise ZeroDivisionError
+    assert (prepared.rows(), mine()) == (before, 0)
+
+    first = CONTRACT.procedures[prepared.procedure].arguments[0]
+    with transaction() as connection:
+        prepared.work(connection)
+        with prepared.failing(connection), refused("invalid_argument", first.name):
+            prepared(**{first.name: "" if first.optional else None})
+    assert (prepared.rows(), mine()) == (before, 1)
+
+    with transaction() as connection:
+        prepared.work(connection)
+        prepared()
+        prepared.work(connection)
+        assert (prepared.rows(), mine()) == (before, 1)
+    assert prepared.rows() != before
+    assert mine() == 3
+
+
+class Undo(Exception):
+    """Ends a transaction that is not to be committed."""
+
+
+def fails(prepared: Call, goes_on: bool) -> bool:
+    """Call inside the caller's transaction; commit that if the call failed and it `goes_on`, else undo it all."""
+    failed = False
+    with suppress(Undo), prepared.q.session.transaction() as connection:
+        prepared.work(connection)
+        with prepared.failing(connection):
+            try:
+                prepared()
+            except DatabaseError:
+                failed = True
+        prepared.work(connection)
+        if not (failed and goes_on):
+            raise Undo
+    return failed
+
+
+@each
+def test_a_call_that_fails_half_way_leaves_nothing(prepared: Call) -> None:
+    """One kind of change after the other fails: inside the caller's transaction, which goes on, and outside of one."""
+    before = prepared.rows()
+    met, mine = 0, 0
+    for where in map(" ".join, product(prepared.place.stems, EVENTS)):
+        prepared.fault(where)
+        goes_on = prepared.place.server.undoes(where)
+        if fails(prepared, goes_on):
+            met += 1
+            mine += 2 * goes_on
+            assert (prepared.rows(), prepared.place.mine(prepared.q.name)) == (before, mine), where
+            with pytest.raises(DatabaseError):
+                prepared()
+            assert prepared.rows() == before, where
+    prepared.fault("")
+    assert met
+    prepared()
+    after = prepared.rows()
+    assert after != before
+    prepared.q.session.close()
+    assert prepared.rows() == after, "the call did not commit by itself"
