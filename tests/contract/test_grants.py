@@ -45,12 +45,12 @@ def test_a_role_may_call_exactly_what_the_contract_gives_it(
     q: Queue, logins: Callable[[str | None], Session], role: str | None, procedure: str
 ) -> None:
     values = required(q, procedure)
-    session = logins(role)
     if role in CONTRACT.procedures[procedure].roles:
-        assert isinstance(call(session, procedure, **values), list)
+        assert isinstance(call(logins(role), procedure, **values), list)
         return
+    # Some databases do not even let a user in who has no right there.
     with q.unchanged(), pytest.raises(Forbidden):
-        call(session, procedure, **values)
+        call(logins(role), procedure, **values)
 
 
 @pytest.mark.parametrize("role", ROLES)

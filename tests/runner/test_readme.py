@@ -2,17 +2,15 @@
 
 import os
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 import pytest
 from rowqueue.databases import Database
-from servers import Server
-from servers.mysql import LocalMySQL, programs
+from servers.mysql import LocalMySQL
+from servers.shell import Shell
 
 pytestmark = pytest.mark.one_version
 
@@ -60,37 +58,6 @@ def section(heading: str) -> str:
     found = re.search(rf"^#+ {re.escape(heading)}$(.*?)(?=^#|\Z)", README, re.M | re.S)
     assert found, heading
     return found[1]
-
-
-class Shell:
-    """A shell with `runner` and with the server's own client under the name mysql, which logs in by its option file."""
-
-    def __init__(self, server: Server, folder: Path) -> None:
-        home = programs(server.name)
-        client = shlex.join(home.program("mariadb" if home.is_mariadb else "mysql"))
-        (folder / "mysql").write_text(f'#!/bin/sh\nexec {client} --defaults-file={folder}/my.cnf "$@"\n')
-        (folder / "mysql").chmod(0o755)
-        login = urlsplit(server.url)
-        (folder / "my.cnf").write_text(
-            f"[client]\nprotocol=tcp\nhost={login.hostname}\nport={login.port}\n"
-            f'user={login.username}\npassword="{unquote(login.password or "")}"\n'
-        )
-        self._folder = folder
-        path = os.pathsep.join([str(folder), str(Path(sys.executable).parent), os.environ["PATH"]])
-        self._environment = os.environ | {"PATH": path}
-
-    def __call__(self, command: str, text: str = "") -> str:
-        done = subprocess.run(
-            ["sh", "-e", "-c", command],
-            cwd=self._folder,
-            env=self._environment,
-            input=text,
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        assert (done.returncode, done.stderr) == (0, "")
-        return done.stdout
 
 
 @pytest.fixture
