@@ -118,6 +118,15 @@ def test_a_bad_url_is_one_line_without_the_password(url: str, reason: str) -> No
     assert "\n" not in str(caught.value) and "cret" not in str(caught.value)
 
 
+def test_a_driver_that_is_not_installed_is_one_line_that_says_how_to_get_it() -> None:
+    program = "import sys; sys.modules['pymysql'] = None; from rowqueue import cli; cli.main()"
+    command = [sys.executable, "-c", program, "stats", "--database", "mysql://host/db"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].endswith("mysql needs pymysql: pip install 'rowqueue[mysql]'")
+    assert "Traceback" not in done.stderr
+
+
 def test_a_server_or_socket_that_is_not_there_is_disconnected(tmp_path: Path, home: Path) -> None:
     with pytest.raises(Disconnected, match=r"127\.0\.0\.1:1: Connection refused"):
         open_database("mysql://127.0.0.1:1/db").connect("test")

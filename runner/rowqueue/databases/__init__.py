@@ -133,11 +133,16 @@ _MODULES = {"postgresql": ("postgresql", "postgres"), "mysql": ("mysql", "mariad
 
 
 def open_database(url: str) -> Database:
-    """The database a URL names. Raises ValueError for a scheme that nobody serves."""
+    """The database a URL names. Raises ValueError for a scheme that nobody serves, or whose driver is not installed."""
     scheme = url.partition("://")[0]
     for module, schemes in _MODULES.items():
         if scheme in schemes:
-            database = import_module(f"{__name__}.{module}").DATABASE(url)
+            try:
+                made = import_module(f"{__name__}.{module}").DATABASE
+            except ModuleNotFoundError as error:
+                lack = f"database URL: {scheme} needs {error.name}: pip install 'rowqueue[{module}]'"
+                raise ValueError(lack) from None
+            database = made(url)
             assert isinstance(database, Database)
             return database
     known = ", ".join(sorted(s for schemes in _MODULES.values() for s in schemes))
