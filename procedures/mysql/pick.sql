@@ -25,13 +25,13 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_pick(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    -- A mark is renewed when the front has moved by so many ids.
-    DECLARE c_stride bigint DEFAULT 2000;
+    -- A mark is renewed when the front has moved by so many ids: a dead row costs a claim 0.1 to 0.2 microseconds, a mark 300.
+    DECLARE c_stride bigint DEFAULT 1000;
     -- Priorities beyond the first eight are claimed without marks.
     DECLARE c_marks int DEFAULT 8;
     DECLARE c_long_ago datetime(6) DEFAULT '1000-01-01';
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
-    DECLARE v_ordered, v_full, v_some tinyint;
+    DECLARE v_ordered, v_full, v_some, v_gap tinyint;
     DECLARE v_write, v_learn tinyint DEFAULT 0;
     DECLARE v_n, v_id, v_first_id, v_moved, v_rescued bigint;
     DECLARE v_looked_at, v_promoted_to, v_run_at, v_from datetime(6);
@@ -95,7 +95,16 @@ BEGIN
     SET v_known = IF(v_full, 0, JSON_LENGTH(v_places));
     look: WHILE v_left > 0 DO
         SET v_next = IF(i < v_known, JSON_EXTRACT(v_places, CONCAT('$[', i, '][0]')), 32768);
-        IF v_next - v_above > 1 THEN
+        SET v_gap = v_next - v_above > 1;
+        -- Going up, MariaDB walks the dead rows behind the end of a range: here all those before the mark. Going down it
+        -- does not meet them.
+        /*M! IF v_gap AND v_next < 32768 THEN
+            SELECT (
+                SELECT 1 FROM mq_ready WHERE type = p_type AND priority > v_above AND priority < v_next
+                ORDER BY priority DESC, run_at DESC, id DESC LIMIT 1
+            ) IS NOT NULL INTO v_gap;
+        END IF; */
+        IF v_gap THEN
             SELECT CONCAT('[', GROUP_CONCAT('[', r.id, ',', r.attempts + 1, ',', r.priority, ',"', r.run_at, '"]'
                 ORDER BY r.priority, r.run_at, r.id), ']')
             INTO v_found
