@@ -11,7 +11,6 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
-from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -224,6 +223,19 @@ def _numbers(procedure: str) -> frozenset[str]:
     return frozenset(column.name for column in contract.load().procedures[procedure].columns if column.type == "number")
 
 
+def _convert(rows: Sequence[Row], procedure: str, decimals: Sequence[str]) -> None:
+    """Give times their zone, and what the server has counted as decimal numbers the contract's type."""
+    for name in _times(procedure):
+        for row in rows:
+            if row[name] is not None:
+                row[name] = row[name].replace(tzinfo=UTC)
+    for name in decimals:
+        kind = float if name in _numbers(procedure) else int
+        for row in rows:
+            if row[name] is not None:
+                row[name] = kind(row[name])
+
+
 # ---- the connection ------------------------------------------------------------------------------
 
 
@@ -326,16 +338,7 @@ class MySQLSession(Session):
         except pymysql.Error as error:
             self._connection.abandon(error)
             raise _bad_argument(error) or _translate(error, not self._connection.open) from error
-        for name in _times(procedure):
-            for row in rows:
-                if row[name] is not None:
-                    row[name] = row[name].replace(tzinfo=UTC)
-        # A sum or a quotient of the server's comes as a decimal number.
-        for name in [column[0] for column in description if column[1] == FIELD_TYPE.NEWDECIMAL]:
-            kind = float if name in _numbers(procedure) else int
-            for row in rows:
-                if isinstance(row[name], Decimal):
-                    row[name] = kind(row[name])
+        _convert(rows, procedure, [column[0] for column in description if column[1] == FIELD_TYPE.NEWDECIMAL])
         return rows
 
     def _statement(self, procedure: str, arguments: Sequence[Any]) -> bytes:
