@@ -190,7 +190,7 @@ class Bench:
         """Leave so many messages in the queue or in the wide table and nothing else, and the server settled."""
         with self.connect(url) as client:
             client.empty()
-            for some in chunks(bodies(length, min(messages, 1000)), messages):
+            for some in chunks(bodies(length, min(messages, 5000)), messages):
                 if wide:
                     client.floor_fill(some)
                 else:
