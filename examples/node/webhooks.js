@@ -1,12 +1,10 @@
 // Delivers webhooks from the queue: a consumer in another language, on the same procedures.
 //
 // Usage:  npm install && RUNNER_DATABASE=postgresql://… node webhooks.js [--drain]
-// Send:   SELECT mq.send('webhook', '{"url": "https://…", "payload": {…}}');
+// Send:   SELECT mq.send('webhook', '{"url": "https://…", "payload": {…}}');     on MySQL and MariaDB: CALL mq_send(…);
 //
 // 2xx: done. 4xx, or a message that is no webhook: dead at once. Anything else: again after the queue's backoff.
 // SIGTERM and SIGINT finish the batch at hand. --drain ends when nothing is ready.
-import pg from 'pg'
-
 const TYPE = 'webhook'
 const SIZE = 20
 const LEASE_SECONDS = 60
@@ -44,6 +42,35 @@ async function handle(message) {
   }
 }
 
+// A connection: `call` returns the rows of a procedure, whose arguments are all given.
+async function connect(url, name) {
+  return url.startsWith('postgres') ? connectPostgreSQL(url, name) : connectMySQL(url, name)
+}
+
+async function connectPostgreSQL(url, name) {
+  const { default: pg } = await import('pg')
+  const client = new pg.Client({ connectionString: url, application_name: name })
+  await client.connect()
+  const call = async (procedure, ...values) => {
+    const places = values.map((_, i) => `$${i + 1}`).join(', ')
+    return (await client.query(`SELECT * FROM mq.${procedure}(${places})`, values)).rows
+  }
+  return { call, end: () => client.end() }
+}
+
+async function connectMySQL(url, name) {
+  const { default: mysql } = await import('mysql2/promise')
+  const client = await mysql.createConnection({ uri: url.replace(/^mariadb:/, 'mysql:'), timezone: 'Z' })
+  await client.query('SET @mq_application = ?', [name])
+  const call = async (procedure, ...values) => {
+    const places = values.map(() => '?').join(', ')
+    // A call has one result with rows and then its end; the driver reads both, and throws what comes late.
+    const [[rows]] = await client.query(`CALL mq_${procedure}(${places})`, values)
+    return rows
+  }
+  return { call, end: () => client.end() }
+}
+
 async function consume(call, drain) {
   let stopping = false
   for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, () => { stopping = true })
@@ -63,17 +90,13 @@ if (!url) {
   console.error('webhooks.js: RUNNER_DATABASE must hold the URL of the database')
   process.exit(2)
 }
-const client = new pg.Client({ connectionString: url, application_name: `webhooks:${process.pid}` })
-const call = async (procedure, ...values) => {
-  const places = values.map((_, i) => `$${i + 1}`).join(', ')
-  return (await client.query(`SELECT * FROM mq.${procedure}(${places})`, values)).rows
-}
+let client
 try {
-  await client.connect()
-  await consume(call, process.argv.includes('--drain'))
+  client = await connect(url, `webhooks:${process.pid}`)
+  await consume(client.call, process.argv.includes('--drain'))
 } catch (error) {
   console.error(`webhooks.js: ${error.message}`)
   process.exitCode = 1
 } finally {
-  await client.end().catch(() => {})
+  await client?.end().catch(() => {})
 }

@@ -162,12 +162,10 @@ def test_a_mail_that_is_sent_twice_is_delivered_once_and_what_is_no_mail_is_dead
 
 
 @pytest.fixture
-def program(database: Database) -> Callable[[str], str]:
-    """Finds a program, or skips the test; these examples are written for one database."""
+def program() -> Callable[[str], str]:
+    """Finds a program, or skips the test."""
 
     def find(name: str) -> str:
-        if database.name != "postgresql":
-            pytest.skip(f"the example is for postgresql, not {database.name}")
         found = shutil.which(name)
         if found is None:
             pytest.skip(f"{name} is not installed")
@@ -176,6 +174,7 @@ def program(database: Database) -> Callable[[str], str]:
     return find
 
 
+@pytest.mark.product("postgresql")
 def test_psql_by_hand_leaves_an_empty_queue(
     program: Callable[[str], str], database: Database, session: Session, queue: str
 ) -> None:
@@ -189,6 +188,7 @@ def test_psql_by_hand_leaves_an_empty_queue(
     assert [session.call("peek", queue, state) for state in "NAE"] == [[], [], []]
 
 
+@pytest.mark.product("postgresql")
 def test_psql_by_hand_tells_its_usage_and_stops_at_an_error(program: Callable[[str], str], database: Database) -> None:
     program("psql")
     assert run("./by_hand.sh", cwd=EXAMPLES / "psql").returncode == 2
@@ -232,7 +232,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(EXAMPLES / "node" / name, folder)
     done = run("npm", "install", "--no-audit", "--no-fund", cwd=folder)
     if done.returncode != 0:
-        pytest.skip(f"npm cannot install pg: {done.stderr.strip().splitlines()[-1:]}")
+        pytest.skip(f"npm cannot install the drivers: {done.stderr.strip().splitlines()[-1:]}")
     return folder
 
 
@@ -258,10 +258,13 @@ def test_webhooks_are_delivered_retried_and_refused_from_node(
     assert all(body == {"n": int(path[1:])} for path, body, _ in Hook.got)
 
 
-def test_webhooks_tell_a_missing_or_unreachable_database_on_one_line(program: Callable[[str], str], node: Path) -> None:
+@pytest.mark.parametrize("scheme", ["postgresql", "mysql", "mariadb"])
+def test_webhooks_tell_a_missing_or_unreachable_database_on_one_line(
+    program: Callable[[str], str], node: Path, scheme: str
+) -> None:
     done = run(program("node"), "webhooks.js", cwd=node, env=environment(None))
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
-    url = f"postgresql://postgres@127.0.0.1:{base.free_port()}/x"
+    url = f"{scheme}://nobody@127.0.0.1:{base.free_port()}/x"
     done = run(program("node"), "webhooks.js", cwd=node, env=environment(url))
     assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
     assert "ECONNREFUSED" in done.stderr
