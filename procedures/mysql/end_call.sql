@@ -16,7 +16,8 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     IF p_own THEN
-        COMMIT;
+        -- Whatever the session's completion_type says.
+        COMMIT AND NO CHAIN NO RELEASE;
     ELSE
         RELEASE SAVEPOINT mq_call;
     END IF;

@@ -18,7 +18,8 @@ BEGIN
     -- A deadlock has rolled back the caller's whole transaction already, savepoints and all.
     DECLARE CONTINUE HANDLER FOR 1305 BEGIN END;
     IF p_own = 1 THEN
-        ROLLBACK;
+        -- Whatever the session's completion_type says.
+        ROLLBACK AND NO CHAIN NO RELEASE;
     ELSEIF p_own = 0 THEN
         ROLLBACK TO SAVEPOINT mq_call;
         RELEASE SAVEPOINT mq_call;
