@@ -34,6 +34,8 @@ LEFT JOIN (
     SELECT j.id, j.attempt, b.reader, b.batch_key, b.lease_until, b.claimed_at
     FROM mq_batch AS b
     CROSS JOIN JSON_TABLE(b.items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempt smallint PATH '$[1]')) AS j
+    -- Keeps the optimizer from merging this into the outer query, which would read each list once a message.
+    LIMIT 9223372036854775807
 ) AS a ON a.id = m.id
 LEFT JOIN mq_dead AS e ON e.id = m.id
 LEFT JOIN mq_delayed AS d ON d.type = m.type AND d.run_at = m.run_at AND d.id = m.id

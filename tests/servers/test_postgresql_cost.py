@@ -160,6 +160,33 @@ def test_no_call_reads_more_than_it_needs_on_a_backlog_of_a_million(
                     assert_cheap(cost)
 
 
+@pytest.mark.parametrize("statistics", ["ANALYZE", "VACUUM ANALYZE"])
+def test_statistics_of_an_empty_queue_make_no_call_dearer_when_it_fills(
+    server: Server, empty_database: Database, queue: str, statistics: str
+) -> None:
+    """Autovacuum comes round when all is done: a table of no rows, and any plan looks as good as the next."""
+    install.apply(empty_database)
+    with server.client(empty_database.url) as connection:
+        for table in ("message", "ready", "delayed", "batch"):
+            connection.execute(f"ALTER TABLE mq.{table} SET (autovacuum_enabled = off)")
+        fill(connection, queue)
+        while connection.execute("SELECT count(*) AS n FROM mq.take_batch(%s, 10000)", [queue]).fetchone()["n"]:
+            pass
+        for _ in range(2):
+            connection.execute(statistics)
+            connection.execute("SELECT mq.send('other', 'x')")
+        fill(connection, queue)
+        for _ in range(12):
+            with connection.transaction(force_rollback=True):
+                for cost in all_calls(connection, queue):
+                    assert_cheap(cost)
+
+
+def fill(connection: Connection, type: str) -> None:
+    for _ in range(3):
+        connection.execute("SELECT mq.send_batch(%s, rtrim(repeat(E'x\n', 10000), E'\n'))", [type])
+
+
 @pytest.mark.parametrize(
     "call", ["wait_for_message(%s, 0)", "claim_batch(%s, 20)", "claim_wraparound(%s, 20)", "take_batch(%s, 20)"]
 )
