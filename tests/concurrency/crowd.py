@@ -129,6 +129,11 @@ class Crowd:
             self.kill(number)
 
 
+def mailbox() -> Any:
+    """A queue in memory between the members of a crowd: put(thing) and get(), which waits for one."""
+    return _context.SimpleQueue()
+
+
 LEDGER = "id BIGINT NOT NULL, n BIGINT NOT NULL, consumer INTEGER NOT NULL, attempt INTEGER NOT NULL"
 
 
