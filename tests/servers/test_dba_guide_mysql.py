@@ -107,6 +107,7 @@ def test_every_block_of_the_guide_runs_in_its_order(empty_shop: Shop) -> None:
     assert shop("SELECT user FROM mysql.user WHERE user LIKE 'mq\\_%' AND user <> 'mq_sends_and_consumes'") == []
 
 
+@pytest.mark.one_version
 def test_the_installer_of_the_guide_installs_with_the_rights_that_it_names_and_not_with_fewer(empty_shop: Shop) -> None:
     shop = empty_shop
     shop.do(*blocks(OWNERSHIP)[0])
@@ -122,6 +123,7 @@ def test_the_installer_of_the_guide_installs_with_the_rights_that_it_names_and_n
     assert install.apply(installer).procedures == ["cancel", "grants"]
 
 
+@pytest.mark.one_version
 def test_accounts_of_the_guide_may_do_what_their_roles_may(shop: Shop) -> None:
     for kind, text in blocks(OWNERSHIP)[-2:]:
         shop.do(kind, text)
@@ -142,6 +144,7 @@ def test_accounts_of_the_guide_may_do_what_their_roles_may(shop: Shop) -> None:
     on_duty.close()
 
 
+@pytest.mark.one_version
 def test_a_stuck_consumer_loses_its_messages(shop: Shop) -> None:
     for reader in ("worker-1", "worker-2", "worker-1"):
         shop(f"CALL mq_claim_batch('email', 4, '{reader}', NULL)")
@@ -155,6 +158,7 @@ def test_a_stuck_consumer_loses_its_messages(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("held", [True, False])
+@pytest.mark.one_version
 def test_a_poisoned_message_is_dead_at_once(shop: Shop, held: bool) -> None:
     if held:
         shop("CALL mq_claim_batch('email', 20, 'worker-1', NULL)")
@@ -164,6 +168,7 @@ def test_a_poisoned_message_is_dead_at_once(shop: Shop, held: bool) -> None:
     assert (dead["id"], dead["error"]) == (17, "kills the worker, see ticket 4711")
 
 
+@pytest.mark.one_version
 def test_dead_letters_are_redriven_one_some_and_all_and_purged(shop: Shop) -> None:
     def die() -> None:
         [row, *rows] = shop("CALL mq_claim_batch('email', 20, NULL, NULL)")
@@ -186,6 +191,7 @@ def test_dead_letters_are_redriven_one_some_and_all_and_purged(shop: Shop) -> No
 
 
 @pytest.mark.parametrize("ordered", [0, 1])
+@pytest.mark.one_version
 def test_messages_in_no_state_are_new_again_and_ids_without_message_are_gone(shop: Shop, ordered: int) -> None:
     shop("CALL mq_purge('email', 'N')")
     shop(f"CALL mq_set_queue('email', NULL, NULL, NULL, NULL, NULL, {ordered}, NULL)")
@@ -202,6 +208,7 @@ def test_messages_in_no_state_are_new_again_and_ids_without_message_are_gone(sho
     assert len(shop("CALL mq_claim_batch('email', 100, NULL, NULL)")) == 18
 
 
+@pytest.mark.one_version
 def test_a_group_that_was_damaged_by_hand_goes_on_and_healthy_groups_stay(shop: Shop) -> None:
     shop("CALL mq_set_queue('invoice', NULL, NULL, NULL, NULL, NULL, 1, NULL)")
     groups = ("lost head", "lost ticket", "at work", "waiting")
@@ -221,6 +228,7 @@ def test_a_group_that_was_damaged_by_hand_goes_on_and_healthy_groups_stay(shop: 
     assert sorted(bodies) == ["lost head", "lost ticket"]
 
 
+@pytest.mark.one_version
 def test_a_queue_is_emptied_and_goes_on(shop: Shop) -> None:
     shop("CALL mq_claim_batch('email', 5, NULL, NULL)")
     shop("CALL mq_send_message('email', 'later', UTC_TIMESTAMP() + INTERVAL 1 DAY, NULL, NULL, NULL, NULL, NULL, NULL)")
@@ -234,6 +242,7 @@ def test_a_queue_is_emptied_and_goes_on(shop: Shop) -> None:
     assert len(shop("CALL mq_claim_batch('email', 1, NULL, NULL)")) == 1
 
 
+@pytest.mark.one_version
 def test_everything_is_paused_after_a_restore_and_goes_on(shop: Shop) -> None:
     shop("CALL mq_set_queue('invoice', 7, NULL, NULL, NULL, NULL, NULL, NULL)")
     shop("CALL mq_send('invoice', 'x')")
@@ -244,6 +253,7 @@ def test_everything_is_paused_after_a_restore_and_goes_on(shop: Shop) -> None:
     assert len(shop("CALL mq_claim_batch('email', 1, NULL, NULL)")) == 1
 
 
+@pytest.mark.one_version
 def test_the_queue_moves_to_another_database_with_all_its_states(shop: Shop) -> None:
     if not shop.shell("command -v mysqldump || true"):
         pytest.skip("mariadb-dump is not part of the programs that the tests fetch")
