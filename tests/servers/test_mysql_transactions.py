@@ -62,6 +62,9 @@ def content(sql: Query, queue: str) -> list[list[str]]:
 @pytest.fixture
 def arguments(session: Session, queue: str) -> dict[str, tuple[Any, ...]]:
     """Good arguments for each claiming or finishing procedure, in a queue where each has something to do."""
+    session.call("set_queue", queue, None, None, None, None, "archive")
+    session.call("send", queue, "done")
+    session.call("take_batch", queue, 1)
     for _ in range(3):
         session.call("send", queue, "b")
     [row] = session.call("claim_batch", queue, 1)
@@ -73,7 +76,7 @@ def arguments(session: Session, queue: str) -> dict[str, tuple[Any, ...]]:
         ("get_message", "claim_batch", "claim_wraparound", "take_batch", "rescue_expired"), (queue,)
     )
     by_key = dict.fromkeys(("complete_batch", "finish_batch", "release_batch"), (key,))
-    others = {"redrive": (queue,), "purge": (queue, "N"), "cancel": (dead["id"],)}
+    others = {"redrive": (queue,), "purge": (queue, "N"), "cancel": (dead["id"],), "purge_archive": ("9999-01-01",)}
     return {**by_type, **by_key, **others, "complete": (id, key), "fail": (id, key, "no", -1)}
 
 
@@ -288,6 +291,10 @@ def test_the_callers_settings_make_no_difference(client: Client, queue: str, sql
     assert call(client, "redrive", queue) == [{"count": 1_200}]
     assert len(call(client, "take_batch", queue, 600)) == 600
     assert call(client, "purge", queue, "N") == [{"count": 600}]
+    with pytest.raises(pymysql.Error, match="invalid_argument"):
+        call(client, "send_batch", queue, "x\n" * 10_001)
+    if "sql_safe_updates" in settings:
+        assert client.execute("SELECT @@sql_safe_updates AS safe").fetchone()["safe"] == 1
     client.close()  # whatever was not committed is gone
     assert len(sql("SELECT * FROM mq_archive WHERE type = %s", queue)) == 1_500
     assert sql("SELECT * FROM mq_ready WHERE type = %s", queue) == []
