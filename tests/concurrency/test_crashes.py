@@ -113,6 +113,26 @@ def work(server: Server, url: str, ledger: Ledger) -> None:
     until(lambda: all(now > then for now, then in zip(done(), before, strict=True)), 60, "messages are handled")
 
 
+def assert_one_state_each(server: Server, url: str) -> None:
+    """No message is in two states or in none, at any moment."""
+    view = server.table("message_state")
+    found = server.query(url, f"SELECT count(*) AS n, count(DISTINCT id) AS ids, count(state) AS states FROM {view}")[0]
+    assert found["n"] == found["ids"] == found["states"], found
+
+
+def assert_no_orphans(server: Server, url: str, stems: list[str], type: str) -> None:
+    """No table of states holds a message that is not there."""
+    message = server.table("message")
+    for stem in stems:
+        orphans = f"SELECT * FROM {server.table(stem)} WHERE type = %s AND id NOT IN (SELECT id FROM {message})"
+        assert server.query(url, orphans, type) == [], stem
+    active = f"SELECT count(*) AS n FROM {server.table('message_state')} WHERE type = %s AND state = 'A'"
+    session = open_database(url).connect("test")
+    stats = session.call("queue_stats", type)[0]
+    session.close()
+    assert stats["active"] + stats["expired"] == server.query(url, active, type)[0]["n"]
+
+
 @pytest.mark.parametrize("ordered", [0, 1], ids=["plain", "ordered"])
 def test_nothing_acknowledged_is_lost_when_the_server_crashes_again_and_again(
     private_server: Server, ordered: int
@@ -133,9 +153,15 @@ def test_nothing_acknowledged_is_lost_when_the_server_crashes_again_and_again(
             work(private_server, url, ledger)
             private_server.stop("immediate")
             private_server.start()
+            assert_one_state_each(private_server, url)
         work(private_server, url, ledger)
         crowd.stop()
         said: list[Acknowledged] = crowd.results()
+        assert_one_state_each(private_server, url)
+        assert_no_orphans(private_server, url, ["ready", "delayed", "dead", "grouped"], "taken")
+        # Tickets of an ordered queue are dropped by the claim that finds nothing behind them.
+        stems = ["delayed", "dead", "grouped", "group_lock"] + ["ready"] * (not ordered)
+        assert_no_orphans(private_server, url, stems, "claimed")
         left_taken, left_claimed = crowd.results([crowd.start(drain, type)[0] for type in ("taken", "claimed")])
     sent: set[int] = set().union(*(one.sent for one in said))
     finished: set[int] = set().union(*(one.finished for one in said))
