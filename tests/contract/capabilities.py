@@ -41,8 +41,9 @@ BY_DATABASE = {
         undoes_a_call=False,
     ),
     # A view of another session's application name needs the performance schema, which MariaDB has switched off.
-    # TRUNCATE commits the caller's transaction. A second index on mq_ready, which order by id would need beside the other, costs
-    # as much as the whole claim: a ring's messages stand in the order of their ids instead. The driver could send NUL, the runner refuses it as everywhere.
+    # TRUNCATE commits the caller's transaction. A second index on mq_ready, which order by id would need beside the
+    # other, costs as much as the whole claim: a ring's messages stand in the order of their ids instead. The driver
+    # could send NUL, the runner refuses it as everywhere.
     "mysql": Capabilities(
         view="mq_message_state",
         key=str,
