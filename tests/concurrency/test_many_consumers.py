@@ -4,6 +4,7 @@ import random
 import threading
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -113,17 +114,19 @@ def test_a_sender_waits_for_an_open_transaction_with_the_same_key_and_then_decid
         assert (answer[0]["created"], live) == (1, [answer[0]["id"]])
 
 
-def produce(member: Member, plain: str, ordered: str, count: int) -> int:
-    """Sends about `count` messages, a tenth of them to the ordered queue, with every option; returns how many."""
+def produce(member: Member, types: list[str], count: int) -> int:
+    """Sends about `count` messages, most of them in batches, the others with every option; returns how many."""
     chance = random.Random(member.number)
     sent = 0
     while sent < count:
         if chance.random() < 0.1:
-            sent += member.session.call("send_batch", plain, numbers(0, chance.choice([50, 500])))[0]["count"]
+            unordered = chance.choice([types[0], types[2]])
+            sent += member.session.call("send_batch", unordered, numbers(0, chance.choice([50, 500])))[0]["count"]
             continue
         key = f"k{chance.randrange(20)}" if chance.random() < 0.3 else None
-        type = ordered if chance.random() < 0.5 else plain
-        arguments = (None, chance.randrange(-2, 3), f"g{chance.randrange(GROUPS)}", key, chance.choice([None, 2]))
+        type = chance.choice([types[1], *types])
+        run_at = datetime.now(UTC) + timedelta(seconds=chance.random()) if chance.random() < 0.2 else None
+        arguments = (run_at, chance.randrange(-2, 3), f"g{chance.randrange(GROUPS)}", key, chance.choice([None, 2]))
         sent += member.session.call("send_message", type, "x", *arguments)[0]["created"]
     return sent
 
@@ -136,8 +139,10 @@ def consume(member: Member, types: list[str]) -> None:
         if chance.random() < 0.2:
             with member.session.transaction():
                 member.session.call("take_batch", type, chance.randrange(1, 100))
+                time.sleep(chance.choice([0, 0, 0, 0.1]))
             continue
-        rows = member.session.call("claim_batch", type, chance.randrange(1, 200), None, 1)
+        claim = "claim_wraparound" if type == types[2] else "claim_batch"
+        rows = member.session.call(claim, type, chance.randrange(1, 200), None, 1)
         if not rows:
             time.sleep(0.005)
         for _ in range(3):
@@ -148,9 +153,9 @@ def consume(member: Member, types: list[str]) -> None:
 
 
 def meddle(member: Member, types: list[str]) -> int:
-    """Does to other processes' batches and messages what an operator may do; returns how many it cancelled."""
+    """Does to other processes' batches and messages what an operator may do; returns how many it removed."""
     chance = random.Random(member.number)
-    cancelled = 0
+    removed = 0
     while not member.stopped():
         type, call = chance.choice(types), member.session.call
         held = call("peek", type, "A", 20)
@@ -166,16 +171,18 @@ def meddle(member: Member, types: list[str]) -> int:
             ]
             call(*chance.choice(meddling))
         call("rescue_expired", chance.choice([type, None]))
+        if chance.random() < 0.1:
+            removed += call("purge", type, chance.choice("EEEN"))[0]["count"]
         call("redrive", type)
         for row in call("peek", type, "N", 5):
             if chance.random() < 0.2:
-                cancelled += call("cancel", row["id"])[0]["count"]
+                removed += call("cancel", row["id"])[0]["count"]
             elif chance.random() < 0.2:
                 call("fail", row["id"], None, "as after a take", 0)
         call("queue_stats", type)
         call("wait_for_message", type, 0)
         time.sleep(0.02)
-    return cancelled
+    return removed
 
 
 def drain(member: Member, types: list[str]) -> None:
@@ -196,21 +203,23 @@ def drain(member: Member, types: list[str]) -> None:
 def test_senders_consumers_and_operators_together_meet_no_error_and_lose_nothing(
     crowd: Crowd, session: Session, queue: str, sql: Sql, server: Any, rest: Look
 ) -> None:
-    plain, ordered = types = [f"{queue}.plain", f"{queue}.ordered"]
-    session.call("set_queue", plain, 1, 100, 0, 1, "archive", 0)
-    session.call("set_queue", ordered, 1, 100, 0, 1, "archive", 1)
+    types = [f"{queue}.plain", f"{queue}.ordered", f"{queue}.ring"]
+    for type in types:
+        session.call("set_queue", type, 1, 100, 0, 1, "archive", int(type.endswith("ordered")))
     consumers = crowd.start(consume, types, count=8)
     meddlers = crowd.start(meddle, types, count=4)
-    producers = crowd.start(produce, plain, ordered, MIXED_MESSAGES // 4, count=4)
+    producers = crowd.start(produce, types, MIXED_MESSAGES // 4, count=4)
     sent = sum(crowd.results(producers))
     crowd.stop(consumers + meddlers)
     crowd.results(consumers)
-    cancelled = sum(crowd.results(meddlers))
+    removed = sum(crowd.results(meddlers))
     crowd.results(crowd.start(drain, types))
     assert {stem for type in types for stem in rest(type)} <= {"message", "dead"}
     dead = sum(rest(type).get("dead", 0) for type in types)
     assert dead == sum(rest(type).get("message", 0) for type in types)
-    archive = f"SELECT count(*) AS n, count(DISTINCT id) AS ids FROM {server.table('archive')} WHERE type IN (%s, %s)"
+    archive = (
+        f"SELECT count(*) AS n, count(DISTINCT id) AS ids FROM {server.table('archive')} WHERE type IN (%s, %s, %s)"
+    )
     finished = sql(archive, *types)[0]
     assert finished["n"] == finished["ids"]
-    assert finished["n"] + dead + cancelled == sent
+    assert finished["n"] + dead + removed == sent
