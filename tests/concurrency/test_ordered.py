@@ -15,7 +15,7 @@ CONSUMERS = 8
 SENDERS = 3
 GROUPS = 40
 MESSAGES_A_GROUP = 30
-HOT_MESSAGES = 1_200
+HOT_MESSAGES = 600
 KILLS = 4
 LEASE = 3
 RACE_GROUPS = 2
@@ -25,7 +25,7 @@ SLOW_RETRIES = [0, 1, 1, 1, -1]
 FAST_RETRIES = [0] * 40 + [1, -1, -1]
 # A message of this group always fails and then waits for longer than the test.
 HOPELESS = "hopeless"
-DRAIN_SECONDS = 120
+DRAIN_SECONDS = 200
 BURSTS = 25
 BURST_GROUPS = 30
 
