@@ -148,6 +148,7 @@ def test_a_caller_can_hide_no_table_behind_a_temporary_one(attacker: tuple[Clien
 SETTINGS = [
     "sql_mode = 'ANSI,NO_BACKSLASH_ESCAPES'",
     "sql_mode = ''",
+    "sql_safe_updates = 1",
     "sql_select_limit = 1",
     "group_concat_max_len = 4",
     "time_zone = '-11:00'",
