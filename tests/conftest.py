@@ -12,26 +12,31 @@ from rowqueue.databases import Database, Session, open_database
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--require-databases", action="store_true", help="a server that is not there fails its tests")
+    parser.addoption("--every-version", action="store_true", help="the marks one_version and one_engine do not count")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "one_version: a program around the SQL is tested, not the SQL: on the newest server of each product only,"
-        " so that the whole suite stays short",
+        "one_version: what hardly depends on the version, on the newest server of each product only, so that the whole"
+        " suite stays short; --every-version runs it on all",
     )
+    config.addinivalue_line("markers", "one_engine: a program around the SQL: on one server of each engine only")
     config.addinivalue_line("markers", "product(name, ...): what is tested is special to these products")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the servers that a test is not for; see the markers."""
-    left_out = {item for item in items if (name := _server_name(item)) and not _is_for(item, name)}
+    every = config.getoption("--every-version")
+    left_out = {item for item in items if (name := _server_name(item)) and not _is_for(item, name, every)}
     config.hook.pytest_deselected(items=list(left_out))
     items[:] = [item for item in items if item not in left_out]
 
 
-def _is_for(item: pytest.Item, name: str) -> bool:
-    if item.get_closest_marker("one_version") and name not in servers.newest():
+def _is_for(item: pytest.Item, name: str, every: bool) -> bool:
+    if item.get_closest_marker("one_version") and not every and name not in servers.newest(servers.product):
+        return False
+    if item.get_closest_marker("one_engine") and not every and name not in servers.newest(servers.engine):
         return False
     product = item.get_closest_marker("product")
     return product is None or servers.product(name) in product.args

@@ -36,7 +36,7 @@ def claim(member: Member, type: str, batches: Any) -> int:
         elif last:
             return count
         else:
-            time.sleep(0.005)
+            time.sleep(0.02)
 
 
 def finish(member: Member, ledger: Ledger, batches: Any) -> dict[str, int]:

@@ -144,7 +144,7 @@ def consume(member: Member, types: list[str]) -> None:
         claim = "claim_wraparound" if type == types[2] else "claim_batch"
         rows = member.session.call(claim, type, chance.randrange(1, 200), None, 1)
         if not rows:
-            time.sleep(0.005)
+            time.sleep(0.02)
         for _ in range(3):
             if not rows:
                 break

@@ -11,6 +11,8 @@ import pytest
 from crowd import Crowd, Member, until
 from rowqueue.databases import Row, Session
 
+pytestmark = pytest.mark.one_version
+
 CONSUMERS = 8
 SENDERS = 3
 GROUPS = 40
@@ -67,7 +69,7 @@ def handle(member: Member, type: str, diary: str, size: int, trouble: float, ret
             write(member, diary, rows, beginning)
             rows = member.session.call("finish_batch", key, list_of, chance.choice([0, size]))
         else:
-            time.sleep(0.002)
+            time.sleep(0.02)
 
 
 def send_all(member: Member, type: str, hot: int, groups: int, each: int, priorities: int) -> int:

@@ -8,6 +8,8 @@ import servers
 from queues import CONTRACT, NO_KEY, Queue, call, required
 from rowqueue.databases import Database, Forbidden, QueueError, Session, open_database
 
+pytestmark = pytest.mark.one_version
+
 ROLES = ["mq_producer", "mq_consumer", "mq_operator"]
 GRANTS = [
     pytest.param(role, name, id=f"{role or 'nobody'}-{name}")

@@ -7,6 +7,8 @@ import pytest
 from queues import Queue, call, ids, refused
 from rowqueue.databases import Session
 
+pytestmark = pytest.mark.one_version
+
 BIG = 16_777_216
 # None of these may mean anything to a database, a driver or a shell.
 TEXTS = {

@@ -9,6 +9,8 @@ from capabilities import Capabilities
 from queues import CONTRACT, Queue, call, in_an_hour, refused, required
 from rowqueue.contract import Argument, Column
 
+pytestmark = pytest.mark.one_version
+
 PROCEDURES = sorted(CONTRACT.procedures)
 LIMITED = [
     pytest.param(name, argument, id=f"{name}-{argument.name}")

@@ -18,6 +18,8 @@ from rowqueue.contract import sql_root
 from rowqueue.databases import DatabaseError, Session, open_database
 from servers import Server
 
+pytestmark = pytest.mark.one_version
+
 READING = {"queue_stats", "queue_health", "installed_files", "peek", "wait_for_message"}
 CHANGING = sorted(CONTRACT.procedures.keys() - READING)
 EVENTS = ("insert", "update", "delete")

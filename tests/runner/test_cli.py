@@ -18,7 +18,7 @@ from rowqueue.cli import app
 from rowqueue.databases import Database, Session
 from servers import Server
 
-pytestmark = pytest.mark.one_version
+pytestmark = pytest.mark.one_engine
 
 Runner = Callable[..., subprocess.CompletedProcess[str]]
 Sql = Callable[..., list[dict[str, Any]]]

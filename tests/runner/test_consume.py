@@ -19,7 +19,7 @@ from rowqueue import install
 from rowqueue.databases import Database, Session, open_database
 from servers import Server
 
-pytestmark = pytest.mark.one_version
+pytestmark = pytest.mark.one_engine
 
 Runner = Callable[..., subprocess.CompletedProcess[str]]
 Start = Callable[..., Running]

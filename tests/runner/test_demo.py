@@ -20,7 +20,7 @@ from rowqueue import install
 from rowqueue.databases import Database, Session
 from rowqueue.demo import DemoError, check
 
-pytestmark = pytest.mark.one_version
+pytestmark = pytest.mark.one_engine
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "outgoing_mail"
 RUNNER = [sys.executable, "-m", "rowqueue.cli"]

@@ -23,7 +23,7 @@ from rowqueue import install
 from rowqueue.databases import Database, Session
 from servers import base
 
-pytestmark = pytest.mark.one_version
+pytestmark = pytest.mark.one_engine
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 MAIL = EXAMPLES / "outgoing_mail"

@@ -44,9 +44,14 @@ def names() -> list[str]:
     return [name for name in (*local, *external) if product(name) not in _HIDDEN]
 
 
-def newest() -> list[str]:
-    """Of each product, the newest server that the suite runs on."""
-    return list({product(name): name for name in names()}.values())
+def engine(name: str) -> str:
+    """Whose SQL a server runs: MariaDB runs that of MySQL."""
+    return "mysql" if product(name) == "mariadb" else product(name)
+
+
+def newest(kind: Callable[[str], str]) -> list[str]:
+    """Of each product or engine, the newest server that the suite runs on."""
+    return list({kind(name): name for name in names()}.values())
 
 
 def make(name: str) -> Server:
@@ -66,4 +71,4 @@ def external(url: str) -> Server:
     return _EXTERNAL[scheme](f"{scheme}-dsn", url)
 
 
-__all__ = ["Server", "Unavailable", "external", "make", "names", "newest", "product"]
+__all__ = ["Server", "Unavailable", "engine", "external", "make", "names", "newest", "product"]

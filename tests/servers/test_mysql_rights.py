@@ -12,7 +12,7 @@ from rowqueue.databases import Database, Forbidden, open_database
 from . import Server
 from .mysql import Client
 
-pytestmark = pytest.mark.product("mysql", "mariadb")
+pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_version]
 
 CONTRACT = contract.load()
 PUBLISHED = set(CONTRACT.procedures)
