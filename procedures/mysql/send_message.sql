@@ -57,9 +57,14 @@ BEGIN
     SELECT ordered, EXISTS (SELECT * FROM mq_ring WHERE type = p_type) INTO v_ordered, v_ring
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     CALL mq_reader_name(p_source, v_source);
-    -- A look without a lock first: a lock on the live message's key would make its consumer wait for our commit.
+    -- A message that is just being finished is waited for. Inside a transaction the look is without a lock, which would make
+    -- the message's consumer wait for the commit.
     IF p_dedup_key IS NOT NULL THEN
-        SELECT id INTO v_live FROM mq_dedup WHERE type = p_type AND dedup_key = p_dedup_key;
+        IF v_own THEN
+            SELECT id INTO v_live FROM mq_dedup WHERE type = p_type AND dedup_key = p_dedup_key FOR UPDATE;
+        ELSE
+            SELECT id INTO v_live FROM mq_dedup WHERE type = p_type AND dedup_key = p_dedup_key;
+        END IF;
     END IF;
     IF v_live IS NULL THEN
         INSERT INTO mq_message (run_at, created_at, priority, max_attempts, type, body, headers, group_key, dedup_key, source)
