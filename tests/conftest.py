@@ -21,7 +21,10 @@ def pytest_configure(config: pytest.Config) -> None:
         "one_version: what hardly depends on the version, on the newest server of each product only, so that the whole"
         " suite stays short; --every-version runs it on all",
     )
-    config.addinivalue_line("markers", "one_engine: a program around the SQL: on one server of each engine only")
+    config.addinivalue_line(
+        "markers",
+        "one_engine: likewise, on one server of each engine only: MariaDB runs the SQL and the driver of MySQL",
+    )
     config.addinivalue_line("markers", "product(name, ...): what is tested is special to these products")
 
 

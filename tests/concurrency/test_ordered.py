@@ -11,7 +11,7 @@ import pytest
 from crowd import Crowd, Member, until
 from rowqueue.databases import Row, Session
 
-pytestmark = pytest.mark.one_version
+pytestmark = pytest.mark.one_engine
 
 CONSUMERS = 8
 SENDERS = 3

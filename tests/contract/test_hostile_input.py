@@ -7,7 +7,7 @@ import pytest
 from queues import Queue, call, ids, refused
 from rowqueue.databases import Session
 
-pytestmark = pytest.mark.one_version
+pytestmark = pytest.mark.one_engine
 
 BIG = 16_777_216
 # None of these may mean anything to a database, a driver or a shell.

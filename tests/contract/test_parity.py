@@ -9,7 +9,7 @@ from capabilities import Capabilities
 from queues import CONTRACT, Queue, call, in_an_hour, refused, required
 from rowqueue.contract import Argument, Column
 
-pytestmark = pytest.mark.one_version
+pytestmark = pytest.mark.one_engine
 
 PROCEDURES = sorted(CONTRACT.procedures)
 LIMITED = [

@@ -18,7 +18,7 @@ from rowqueue.contract import sql_root
 from rowqueue.databases import DatabaseError, Session, open_database
 from servers import Server
 
-pytestmark = pytest.mark.one_version
+pytestmark = pytest.mark.one_engine
 
 READING = {"queue_stats", "queue_health", "installed_files", "peek", "wait_for_message"}
 CHANGING = sorted(CONTRACT.procedures.keys() - READING)

@@ -12,7 +12,7 @@ from rowqueue.databases import Database, open_database
 from . import LocalPostgreSQL, Server
 from .postgresql import programs
 
-pytestmark = pytest.mark.product("postgresql")
+pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = (ROOT / "docs" / "dba-guide.md").read_text("utf-8")

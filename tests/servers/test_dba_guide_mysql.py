@@ -11,7 +11,7 @@ from rowqueue.databases import Forbidden, open_database
 from .mysql import LocalMySQL
 from .shell import Shell
 
-pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_version]
+pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_engine]
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 GUIDE = (DOCS / "dba-guide-mysql.md").read_text("utf-8")

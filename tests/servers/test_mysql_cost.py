@@ -17,7 +17,7 @@ from rowqueue.databases import open_database
 from . import Server
 from .mysql import Client
 
-pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_version]
+pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_engine]
 
 BACKLOG = 200_000
 READY_BEHIND_DELAYED = 1_000

@@ -42,7 +42,7 @@ Query = Callable[..., list[dict[str, Any]]]
 Connect = Callable[..., MySQLSession]
 
 
-pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_version]
+pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_engine]
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from rowqueue.databases import Conflict, Database, Session
 from . import Server
 from .mysql import Client
 
-pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_version]
+pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_engine]
 
 Query = Callable[..., list[dict[str, Any]]]
 LEVELS = ["REPEATABLE READ", "SERIALIZABLE", "READ UNCOMMITTED"]

@@ -30,7 +30,7 @@ from rowqueue.databases.postgresql import PostgreSQLSession
 from . import Server
 from .postgresql import PgBouncer, programs
 
-pytestmark = pytest.mark.product("postgresql")
+pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]
 
 Query = Callable[..., list[dict[str, Any]]]
 Connect = Callable[..., PostgreSQLSession]

@@ -7,7 +7,7 @@ from rowqueue.databases import Database, Session, open_database
 
 from .postgresql import PgBouncer
 
-pytestmark = pytest.mark.product("postgresql")
+pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]
 
 CLIENTS = 8
 MESSAGES_A_CLIENT = 500

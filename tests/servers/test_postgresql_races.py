@@ -12,7 +12,7 @@ from rowqueue.databases import Database, QueueError, Session
 
 from servers import Server
 
-pytestmark = pytest.mark.product("postgresql")
+pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]
 
 Claimed = list[dict[str, Any]]
 

@@ -11,10 +11,14 @@ from rowqueue.databases import Database, open_database
 
 import servers
 
-pytestmark = pytest.mark.product("postgresql")
+pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]
 
 PUBLISHED = set(contract.load().procedures)
-INTERNAL = {name for name, item in contract.load().internals.items() if item.kind == "function"}
+INTERNAL = {
+    name
+    for name, item in contract.load().internals.items()
+    if item.kind == "function" and item.databases in ((), ("postgresql",))
+}
 ROLES = ["mq_producer", "mq_consumer", "mq_operator"]
 
 Sql = Callable[..., list[dict[str, Any]]]
