@@ -16,8 +16,11 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_reader_name(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    SET p_reader = COALESCE(p_name, CONCAT(LEFT(COALESCE(NULLIF(CONVERT(@mq_application USING utf8mb4), ''), USER()), 180),
-        '/', CONNECTION_ID()));
+    DECLARE v_application longtext CHARACTER SET utf8mb4 DEFAULT NULLIF(CONVERT(@mq_application USING utf8mb4), '');
+    IF v_application IS NULL THEN
+        SET v_application = CONVERT(USER() USING utf8mb4);
+    END IF;
+    SET p_reader = COALESCE(p_name, CONCAT(LEFT(v_application, 180), '/', CONNECTION_ID()));
 END//
 
 DELIMITER ;
