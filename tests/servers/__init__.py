@@ -22,9 +22,8 @@ _EXTERNAL: dict[str, Callable[[str, str], Server]] = {
     "mariadb": ExternalMySQL,
     "mysql": ExternalMySQL,
 }
-# Until their SQL is there, the servers that have none are left out.
-_PROCEDURES = Path(__file__).resolve().parents[2] / "procedures"
-_HIDDEN = () if (_PROCEDURES / "mysql" / "grants.sql").exists() else ("mariadb", "mysql")
+# MySQL and MariaDB are not finished: TEST_UNFINISHED=1 runs the suite on them as well.
+_HIDDEN = () if os.environ.get("TEST_UNFINISHED") else ("mariadb", "mysql")
 
 
 def product(name: str) -> str:
