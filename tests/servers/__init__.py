@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable
-from pathlib import Path
 
 from .base import Server, Unavailable
 from .mysql import ExternalMySQL, LocalMySQL
