@@ -31,13 +31,15 @@ CREATE TABLE IF NOT EXISTS mq_queue (
 
 INSERT IGNORE INTO mq_queue (type) VALUES ('');
 
--- run_at is the message's place in mq_ready or mq_delayed: with it both are found by their primary key.
+-- run_at is the message's place in mq_ready or mq_delayed: with it both are found by their primary key. A message that fails
+-- moves; sent_run_at then keeps where it was sent to, and comes back to when it is released, rescued or redriven.
 CREATE TABLE IF NOT EXISTS mq_message (
     id bigint NOT NULL AUTO_INCREMENT,
     run_at datetime(6) NOT NULL,
     created_at datetime(6) NOT NULL,
     priority smallint NOT NULL,
     max_attempts smallint,
+    sent_run_at datetime(6),
     type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
     body longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
     headers mediumtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,

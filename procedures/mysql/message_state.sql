@@ -23,7 +23,7 @@ SELECT
     COALESCE(a.attempt, e.attempts, d.attempts, g.attempts, r.attempts, o.attempts) AS attempts,
     m.created_at,
     m.source,
-    m.run_at,
+    IF(COALESCE(a.id, e.id, g.id) IS NULL, m.run_at, COALESCE(m.sent_run_at, m.run_at)) AS run_at,
     COALESCE(a.reader, e.reader) AS reader,
     a.batch_key,
     a.lease_until,

@@ -1,8 +1,9 @@
 """redrive: send dead letters round again."""
 
+from datetime import timedelta
 from typing import Any
 
-from queues import Queue, ids
+from queues import LONG_AGO, Queue, ids
 
 
 def dead(q: Queue, count: int, **options: Any) -> list[int]:
@@ -33,6 +34,18 @@ def test_redrive_puts_a_message_back_at_its_old_place(q: Queue) -> None:
     assert ids(q.claim(1)) == later[:1]
     q.call("redrive")
     assert ids(q.claim(10)) == [first, *later[1:]]
+
+
+def test_redrive_puts_a_message_that_has_failed_before_back_where_it_was_sent_to(q: Queue) -> None:
+    id = q.send(run_at=LONG_AGO)
+    for _ in range(2):
+        q.one("fail", id, q.claim_key(), "busy", 0)
+        assert q.row(id)["run_at"] > LONG_AGO
+        q.one("fail", id, q.claim_key(), "broken", -1)
+        assert q.count("redrive") == 1
+        assert q.row(id)["run_at"] == LONG_AGO
+    later = q.send(run_at=LONG_AGO + timedelta(days=1))
+    assert ids(q.claim(2)) == [id, later]
 
 
 def test_redrive_gives_all_attempts_again(q: Queue) -> None:

@@ -1,5 +1,7 @@
 """release_batch: give back what the batch key still holds, without costing an attempt."""
 
+from datetime import timedelta
+
 from queues import LONG_AGO, NO_KEY, Queue, ids
 
 
@@ -38,6 +40,17 @@ def test_release_batch_keeps_the_attempts_that_were_made_before(q: Queue) -> Non
     q.one("release_batch", q.claim_key())
     assert q.attempts() == {id: 1}
     assert q.claim()[0]["attempt"] == 2
+
+
+def test_release_batch_puts_a_message_that_has_failed_back_where_it_was_sent_to(q: Queue) -> None:
+    id = q.send(run_at=LONG_AGO)
+    for _ in range(2):
+        q.one("fail", id, q.claim_key(), "busy", 0)
+        assert q.row(id)["run_at"] > LONG_AGO
+        q.one("release_batch", q.claim_key())
+        assert q.row(id)["run_at"] == LONG_AGO
+    later = q.send(run_at=LONG_AGO + timedelta(days=1))
+    assert ids(q.claim(2)) == [id, later]
 
 
 def test_release_batch_gives_back_only_what_is_still_held(q: Queue) -> None:

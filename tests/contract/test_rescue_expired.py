@@ -1,6 +1,8 @@
 """rescue_expired: expired claims back to new, or dead when their attempts are used up."""
 
-from queues import Queue, call, ids
+from datetime import timedelta
+
+from queues import LONG_AGO, Queue, call, ids
 
 
 def test_rescue_expired_makes_the_messages_of_expired_claims_new_and_counts_the_attempt(q: Queue) -> None:
@@ -17,6 +19,18 @@ def test_rescue_expired_puts_the_messages_back_at_their_old_place(q: Queue) -> N
     q.on("complete_batch", q.claim_key())
     q.call("rescue_expired")
     assert ids(q.claim(10)) == [sent[0], *sent[2:]]
+
+
+def test_rescue_expired_puts_a_message_that_has_failed_back_where_it_was_sent_to(q: Queue) -> None:
+    id = q.send(run_at=LONG_AGO)
+    for _ in range(2):
+        q.one("fail", id, q.claim_key(), "busy", 0)
+        assert q.row(id)["run_at"] > LONG_AGO
+        q.claim(lease_seconds=0)
+        assert q.count("rescue_expired") == 1
+        assert q.row(id)["run_at"] == LONG_AGO
+    later = q.send(run_at=LONG_AGO + timedelta(days=1))
+    assert ids(q.claim(2)) == [id, later]
 
 
 def test_rescue_expired_leaves_running_claims_alone(q: Queue) -> None:
