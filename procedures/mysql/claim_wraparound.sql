@@ -28,7 +28,7 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_ordered, v_paused, v_expired, v_due, v_outside, v_mover tinyint;
-    DECLARE v_seconds, v_left int;
+    DECLARE v_seconds, v_left, v_near int;
     DECLARE v_reader varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_n, v_after, v_moved bigint;
     DECLARE v_items, v_found longtext CHARACTER SET utf8mb4;
@@ -104,6 +104,8 @@ BEGIN
             ) INTO v_outside;
         END IF;
         IF v_outside THEN
+            -- More than is wanted, because others have locked some of them: the mover 2,000, claims what they take.
+            SET v_near = v_left + 1000;
             SELECT CONCAT('[', GROUP_CONCAT('[', r.id, ',', r.priority, ',"', r.run_at, '"]'
                 ORDER BY r.id <= v_after, r.id), ']')
             INTO v_found
@@ -112,19 +114,19 @@ BEGIN
                 FROM mq_ready
                 WHERE type = p_type AND (priority > -32768 OR priority = -32768 AND run_at > '1000-01-01')
                 ORDER BY priority, run_at, id
-                LIMIT 10000)
+                LIMIT 4000)
                 UNION ALL
                 (SELECT id, priority, run_at
                 FROM mq_ready
                 WHERE type = p_type AND priority = -32768 AND run_at = '1000-01-01' AND id > v_after
                 ORDER BY id
-                LIMIT 10000)
+                LIMIT v_near)
                 UNION ALL
                 (SELECT id, priority, run_at
                 FROM mq_ready
                 WHERE type = p_type AND priority = -32768 AND run_at = '1000-01-01' AND id <= v_after
                 ORDER BY id
-                LIMIT 10000)
+                LIMIT v_near)
             ) AS r;
             SELECT CONCAT('[', GROUP_CONCAT('[', r.id, ',', r.attempts + 1, ',', r.priority, ',"', r.run_at, '"]'
                 ORDER BY r.id <= v_after, r.id), ']')
