@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -158,6 +158,7 @@ class _MySQL(base.Server):
             database=_database(url) or None,
             unix_socket=options.get("unix_socket"),
             ssl_ca=options.get("ssl_ca"),
+            ssl_disabled=not options.get("ssl_ca"),
             charset="utf8mb4",
             autocommit=True,
             cursorclass=DictCursor,
@@ -219,8 +220,12 @@ class _MySQL(base.Server):
 
     def undoes(self, where: str) -> bool:
         # MariaDB 11 calls no handler when a joined DELETE fails while it deletes.
+        return not (where.endswith(" delete") and "MariaDB" in self._version and int(self._version.split(".")[0]) >= 11)
+
+    @cached_property
+    def _version(self) -> str:
         version: str = self.query(self.url, "SELECT VERSION() AS version")[0]["version"]
-        return not (where.endswith(" delete") and "MariaDB" in version and int(version.split(".")[0]) >= 11)
+        return version
 
     @contextmanager
     def watching(self) -> Iterator[None]:

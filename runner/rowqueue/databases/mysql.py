@@ -250,6 +250,10 @@ class _Connection(pymysql.connections.Connection):  # type: ignore[misc]
     _doubtful = False  # an error came: only the server knows whether the transaction is still there
     _half_done = False  # a call was interrupted, and a part of its work may still be in the transaction
 
+    def _create_ssl_ctx(self, sslp: Any) -> ssl.SSLContext:
+        """The driver's own way for no options, TLS if the server has it, without loading what is not used."""
+        return super()._create_ssl_ctx(sslp) if sslp else mysql_options.unverified()
+
     def query(self, sql: Any, unbuffered: bool = False) -> Any:
         self.check()
         try:
