@@ -429,11 +429,10 @@ def drain(url: str) -> tuple[float, float]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "report"
         process = runner(url, "--handler", "handlers:empty", "--batch", str(BATCH), "--drain", file=file)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        assert process.returncode == 0, f"runner consume ended with {process.returncode}"
-        count, seconds = file.read_text().split()
-    return int(count) / float(seconds), usage.ru_maxrss / 1024
+        status = process.wait()
+        assert status == 0, f"runner consume ended with {status}"
+        count, seconds, peak = file.read_text().split()
+    return int(count) / float(seconds), int(peak) / 1024
 
 
 def runner_lines(bench: Bench) -> Iterator[Line]:
