@@ -53,8 +53,11 @@ BEGIN
     END IF;
 
     IF NOT v_paused THEN
-        SELECT EXISTS (SELECT * FROM mq_batch WHERE type = p_type AND lease_until <= v_now),
-            EXISTS (SELECT * FROM mq_delayed WHERE type = p_type AND run_at <= v_now)
+        SELECT EXISTS (
+                SELECT * FROM mq_batch FORCE INDEX (batch_lease)
+                WHERE type = p_type AND lease_until <= v_now AND lease_seconds >= 0
+            ),
+            EXISTS (SELECT * FROM mq_delayed FORCE INDEX (PRIMARY) WHERE type = p_type AND run_at <= v_now AND attempts >= 0)
         INTO v_expired, v_due;
         IF v_expired THEN
             CALL mq_rescue(p_type, 20, v_moved);
@@ -66,14 +69,14 @@ BEGIN
         BEGIN
             DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_n = 0;
             SELECT n, after_id INTO v_n, v_after
-            FROM mq_ring WHERE type = p_type AND reader = v_reader ORDER BY n DESC LIMIT 1;
+            FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type AND reader = v_reader ORDER BY n DESC LIMIT 1;
         END;
         SET v_after = COALESCE(p_after_id, v_after, 0);
         SET v_left = COALESCE(p_size, 1);
         -- What stands at an ordinary place: sent before the type was a ring, or by a sender who did not see it yet.
         SELECT EXISTS (
-            SELECT * FROM mq_ready
-            WHERE type = p_type AND (priority > -32768 OR priority = -32768 AND run_at > '1000-01-01')
+            SELECT * FROM mq_ready FORCE INDEX (PRIMARY)
+            WHERE type = p_type AND (priority > -32768 OR priority = -32768 AND run_at > '1000-01-01') AND attempts >= 0
         ) INTO v_outside;
         IF v_outside AND v_own THEN
             -- Only where we commit at once: until then nobody sees what is on its way.
@@ -85,7 +88,7 @@ BEGIN
             INTO v_found
             FROM (
                 SELECT id, attempts, priority, run_at
-                FROM mq_ready
+                FROM mq_ready FORCE INDEX (PRIMARY)
                 WHERE type = p_type AND (priority > -32768 OR priority = -32768 AND run_at > '1000-01-01')
                 ORDER BY priority, run_at, id
                 LIMIT 2000
@@ -99,8 +102,8 @@ BEGIN
                 FROM JSON_TABLE(v_found, '$[*]' COLUMNS (id bigint PATH '$[0]', attempts smallint PATH '$[1]')) AS j;
             END IF;
             SELECT EXISTS (
-                SELECT * FROM mq_ready
-                WHERE type = p_type AND (priority > -32768 OR priority = -32768 AND run_at > '1000-01-01')
+                SELECT * FROM mq_ready FORCE INDEX (PRIMARY)
+                WHERE type = p_type AND (priority > -32768 OR priority = -32768 AND run_at > '1000-01-01') AND attempts >= 0
             ) INTO v_outside;
         END IF;
         IF v_outside THEN
@@ -111,20 +114,20 @@ BEGIN
             INTO v_found
             FROM (
                 (SELECT id, priority, run_at
-                FROM mq_ready
-                WHERE type = p_type AND (priority > -32768 OR priority = -32768 AND run_at > '1000-01-01')
+                FROM mq_ready FORCE INDEX (PRIMARY)
+                WHERE type = p_type AND (priority > -32768 OR priority = -32768 AND run_at > '1000-01-01') AND attempts >= 0
                 ORDER BY priority, run_at, id
                 LIMIT 4000)
                 UNION ALL
                 (SELECT id, priority, run_at
-                FROM mq_ready
-                WHERE type = p_type AND priority = -32768 AND run_at = '1000-01-01' AND id > v_after
+                FROM mq_ready FORCE INDEX (PRIMARY)
+                WHERE type = p_type AND priority = -32768 AND run_at = '1000-01-01' AND id > v_after AND attempts >= 0
                 ORDER BY id
                 LIMIT v_near)
                 UNION ALL
                 (SELECT id, priority, run_at
-                FROM mq_ready
-                WHERE type = p_type AND priority = -32768 AND run_at = '1000-01-01' AND id <= v_after
+                FROM mq_ready FORCE INDEX (PRIMARY)
+                WHERE type = p_type AND priority = -32768 AND run_at = '1000-01-01' AND id <= v_after AND attempts >= 0
                 ORDER BY id
                 LIMIT v_near)
             ) AS r;
@@ -150,7 +153,7 @@ BEGIN
             INTO v_found
             FROM (
                 SELECT id, attempts
-                FROM mq_ready
+                FROM mq_ready FORCE INDEX (PRIMARY)
                 WHERE type = p_type AND priority = -32768 AND run_at = '1000-01-01' AND id > v_after
                 ORDER BY id
                 LIMIT v_left
@@ -166,7 +169,7 @@ BEGIN
             INTO v_found
             FROM (
                 SELECT id, attempts
-                FROM mq_ready
+                FROM mq_ready FORCE INDEX (PRIMARY)
                 WHERE type = p_type AND priority = -32768 AND run_at = '1000-01-01' AND id <= v_after
                 ORDER BY id
                 LIMIT v_left
@@ -186,8 +189,8 @@ BEGIN
         SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ']'), ']')
         INTO v_found
         FROM (
-            SELECT id FROM mq_ring
-            WHERE type = p_type AND reader = v_reader AND n BETWEEN v_n - 20 AND v_n
+            SELECT id FROM mq_ring FORCE INDEX (ring_newest)
+            WHERE type = p_type AND reader = v_reader AND n BETWEEN v_n - 20 AND v_n AND after_id >= 0
             FOR UPDATE SKIP LOCKED
         ) AS k;
         IF v_found IS NOT NULL THEN

@@ -16,7 +16,7 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_n bigint;
-    SELECT n INTO v_n FROM mq_mark WHERE type = p_type ORDER BY n DESC LIMIT 1;
+    SELECT n INTO v_n FROM mq_mark FORCE INDEX (mark_newest) WHERE type = p_type ORDER BY n DESC LIMIT 1;
     IF v_n IS NOT NULL THEN
         INSERT INTO mq_mark (n, looked_at, promoted_to, type, places)
         -- Two higher, so that it also counts over the mark that a claim at work at this moment will leave.

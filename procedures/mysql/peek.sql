@@ -32,20 +32,20 @@ BEGIN
             t.claimed_at AS changed_at, NULL AS error
         FROM (
             SELECT b.batch_key, b.reader, b.claimed_at, b.lease_until, j.n, j.id, j.attempt
-            FROM (SELECT * FROM mq_batch WHERE type = p_type ORDER BY lease_until LIMIT v_size) AS b
+            FROM (SELECT * FROM mq_batch FORCE INDEX (batch_lease) WHERE type = p_type ORDER BY lease_until LIMIT v_size) AS b
             CROSS JOIN JSON_TABLE(b.items, '$[*]' COLUMNS (n FOR ORDINALITY, id bigint PATH '$[0]',
                 attempt smallint PATH '$[1]')) AS j
             ORDER BY b.lease_until, b.batch_key, j.n
             LIMIT v_size
         ) AS t
-        STRAIGHT_JOIN mq_message AS m ON m.id = t.id
+        STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = t.id
         ORDER BY t.lease_until, t.batch_key, t.n;
     ELSEIF p_state = 'E' THEN
         SELECT m.id, m.type, 'E' AS state, m.body, m.headers, m.priority, m.group_key, m.dedup_key,
             e.attempts, m.created_at, m.source, NULL AS run_at, e.reader, NULL AS batch_key,
             NULL AS lease_until, e.died_at AS changed_at, e.error
-        FROM mq_dead AS e
-        STRAIGHT_JOIN mq_message AS m ON m.id = e.id
+        FROM mq_dead AS e FORCE INDEX (dead_age)
+        STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = e.id
         WHERE e.type = p_type
         ORDER BY e.died_at DESC, e.id DESC
         LIMIT v_size;
@@ -53,7 +53,7 @@ BEGIN
         SELECT c.id, c.type, 'C' AS state, c.body, c.headers, c.priority, c.group_key, c.dedup_key,
             c.attempts, c.created_at, c.source, NULL AS run_at, c.reader, NULL AS batch_key,
             NULL AS lease_until, c.completed_at AS changed_at, NULL AS error
-        FROM mq_archive AS c
+        FROM mq_archive AS c FORCE INDEX (archive_type)
         WHERE c.type = p_type
         ORDER BY c.completed_at DESC, c.id DESC
         LIMIT v_size;
@@ -64,25 +64,25 @@ BEGIN
             NULL AS lease_until, NULL AS changed_at, t.error
         FROM (
             (SELECT 1 AS part, '' AS group_key, priority, run_at, id, attempts, NULL AS error
-            FROM mq_ready
+            FROM mq_ready FORCE INDEX (PRIMARY)
             -- In an ordered queue these are tickets.
             WHERE type = p_type AND NOT v_ordered
             ORDER BY priority, run_at, id
             LIMIT v_size)
             UNION ALL
             (SELECT 2, group_key, 0, NULL, id, attempts, NULL
-            FROM mq_grouped
+            FROM mq_grouped FORCE INDEX (PRIMARY)
             WHERE type = p_type
             ORDER BY group_key, id
             LIMIT v_size)
             UNION ALL
             (SELECT 3, '', 0, run_at, id, attempts, error
-            FROM mq_delayed
+            FROM mq_delayed FORCE INDEX (PRIMARY)
             WHERE type = p_type
             ORDER BY run_at, id
             LIMIT v_size)
         ) AS t
-        STRAIGHT_JOIN mq_message AS m ON m.id = t.id
+        STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = t.id
         ORDER BY t.part, t.group_key, t.priority, t.run_at, t.id
         LIMIT v_size;
     END IF;

@@ -10,7 +10,12 @@
 -- the front of the index walks every message done since. So a claim begins where the claims before it began to find
 -- any, one place for each priority, kept in mq_mark. Rows may appear below a mark: a transaction that commits late,
 -- a take that rolls back. So no claim begins later than one second ago, for senders that are about to commit, and the
--- first claim of every second looks from the very start. What is put back on purpose calls lower_mark.
+-- first claim of every second looks from the very start; after a look that took long, where the dead are many, the next
+-- one waits ten times as long, at most 20 seconds. What is put back on purpose calls lower_mark.
+--
+-- Plans. The server's statistics may call a table empty that holds a backlog, because it is new or behind dead rows. Then
+-- MySQL would read all of it, or all of an index that has every column the query names. Reads name their index, here and
+-- elsewhere, and a range also a column outside it: attempts >= 0 is always true.
 
 DROP PROCEDURE IF EXISTS mq_pick;
 
@@ -48,12 +53,15 @@ BEGIN
     BEGIN
         DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_places = '[]';
         SELECT n, looked_at, promoted_to, places INTO v_n, v_looked_at, v_promoted_to, v_places
-        FROM mq_mark WHERE type = p_type ORDER BY n DESC LIMIT 1;
+        FROM mq_mark FORCE INDEX (mark_newest) WHERE type = p_type ORDER BY n DESC LIMIT 1;
     END;
-    SET v_full = COALESCE(v_now NOT BETWEEN v_looked_at AND v_looked_at + INTERVAL 1 SECOND, 1);
+    -- The time of a look may lie ahead, but not by as much as a clock that was set back makes it.
+    SET v_full = COALESCE(v_now NOT BETWEEN v_looked_at - INTERVAL 1 MINUTE AND v_looked_at + INTERVAL 1 SECOND, 1);
 
     IF v_full THEN
-        SELECT EXISTS (SELECT * FROM mq_batch WHERE type = p_type AND lease_until <= v_now) INTO v_some;
+        SELECT EXISTS (
+            SELECT * FROM mq_batch FORCE INDEX (batch_lease) WHERE type = p_type AND lease_until <= v_now AND lease_seconds >= 0
+        ) INTO v_some;
         IF v_some THEN
             CALL mq_rescue(p_type, IF(p_take, 1, 20), v_rescued);
         END IF;
@@ -61,7 +69,10 @@ BEGIN
     END IF;
 
     -- Not IF EXISTS (...): in an IF or a SET the server locks what it reads.
-    SELECT EXISTS (SELECT * FROM mq_delayed WHERE type = p_type AND run_at > v_promoted_to AND run_at <= v_now) INTO v_some;
+    SELECT EXISTS (
+        SELECT * FROM mq_delayed FORCE INDEX (PRIMARY)
+        WHERE type = p_type AND run_at > v_promoted_to AND run_at <= v_now AND attempts >= 0
+    ) INTO v_some;
     IF v_some THEN
         CALL mq_promote(p_type, v_promoted_to, v_now, v_promote, v_moved, v_due);
         SET v_all_promoted = v_moved < v_promote;
@@ -100,7 +111,7 @@ BEGIN
         -- does not meet them.
         /*M! IF v_gap AND v_next < 32768 THEN
             SELECT (
-                SELECT 1 FROM mq_ready WHERE type = p_type AND priority > v_above AND priority < v_next
+                SELECT 1 FROM mq_ready FORCE INDEX (PRIMARY) WHERE type = p_type AND priority > v_above AND priority < v_next
                 ORDER BY priority DESC, run_at DESC, id DESC LIMIT 1
             ) IS NOT NULL INTO v_gap;
         END IF; */
@@ -110,7 +121,7 @@ BEGIN
             INTO v_found
             FROM (
                 SELECT id, attempts, priority, run_at
-                FROM mq_ready
+                FROM mq_ready FORCE INDEX (PRIMARY)
                 WHERE type = p_type AND priority > v_above AND priority < v_next
                 ORDER BY priority, run_at, id
                 LIMIT v_left
@@ -163,7 +174,7 @@ BEGIN
         INTO v_found
         FROM (
             SELECT id, attempts, priority, run_at
-            FROM mq_ready
+            FROM mq_ready FORCE INDEX (PRIMARY)
             WHERE type = p_type AND priority = v_next AND (run_at > v_from OR run_at = v_from AND id >= v_first_id)
             ORDER BY priority, run_at, id
             LIMIT v_left
@@ -191,13 +202,21 @@ BEGIN
     END IF;
     IF v_write OR v_learn THEN
         INSERT INTO mq_mark (n, looked_at, promoted_to, type, places)
-        VALUES (COALESCE(v_n, 0) + 1, IF(v_learn, c_long_ago, IF(v_full, v_now, v_looked_at)),
+        VALUES (COALESCE(v_n, 0) + 1,
+            CASE
+                WHEN v_learn THEN c_long_ago
+                WHEN v_full THEN
+                    v_now + INTERVAL LEAST(10 * TIMESTAMPDIFF(MICROSECOND, v_now, UTC_TIMESTAMP(6)), 20000000) MICROSECOND
+                ELSE v_looked_at
+            END,
             IF(v_all_promoted, v_now, c_long_ago), p_type, v_places);
         -- A mark that another claim is deleting stays until a later one passes by: they are few and never read.
         SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ']'), ']')
         INTO v_found
         FROM (
-            SELECT id FROM mq_mark WHERE type = p_type AND n BETWEEN v_n - 20 AND v_n FOR UPDATE SKIP LOCKED
+            SELECT id FROM mq_mark FORCE INDEX (mark_newest)
+            WHERE type = p_type AND n BETWEEN v_n - 20 AND v_n AND looked_at >= c_long_ago
+            FOR UPDATE SKIP LOCKED
         ) AS k;
         IF v_found IS NOT NULL THEN
             DELETE k

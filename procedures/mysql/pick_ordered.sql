@@ -74,7 +74,7 @@ BEGIN
                 LEFT JOIN mq_dead AS e FORCE INDEX (PRIMARY) ON e.id = m.id AND g.id IS NULL
                 LEFT JOIN mq_delayed AS d FORCE INDEX (PRIMARY)
                     ON d.type = m.type AND d.run_at = m.run_at AND d.id = m.id AND g.id IS NULL
-                WHERE r.type = p_type
+                WHERE r.type = p_type AND r.attempts >= 0
                     AND (r.priority > v_priority OR r.priority = v_priority
                         AND (r.run_at > v_run_at OR r.run_at = v_run_at AND r.id > v_id))
                     -- A take leaves the tickets of groups at work to the claims, and must not stumble over them.
@@ -118,7 +118,7 @@ BEGIN
                 WHERE t.what = 3
                     AND NOT EXISTS (SELECT * FROM mq_group_lock AS l WHERE l.type = p_type AND l.group_key = j.group_key)
                     AND NOT EXISTS (SELECT * FROM mq_dead AS e WHERE e.id = m.id)
-                    AND NOT EXISTS (SELECT * FROM mq_delayed AS d
+                    AND NOT EXISTS (SELECT * FROM mq_delayed AS d FORCE INDEX (PRIMARY)
                         WHERE d.type = p_type AND d.run_at = m.run_at AND d.id = m.id);
             END IF;
             -- The group of a head that is being cancelled or purged is passed over.

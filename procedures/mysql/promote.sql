@@ -22,13 +22,13 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_due longtext CHARACTER SET utf8mb4;
     DECLARE v_ordered, v_ring tinyint;
-    SELECT ordered, EXISTS (SELECT * FROM mq_ring WHERE type = p_type) INTO v_ordered, v_ring
+    SELECT ordered, EXISTS (SELECT * FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type) INTO v_ordered, v_ring
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     SELECT CONCAT('[', GROUP_CONCAT('[', d.id, ',', d.attempts, ',', d.priority, ',"', d.run_at, '"]'), ']'), COUNT(*)
     INTO v_due, p_moved
     FROM (
         SELECT id, attempts, priority, run_at
-        FROM mq_delayed
+        FROM mq_delayed FORCE INDEX (PRIMARY)
         WHERE type = p_type AND run_at > p_after AND run_at <= p_until
         ORDER BY run_at, id
         LIMIT p_size

@@ -46,10 +46,10 @@ BEGIN
         SELECT m.type, m.priority, IF(r.id IS NULL, m.run_at, UTC_TIMESTAMP(6)), m.id, j.attempts
         FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempts smallint PATH '$[1]')) AS j
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
-        LEFT JOIN mq_ready AS r
+        LEFT JOIN mq_ready AS r FORCE INDEX (PRIMARY)
             ON r.type = m.type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id;
     ELSE
-        SELECT EXISTS (SELECT * FROM mq_ring WHERE type = p_type) INTO v_ring;
+        SELECT EXISTS (SELECT * FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type) INTO v_ring;
         INSERT INTO mq_ready (type, priority, run_at, id, attempts)
         SELECT m.type, IF(v_ring, -32768, m.priority), IF(v_ring, '1000-01-01', m.run_at), m.id, j.attempts
         FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempts smallint PATH '$[1]')) AS j

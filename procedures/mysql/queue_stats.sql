@@ -32,15 +32,16 @@ BEGIN
             FROM (
                 (SELECT type FROM mq_queue WHERE type > v_type ORDER BY type LIMIT 1)
                 UNION ALL
-                (SELECT type FROM mq_ready WHERE type > v_type ORDER BY type LIMIT 1)
+                (SELECT type FROM mq_ready FORCE INDEX (PRIMARY) WHERE type > v_type AND attempts >= 0 ORDER BY type LIMIT 1)
                 UNION ALL
-                (SELECT type FROM mq_delayed WHERE type > v_type ORDER BY type LIMIT 1)
+                (SELECT type FROM mq_delayed FORCE INDEX (PRIMARY) WHERE type > v_type AND attempts >= 0 ORDER BY type LIMIT 1)
                 UNION ALL
-                (SELECT type FROM mq_batch WHERE type > v_type ORDER BY type LIMIT 1)
+                (SELECT type FROM mq_batch FORCE INDEX (batch_lease)
+                WHERE type > v_type AND lease_seconds >= 0 ORDER BY type LIMIT 1)
                 UNION ALL
-                (SELECT type FROM mq_grouped WHERE type > v_type ORDER BY type LIMIT 1)
+                (SELECT type FROM mq_grouped FORCE INDEX (PRIMARY) WHERE type > v_type AND attempts >= 0 ORDER BY type LIMIT 1)
                 UNION ALL
-                (SELECT type FROM mq_dead WHERE type > v_type ORDER BY type LIMIT 1)
+                (SELECT type FROM mq_dead FORCE INDEX (dead_age) WHERE type > v_type AND attempts >= 0 ORDER BY type LIMIT 1)
             ) AS t;
             IF v_type IS NULL THEN
                 LEAVE types;
@@ -50,26 +51,29 @@ BEGIN
         FROM mq_queue WHERE type IN (v_type, '') ORDER BY type DESC LIMIT 1;
         IF v_ordered THEN
             SELECT COUNT(*), MIN(m.run_at) INTO v_ready, v_oldest
-            FROM (SELECT id FROM mq_grouped WHERE type = v_type LIMIT 10001) AS g
-            STRAIGHT_JOIN mq_message AS m ON m.id = g.id;
+            FROM (SELECT id FROM mq_grouped FORCE INDEX (PRIMARY) WHERE type = v_type LIMIT 10001) AS g
+            STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = g.id;
         ELSE
-            SELECT COUNT(*) INTO v_ready FROM (SELECT 1 FROM mq_ready WHERE type = v_type LIMIT 10001) AS r;
+            SELECT COUNT(*) INTO v_ready FROM (SELECT 1 FROM mq_ready FORCE INDEX (PRIMARY) WHERE type = v_type LIMIT 10001) AS r;
             -- By way of the message: in a ring the place in mq_ready tells no time.
             SELECT MIN(m.run_at) INTO v_oldest
-            FROM (SELECT id FROM mq_ready WHERE type = v_type ORDER BY priority, run_at, id LIMIT 1) AS r
-            STRAIGHT_JOIN mq_message AS m ON m.id = r.id;
+            FROM (SELECT id FROM mq_ready FORCE INDEX (PRIMARY) WHERE type = v_type ORDER BY priority, run_at, id LIMIT 1) AS r
+            STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = r.id;
         END IF;
         SELECT COUNT(*), COALESCE(v_oldest, MIN(d.run_at)) INTO v_due, v_oldest
         FROM (
-            SELECT run_at FROM mq_delayed WHERE type = v_type AND run_at <= v_now ORDER BY run_at, id LIMIT 10001
+            SELECT run_at FROM mq_delayed FORCE INDEX (PRIMARY)
+            WHERE type = v_type AND run_at <= v_now AND attempts >= 0 ORDER BY run_at, id LIMIT 10001
         ) AS d;
         SELECT COUNT(*) INTO v_delayed
-        FROM (SELECT 1 FROM mq_delayed WHERE type = v_type AND run_at > v_now LIMIT 10001) AS d;
+        FROM (
+            SELECT 1 FROM mq_delayed FORCE INDEX (PRIMARY) WHERE type = v_type AND run_at > v_now AND attempts >= 0 LIMIT 10001
+        ) AS d;
         SELECT COALESCE(SUM(IF(b.lease_until > v_now, JSON_LENGTH(b.items), 0)), 0),
             COALESCE(SUM(IF(b.lease_until > v_now, 0, JSON_LENGTH(b.items))), 0)
         INTO v_active, v_expired
-        FROM (SELECT items, lease_until FROM mq_batch WHERE type = v_type LIMIT 10001) AS b;
-        SELECT COUNT(*) INTO v_dead FROM (SELECT 1 FROM mq_dead WHERE type = v_type LIMIT 10001) AS e;
+        FROM (SELECT items, lease_until FROM mq_batch FORCE INDEX (batch_lease) WHERE type = v_type LIMIT 10001) AS b;
+        SELECT COUNT(*) INTO v_dead FROM (SELECT 1 FROM mq_dead FORCE INDEX (dead_age) WHERE type = v_type LIMIT 10001) AS e;
         SET v_ready = v_ready + v_due;
         SET v_rows = JSON_ARRAY_APPEND(v_rows, '$', JSON_ARRAY(v_type, LEAST(v_ready, 10000), LEAST(v_delayed, 10000),
             LEAST(v_active, 10000), LEAST(v_expired, 10000), LEAST(v_dead, 10000),

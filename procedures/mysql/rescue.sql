@@ -30,7 +30,7 @@ BEGIN
     rescue: WHILE p_batches > 0 DO
         SET v_key = NULL;
         SELECT batch_key, reader, items INTO v_key, v_reader, v_items
-        FROM mq_batch
+        FROM mq_batch FORCE INDEX (batch_lease)
         WHERE type = p_type AND lease_until <= v_now
         ORDER BY lease_until
         LIMIT 1

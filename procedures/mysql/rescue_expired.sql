@@ -28,12 +28,12 @@ BEGIN
     CALL mq_begin_call(1, v_own);
     SET v_type = p_type;
     IF p_type IS NULL THEN
-        SELECT MIN(type) INTO v_type FROM mq_batch;
+        SELECT MIN(type) INTO v_type FROM mq_batch FORCE INDEX (batch_lease);
     END IF;
     WHILE v_type IS NOT NULL DO
         CALL mq_rescue(v_type, 1000, v_rescued);
         SET v_count = v_count + v_rescued;
-        SELECT MIN(type) INTO v_type FROM mq_batch WHERE p_type IS NULL AND type > v_type;
+        SELECT MIN(type) INTO v_type FROM mq_batch FORCE INDEX (batch_lease) WHERE p_type IS NULL AND type > v_type;
     END WHILE;
     CALL mq_end_call(v_own);
     SELECT v_count AS count;

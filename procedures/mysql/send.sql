@@ -31,7 +31,7 @@ BEGIN
         CALL mq_raise_error('invalid_argument', 'body: must be a text of up to 16 MiB (16,777,216 bytes)');
     END IF;
     CALL mq_begin_call(0, v_own);
-    SELECT ordered, EXISTS (SELECT * FROM mq_ring WHERE type = p_type) INTO v_ordered, v_ring
+    SELECT ordered, EXISTS (SELECT * FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type) INTO v_ordered, v_ring
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     CALL mq_reader_name(NULL, v_source);
     INSERT INTO mq_message (run_at, created_at, priority, type, body, source)

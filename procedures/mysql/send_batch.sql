@@ -68,7 +68,7 @@ BEGIN
         END IF;
     END IF;
 
-    SELECT ordered, EXISTS (SELECT * FROM mq_ring WHERE type = p_type) INTO v_ordered, v_ring
+    SELECT ordered, EXISTS (SELECT * FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type) INTO v_ordered, v_ring
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     CALL mq_reader_name(NULL, v_source);
     INSERT INTO mq_message (run_at, created_at, priority, type, body, source)
@@ -91,7 +91,7 @@ BEGIN
     -- Others may have sent between our ids; only this connection writes its number and this moment.
     SELECT CONCAT('[', GROUP_CONCAT('[', id, ']'), ']'), COUNT(*)
     INTO v_ids, v_end
-    FROM mq_message
+    FROM mq_message FORCE INDEX (PRIMARY)
     WHERE id >= v_first AND type = p_type AND created_at = v_now AND source = v_source;
     IF v_end <> v_count THEN
         SIGNAL SQLSTATE 'HY000' SET MESSAGE_TEXT = 'send_batch: the new messages could not be found again';

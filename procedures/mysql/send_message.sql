@@ -54,7 +54,7 @@ BEGIN
     CALL mq_require_name('source', p_source, 1);
 
     CALL mq_begin_call(0, v_own);
-    SELECT ordered, EXISTS (SELECT * FROM mq_ring WHERE type = p_type) INTO v_ordered, v_ring
+    SELECT ordered, EXISTS (SELECT * FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type) INTO v_ordered, v_ring
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     CALL mq_reader_name(p_source, v_source);
     -- A message that is just being finished is waited for. Inside a transaction the look is without a lock, which would make

@@ -50,10 +50,10 @@ BEGIN
     FROM mq_queue AS d WHERE d.type = ''
     ON DUPLICATE KEY UPDATE mq_queue.paused = mq_queue.paused;
     SELECT q.ordered <> p_ordered AND (
-        EXISTS (SELECT 1 FROM mq_ready AS r WHERE r.type = p_type)
-        OR EXISTS (SELECT 1 FROM mq_delayed AS d WHERE d.type = p_type)
-        OR EXISTS (SELECT 1 FROM mq_batch AS b WHERE b.type = p_type)
-        OR EXISTS (SELECT 1 FROM mq_grouped AS g WHERE g.type = p_type)
+        EXISTS (SELECT 1 FROM mq_ready AS r FORCE INDEX (PRIMARY) WHERE r.type = p_type)
+        OR EXISTS (SELECT 1 FROM mq_delayed AS d FORCE INDEX (PRIMARY) WHERE d.type = p_type)
+        OR EXISTS (SELECT 1 FROM mq_batch AS b FORCE INDEX (batch_lease) WHERE b.type = p_type)
+        OR EXISTS (SELECT 1 FROM mq_grouped AS g FORCE INDEX (PRIMARY) WHERE g.type = p_type)
     )
     INTO v_refused
     FROM mq_queue AS q WHERE q.type = p_type FOR UPDATE;

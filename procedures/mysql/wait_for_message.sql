@@ -27,9 +27,11 @@ BEGIN
     looks: LOOP
         -- INTO, not SET or IF: only a SELECT reads without locks.
         SELECT q.paused = 0 AND (
-            EXISTS (SELECT 1 FROM mq_ready AS r WHERE r.type = p_type)
-            OR EXISTS (SELECT 1 FROM mq_delayed AS d WHERE d.type = p_type AND d.run_at <= v_now)
-            OR EXISTS (SELECT 1 FROM mq_batch AS b WHERE b.type = p_type AND b.lease_until <= v_now)
+            EXISTS (SELECT 1 FROM mq_ready AS r FORCE INDEX (PRIMARY) WHERE r.type = p_type)
+            OR EXISTS (SELECT 1 FROM mq_delayed AS d FORCE INDEX (PRIMARY) WHERE d.type = p_type AND d.run_at <= v_now
+                AND d.attempts >= 0)
+            OR EXISTS (SELECT 1 FROM mq_batch AS b FORCE INDEX (batch_lease) WHERE b.type = p_type
+                AND b.lease_until <= v_now AND b.lease_seconds >= 0)
         )
         INTO v_ready
         FROM mq_queue AS q WHERE q.type IN (p_type, '') ORDER BY q.type DESC LIMIT 1;
@@ -42,9 +44,9 @@ BEGIN
     END LOOP;
     SELECT v_ready AS ready, MIN(t.due) AS next_run_at
     FROM (
-        (SELECT run_at AS due FROM mq_delayed WHERE type = p_type ORDER BY run_at, id LIMIT 1)
+        (SELECT run_at AS due FROM mq_delayed FORCE INDEX (PRIMARY) WHERE type = p_type ORDER BY run_at, id LIMIT 1)
         UNION ALL
-        (SELECT lease_until FROM mq_batch WHERE type = p_type ORDER BY lease_until LIMIT 1)
+        (SELECT lease_until FROM mq_batch FORCE INDEX (batch_lease) WHERE type = p_type ORDER BY lease_until LIMIT 1)
     ) AS t;
 END//
 
