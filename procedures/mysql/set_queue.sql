@@ -23,7 +23,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_set_queue(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_own, v_refused tinyint;
+    DECLARE v_own, v_refused, v_orphans tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         CALL mq_undo_call(v_own);
@@ -53,13 +53,17 @@ BEGIN
         EXISTS (SELECT 1 FROM mq_ready AS r FORCE INDEX (PRIMARY) WHERE r.type = p_type)
         OR EXISTS (SELECT 1 FROM mq_delayed AS d FORCE INDEX (PRIMARY) WHERE d.type = p_type)
         OR EXISTS (SELECT 1 FROM mq_batch AS b FORCE INDEX (batch_lease) WHERE b.type = p_type)
-        OR EXISTS (SELECT 1 FROM mq_grouped AS g FORCE INDEX (PRIMARY) WHERE g.type = p_type)
-    )
-    INTO v_refused
+        OR q.ordered AND EXISTS (SELECT 1 FROM mq_grouped AS g FORCE INDEX (PRIMARY) WHERE g.type = p_type)
+    ), p_ordered > q.ordered AND EXISTS (SELECT 1 FROM mq_grouped AS g FORCE INDEX (PRIMARY) WHERE g.type = p_type)
+    INTO v_refused, v_orphans
     FROM mq_queue AS q WHERE q.type = p_type FOR UPDATE;
     IF v_refused THEN
         CALL mq_raise_error('queue_not_empty', CONCAT('ordered can change only while ', p_type,
             ' holds no new and no active message'));
+    END IF;
+    IF v_orphans THEN
+        -- Left by a transaction that sent before the queue was no longer ordered, and committed after.
+        DELETE FROM mq_grouped WHERE type = p_type;
     END IF;
     UPDATE mq_queue
     SET lease_seconds = COALESCE(p_lease_seconds, lease_seconds),

@@ -31,9 +31,11 @@ DECLARE
     c_tickets CONSTANT integer := 10000;
     -- Fetched one at a time: a FOR loop would lock tickets ahead, and a take would hide their groups from others.
     v_tickets CURSOR FOR
-        SELECT r.ctid, r.id, r.attempts, m.id IS NULL AS stale, coalesce(m.group_key, '') AS group_key
+        SELECT r.ctid, r.id, r.attempts, m.id IS NULL AS stale, m.id IS NOT NULL AND g.id IS NULL AS lone,
+            coalesce(m.group_key, '') AS group_key
         FROM mq.ready AS r
         LEFT JOIN mq.message AS m ON m.id = r.id
+        LEFT JOIN mq.grouped AS g ON g.type = m.type AND g.group_key = coalesce(m.group_key, '') AND g.id = m.id
         -- A take leaves the tickets of groups at work where they are (see below), so it must not stumble over them.
         WHERE r.type = p_type AND NOT (p_take AND EXISTS (
             SELECT FROM mq.group_lock AS l WHERE l.type = m.type AND l.group_key = coalesce(m.group_key, '')
@@ -53,13 +55,28 @@ BEGIN
         EXIT WHEN cardinality(picked) >= least(p_size, c_groups);
         FETCH v_tickets INTO v_ticket;
         EXIT WHEN NOT FOUND;
-        IF v_ticket.stale OR v_ticket.group_key = ANY (v_busy) THEN
+        IF v_ticket.stale OR v_ticket.group_key = ANY (v_busy) AND NOT v_ticket.lone THEN
             v_spent := v_spent || v_ticket.ctid;
             CONTINUE;
         END IF;
         -- Another claim is looking at this group at this moment, or a take holds it: leave the ticket.
         CONTINUE WHEN v_ticket.group_key = ANY (v_used)
             OR NOT pg_try_advisory_xact_lock(hashtextextended(p_type || E'\n' || v_ticket.group_key, 0));
+        IF v_ticket.lone THEN
+            -- Its message is at work, failed or finished, or was sent by a transaction that began before the queue was
+            -- made ordered: then it joins its group now.
+            INSERT INTO mq.grouped (id, attempts, type, group_key)
+            SELECT m.id, v_ticket.attempts, m.type, v_ticket.group_key
+            FROM mq.message AS m
+            WHERE m.id = v_ticket.id
+                AND NOT EXISTS (
+                    SELECT FROM mq.group_lock AS l
+                    WHERE l.type = p_type AND l.group_key = v_ticket.group_key AND l.id = m.id
+                )
+                AND NOT EXISTS (SELECT FROM mq.dead AS d WHERE d.id = m.id)
+                AND NOT EXISTS (SELECT FROM mq.delayed AS d WHERE d.id = m.id)
+            ON CONFLICT DO NOTHING;
+        END IF;
         IF EXISTS (SELECT FROM mq.group_lock WHERE type = p_type AND group_key = v_ticket.group_key) THEN
             -- A take would hold the share lock as long as its handler works, and whoever finishes would wait for it.
             IF NOT p_take THEN
@@ -88,15 +105,9 @@ BEGIN
                 FOR UPDATE SKIP LOCKED
             ));
             CONTINUE WHEN NOT FOUND;  -- it is being cancelled or purged
-        ELSIF NOT EXISTS (SELECT FROM mq.message WHERE id = v_ticket.id)  -- finished since the cursor was opened
-            OR EXISTS (SELECT FROM mq.dead WHERE id = v_ticket.id)
-            OR EXISTS (SELECT FROM mq.delayed WHERE id = v_ticket.id)
-        THEN
+        ELSE
             v_spent := v_spent || v_ticket.ctid;
             CONTINUE;
-        ELSE
-            -- Sent by a transaction that began before the queue was made ordered: it is in no group yet.
-            SELECT v_ticket.id AS id, v_ticket.attempts AS attempts INTO v_head;
         END IF;
 
         v_spent := v_spent || v_ticket.ctid;

@@ -52,10 +52,14 @@ BEGIN
         EXISTS (SELECT FROM mq.ready AS r WHERE r.type = p_type)
         OR EXISTS (SELECT FROM mq.delayed AS d WHERE d.type = p_type)
         OR EXISTS (SELECT FROM mq.batch AS b WHERE b.type = p_type)
-        OR EXISTS (SELECT FROM mq.grouped AS g WHERE g.type = p_type)
+        OR v_queue.ordered AND EXISTS (SELECT FROM mq.grouped AS g WHERE g.type = p_type)
     ) THEN
         PERFORM mq.raise_error('queue_not_empty', format(
             'ordered can change only while %s holds no new and no active message', p_type));
+    END IF;
+    IF p_ordered = 1 AND NOT v_queue.ordered THEN
+        -- Left by a transaction that sent before the queue was no longer ordered, and committed after.
+        DELETE FROM mq.grouped AS g WHERE g.type = p_type;
     END IF;
     UPDATE mq.queue AS q
     SET lease_seconds = coalesce(p_lease_seconds, q.lease_seconds),

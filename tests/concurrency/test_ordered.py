@@ -225,3 +225,48 @@ def test_a_message_taken_by_the_ticket_of_a_more_urgent_one_keeps_its_attempts(s
         attempts.append(row["attempt"])
         session.call("fail", head, row["batch_key"], "no", 0)
     assert attempts == [1, 2, 3]
+
+
+def drain(session: Session, type: str) -> list[str]:
+    """Bodies in the order in which they are handled, one by one, until nothing is ready."""
+    bodies = []
+    rows = session.call("claim_batch", type, 1)
+    while rows:
+        bodies.append(rows[0]["body"])
+        rows = session.call("finish_batch", rows[0]["batch_key"], None, 1)
+    return bodies
+
+
+@pytest.mark.parametrize("at_work", [False, True], ids=["free", "at-work"])
+def test_what_was_sent_before_the_queue_was_made_ordered_is_not_left_behind(
+    session: Session, queue: str, connect: Callable[..., Session], at_work: bool
+) -> None:
+    """A transaction that began when the queue was not ordered has put its message in no group."""
+    early = connect("early")
+    with early.transaction():
+        early.call("send_message", queue, "1", None, 1, "g")
+        session.call("set_queue", queue, 60, 10, 0, 0, "delete", 1)
+        for body in ("2", "3"):
+            session.call("send_message", queue, body, None, 0, "g")
+        held = session.call("claim_batch", queue, 1) if at_work else []
+    if held:
+        assert session.call("claim_batch", queue, 10) == []
+        session.call("complete_batch", held[0]["batch_key"])
+    assert sorted([row["body"] for row in held] + drain(session, queue)) == ["1", "2", "3"]
+
+
+def test_a_queue_is_made_ordered_again_after_a_late_message_of_its_first_order(
+    session: Session, queue: str, connect: Callable[..., Session]
+) -> None:
+    """What was sent to groups comes without them, and leaves nothing there."""
+    policy = [queue, 60, 10, 0, 0, "delete"]
+    session.call("set_queue", *policy, 1)
+    early = connect("early")
+    with early.transaction():
+        early.call("send_message", queue, "late", None, 0, "g")
+        session.call("set_queue", *policy, 0)
+    assert drain(session, queue) == ["late"]
+    assert session.call("set_queue", *policy, 1)[0]["ordered"] == 1
+    for body in ("1", "2"):
+        session.call("send_message", queue, body, None, 0, "g")
+    assert drain(session, queue) == ["1", "2"]
