@@ -51,6 +51,6 @@ def _text(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, float):
-        return f"{value:,.1f}" if value >= 10 else f"{value:.3g}"
+        return f"{value:,.{0 if value.is_integer() else 1}f}" if value >= 10 else f"{value:.3g}"
     text = plain(value)
     return text if text.isprintable() else "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
