@@ -11,7 +11,7 @@
 -- any, one place for each priority, kept in mq_mark. Rows may appear below a mark: a transaction that commits late,
 -- a take that rolls back. So no claim begins later than one second ago, for senders that are about to commit, and the
 -- first claim of every second looks from the very start; after a look that took long, where the dead are many, the next
--- one waits ten times as long, at most 20 seconds. What is put back on purpose calls lower_mark.
+-- one waits ten times as long, at most 5 seconds. What is put back on purpose calls lower_mark.
 --
 -- Plans. The server's statistics may call a table empty that holds a backlog, because it is new or behind dead rows. Then
 -- MySQL would read all of it, or all of an index that has every column the query names. Reads name their index, here and
@@ -206,7 +206,7 @@ BEGIN
             CASE
                 WHEN v_learn THEN c_long_ago
                 WHEN v_full THEN
-                    v_now + INTERVAL LEAST(10 * TIMESTAMPDIFF(MICROSECOND, v_now, UTC_TIMESTAMP(6)), 20000000) MICROSECOND
+                    v_now + INTERVAL LEAST(10 * TIMESTAMPDIFF(MICROSECOND, v_now, UTC_TIMESTAMP(6)), 5000000) MICROSECOND
                 ELSE v_looked_at
             END,
             IF(v_all_promoted, v_now, c_long_ago), p_type, v_places);

@@ -14,7 +14,7 @@ CONSUMERS = 3
 # Long enough for claims to forget about the late ones: they begin where they found something, or a second ago.
 CLAIMED_SINCE = 6_000
 HELD_SECONDS = 2.5
-SECONDS = 6
+SECONDS = 20
 BATCH = 20
 LATE = -1
 

@@ -10,7 +10,10 @@ from contextlib import suppress
 from typing import Any
 
 from opentelemetry import propagate
-from rowqueue import Discard, Message, Retry
+from rowqueue import Discard, Message, Retry, consumer
+
+if "JOBS_POLL" in os.environ:  # for tests of what must not wait for the next poll
+    consumer.SHORTEST_POLL = consumer.LONGEST_POLL = consumer.LONGEST_BLIND_POLL = float(os.environ["JOBS_POLL"])
 
 
 def note(value: Any) -> None:
