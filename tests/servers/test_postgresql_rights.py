@@ -95,6 +95,7 @@ def attacker(server: servers.Server, database: Database, sql: Sql) -> Iterator[p
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute(f"SET search_path = {name}, pg_catalog, public")
             yield connection
+            connection.execute("DISCARD TEMP")  # the end of the session would remove them too, but some time later
         sql(f"DROP SCHEMA {name} CASCADE")
 
 
