@@ -31,7 +31,7 @@ DECLARE
     c_tickets CONSTANT integer := 10000;
     -- Fetched one at a time: a FOR loop would lock tickets ahead, and a take would hide their groups from others.
     v_tickets CURSOR FOR
-        SELECT r.ctid, r.id, r.attempts, m.id IS NULL AS stale, m.id IS NOT NULL AND g.id IS NULL AS lone,
+        SELECT r.ctid, r.id, r.attempts, m.id IS NULL AS stale, g.id IS NULL AS lone,
             coalesce(m.group_key, '') AS group_key
         FROM mq.ready AS r
         LEFT JOIN mq.message AS m ON m.id = r.id
@@ -96,19 +96,18 @@ BEGIN
         WHERE g.type = p_type AND g.group_key = v_ticket.group_key
         ORDER BY g.type, g.group_key, g.id
         LIMIT 1;
-        IF FOUND THEN
-            DELETE FROM mq.grouped
-            WHERE ctid = ANY (ARRAY(
-                SELECT ctid
-                FROM mq.grouped
-                WHERE type = p_type AND group_key = v_ticket.group_key AND id = v_head.id
-                FOR UPDATE SKIP LOCKED
-            ));
-            CONTINUE WHEN NOT FOUND;  -- it is being cancelled or purged
-        ELSE
+        IF NOT FOUND THEN
             v_spent := v_spent || v_ticket.ctid;
             CONTINUE;
         END IF;
+        DELETE FROM mq.grouped
+        WHERE ctid = ANY (ARRAY(
+            SELECT ctid
+            FROM mq.grouped
+            WHERE type = p_type AND group_key = v_ticket.group_key AND id = v_head.id
+            FOR UPDATE SKIP LOCKED
+        ));
+        CONTINUE WHEN NOT FOUND;  -- it is being cancelled or purged
 
         v_spent := v_spent || v_ticket.ctid;
         picked := picked || v_head.id;
