@@ -1,0 +1,255 @@
+-- The tables of the queue on Firebird. A message is written once; its state is which narrow table holds its id:
+-- ready and delayed (N), batch and claimed (A), dead (E), archive (C). See docs/decisions/0001_tables.md and 0008_firebird.md.
+-- Only the procedures are a public interface: tables may change from one release to the next.
+--
+-- Needs a database of SQL dialect 3 with pages of 8,192 bytes or more: the longest keys have two names.
+
+CREATE DOMAIN mq_name AS varchar(200) CHARACTER SET UTF8;
+CREATE DOMAIN mq_argument AS varchar(1000) CHARACTER SET UTF8;
+CREATE DOMAIN mq_text AS blob SUB_TYPE TEXT CHARACTER SET UTF8;
+CREATE DOMAIN mq_error AS varchar(4000) CHARACTER SET UTF8;
+CREATE DOMAIN mq_key AS varchar(36) CHARACTER SET ASCII;
+
+COMMENT ON DOMAIN mq_name IS 'A type, key or name.';
+COMMENT ON DOMAIN mq_argument IS 'What a caller passes as a name, before it is checked.';
+COMMENT ON DOMAIN mq_key IS 'A batch key: a UUID as text.';
+
+CREATE TABLE mq_installed (
+    name varchar(200) CHARACTER SET UTF8 NOT NULL,
+    kind varchar(20) CHARACTER SET ASCII NOT NULL,
+    sha256 varchar(64) CHARACTER SET ASCII NOT NULL,
+    fingerprint varchar(64) CHARACTER SET ASCII,
+    applied_at timestamp NOT NULL,
+    CONSTRAINT mq_installed_pk PRIMARY KEY (name)
+);
+
+COMMENT ON TABLE mq_installed IS 'Which file of the package stands behind each object: migrations and procedures, with their SHA-256.';
+
+CREATE TABLE mq_queue (
+    type mq_name NOT NULL,
+    lease_seconds integer DEFAULT 60 NOT NULL,
+    max_attempts integer DEFAULT 10 NOT NULL,
+    backoff_seconds integer DEFAULT 5 NOT NULL,
+    backoff_max_seconds integer DEFAULT 3600 NOT NULL,
+    on_complete varchar(7) CHARACTER SET ASCII DEFAULT 'delete' NOT NULL,
+    ordered smallint DEFAULT 0 NOT NULL,
+    notify smallint DEFAULT 1 NOT NULL,
+    paused smallint DEFAULT 0 NOT NULL,
+    CONSTRAINT mq_queue_pk PRIMARY KEY (type),
+    CONSTRAINT mq_queue_on_complete CHECK (on_complete IN ('delete', 'archive'))
+);
+
+COMMENT ON TABLE mq_queue IS 'Policy of the types that set_queue, pause or resume have named; the type without a name holds the defaults.';
+
+CREATE SEQUENCE mq_message_id;
+
+CREATE TABLE mq_message (
+    id bigint NOT NULL,
+    run_at timestamp NOT NULL,
+    created_at timestamp NOT NULL,
+    priority smallint NOT NULL,
+    max_attempts smallint,
+    type mq_name NOT NULL,
+    body mq_text NOT NULL,
+    headers mq_text,
+    group_key mq_name,
+    dedup_key mq_name,
+    source mq_name,
+    CONSTRAINT mq_message_pk PRIMARY KEY (id)
+);
+
+COMMENT ON TABLE mq_message IS 'Every live message, written once and deleted once. See the view mq_message_state.';
+
+-- A table of its own: in an index of mq_message every message would pay for it.
+CREATE TABLE mq_dedup (
+    type mq_name NOT NULL,
+    dedup_key mq_name NOT NULL,
+    id bigint NOT NULL,
+    CONSTRAINT mq_dedup_pk PRIMARY KEY (type, dedup_key)
+);
+
+COMMENT ON TABLE mq_dedup IS 'The dedup_key of each live message that has one.';
+
+CREATE TABLE mq_ready (
+    type mq_name NOT NULL,
+    priority smallint NOT NULL,
+    run_at timestamp NOT NULL,
+    id bigint NOT NULL,
+    attempts smallint NOT NULL,
+    CONSTRAINT mq_ready_pk PRIMARY KEY (type, priority, run_at, id)
+);
+
+COMMENT ON TABLE mq_ready IS 'State N, due. In an ordered queue a row is a ticket: it says that its group has something to do.';
+
+-- How far claims that have met each other have been promised messages: no more than a hint, see procedures/firebird/take_ready.sql.
+CREATE SEQUENCE mq_front;
+
+-- The ring walks a type by id; cancel and fail find one message by it.
+CREATE INDEX mq_ready_ring ON mq_ready (type, id);
+
+CREATE TABLE mq_delayed (
+    id bigint NOT NULL,
+    type mq_name NOT NULL,
+    run_at timestamp NOT NULL,
+    priority smallint NOT NULL,
+    attempts smallint NOT NULL,
+    error mq_error,
+    CONSTRAINT mq_delayed_pk PRIMARY KEY (id)
+);
+
+COMMENT ON TABLE mq_delayed IS 'State N, not due yet, or due and not promoted yet; error is that of the last attempt.';
+
+CREATE INDEX mq_delayed_due ON mq_delayed (type, run_at, id);
+
+CREATE TABLE mq_batch (
+    batch_key mq_key NOT NULL,
+    claimed_at timestamp NOT NULL,
+    lease_until timestamp NOT NULL,
+    lease_seconds integer NOT NULL,
+    type mq_name NOT NULL,
+    reader mq_name NOT NULL,
+    CONSTRAINT mq_batch_pk PRIMARY KEY (batch_key)
+);
+
+COMMENT ON TABLE mq_batch IS 'State A: one row a claim; its messages stand in mq_claimed.';
+
+CREATE INDEX mq_batch_lease ON mq_batch (type, lease_until);
+
+-- Changed by whoever holds the row of the batch, and by nobody else.
+CREATE TABLE mq_claimed (
+    batch_key mq_key NOT NULL,
+    id bigint NOT NULL,
+    n integer NOT NULL,
+    attempt smallint NOT NULL,
+    CONSTRAINT mq_claimed_pk PRIMARY KEY (batch_key, id)
+);
+
+COMMENT ON TABLE mq_claimed IS 'State A: the messages that a claim still holds, n in the order of the claim, attempt the number of the attempt.';
+
+CREATE TABLE mq_dead (
+    id bigint NOT NULL,
+    died_at timestamp NOT NULL,
+    attempts smallint NOT NULL,
+    type mq_name NOT NULL,
+    reader mq_name,
+    error mq_error,
+    CONSTRAINT mq_dead_pk PRIMARY KEY (id)
+);
+
+COMMENT ON TABLE mq_dead IS 'State E: dead letters. The message itself stays in mq_message until it is redriven or purged.';
+
+CREATE INDEX mq_dead_age ON mq_dead (type, died_at, id);
+
+CREATE TABLE mq_archive (
+    id bigint NOT NULL,
+    completed_at timestamp NOT NULL,
+    created_at timestamp NOT NULL,
+    priority smallint NOT NULL,
+    attempts smallint NOT NULL,
+    type mq_name NOT NULL,
+    body mq_text NOT NULL,
+    headers mq_text,
+    group_key mq_name,
+    dedup_key mq_name,
+    source mq_name,
+    reader mq_name,
+    CONSTRAINT mq_archive_pk PRIMARY KEY (id)
+);
+
+COMMENT ON TABLE mq_archive IS 'State C: completed messages of the types whose policy is archive.';
+
+CREATE INDEX mq_archive_type ON mq_archive (type, completed_at, id);
+CREATE INDEX mq_archive_age ON mq_archive (completed_at);
+
+-- Marks are inserted, never updated: nobody meets another's lock, and the newest is the first index entry, however many
+-- dead ones lie behind it.
+CREATE TABLE mq_mark (
+    type mq_name NOT NULL,
+    n bigint NOT NULL,
+    priority smallint NOT NULL,
+    run_at timestamp NOT NULL,
+    id bigint NOT NULL,
+    looked_at timestamp NOT NULL,
+    promoted_to timestamp NOT NULL
+);
+
+COMMENT ON TABLE mq_mark IS 'The low-water marks of a type: claims start behind what is done. The rows with the highest n count: one a priority.';
+
+CREATE DESCENDING INDEX mq_mark_newest ON mq_mark (type, n);
+
+CREATE TABLE mq_ring (
+    type mq_name NOT NULL,
+    reader mq_name NOT NULL,
+    n bigint NOT NULL,
+    after_id bigint NOT NULL
+);
+
+COMMENT ON TABLE mq_ring IS 'Where each reader of claim_wraparound stopped. The row with the highest n counts.';
+
+CREATE DESCENDING INDEX mq_ring_newest ON mq_ring (type, reader, n);
+
+CREATE TABLE mq_grouped (
+    type mq_name NOT NULL,
+    group_key mq_name NOT NULL,
+    id bigint NOT NULL,
+    attempts smallint NOT NULL,
+    CONSTRAINT mq_grouped_pk PRIMARY KEY (type, group_key, id)
+);
+
+COMMENT ON TABLE mq_grouped IS 'Due messages of ordered queues, by group; an empty group_key stands for messages sent without one.';
+
+CREATE TABLE mq_group_lock (
+    type mq_name NOT NULL,
+    group_key mq_name NOT NULL,
+    id bigint NOT NULL,
+    CONSTRAINT mq_group_lock_pk PRIMARY KEY (type, group_key)
+);
+
+COMMENT ON TABLE mq_group_lock IS 'Groups whose head (id) is being handled, or has failed and waits for its next attempt.';
+
+CREATE TABLE mq_stripe (
+    n integer NOT NULL,
+    CONSTRAINT mq_stripe_pk PRIMARY KEY (n)
+);
+
+COMMENT ON TABLE mq_stripe IS 'Rows to lock: a claim that looks at a group of an ordered queue holds the row of its hash.';
+
+INSERT INTO mq_queue (type) VALUES ('');
+
+INSERT INTO mq_stripe (n)
+WITH RECURSIVE number AS (
+    SELECT 0 AS n FROM rdb$database
+    UNION ALL
+    SELECT n + 1 FROM number WHERE n < 127
+)
+SELECT a.n * 128 + b.n FROM number AS a CROSS JOIN number AS b;
+
+-- Scratch tables of one call: what they hold is seen by its transaction only, and gone when that ends.
+CREATE GLOBAL TEMPORARY TABLE mq_met (
+    group_key mq_name NOT NULL,
+    state varchar(1) CHARACTER SET ASCII NOT NULL,
+    id bigint,
+    priority smallint,
+    run_at timestamp,
+    CONSTRAINT mq_met_pk PRIMARY KEY (group_key)
+) ON COMMIT DELETE ROWS;
+
+COMMENT ON TABLE mq_met IS 'Groups of an ordered queue that a claim has met on its walk.';
+
+CREATE GLOBAL TEMPORARY TABLE mq_taken (
+    call bigint NOT NULL,
+    n integer NOT NULL,
+    id bigint NOT NULL,
+    type mq_name,
+    body mq_text,
+    headers mq_text,
+    priority smallint,
+    group_key mq_name,
+    dedup_key mq_name,
+    attempt smallint NOT NULL,
+    created_at timestamp,
+    source mq_name,
+    CONSTRAINT mq_taken_pk PRIMARY KEY (call, n)
+) ON COMMIT DELETE ROWS;
+
+COMMENT ON TABLE mq_taken IS 'What take_batch has taken, until its caller has fetched it.';

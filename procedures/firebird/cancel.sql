@@ -1,0 +1,33 @@
+-- cancel: remove one message that nobody holds: new or dead.
+-- Arguments:   p_id
+-- Returns:     count (0: it is active, is being claimed at this moment, or does not exist)
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument
+-- Transaction: joins the caller's, which must be READ COMMITTED NO WAIT; never waits for a claim
+-- Example:     SELECT * FROM mq_cancel(17);
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_cancel (
+    p_id bigint
+)
+RETURNS (
+    "COUNT" bigint
+)
+AS
+DECLARE v_type mq_name;
+DECLARE v_ordered smallint;
+BEGIN
+    IF (p_id IS NULL) THEN
+        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'id: must not be NULL');
+    EXECUTE PROCEDURE mq_require_read_committed;
+    "COUNT" = 0;
+    SELECT m.type FROM mq_message AS m WHERE m.id = :p_id INTO v_type;
+    IF (v_type IS NOT NULL) THEN
+    BEGIN
+        SELECT ordered FROM mq_queue WHERE type IN (:v_type, '') ORDER BY CHAR_LENGTH(type) DESC ROWS 1 INTO v_ordered;
+        EXECUTE PROCEDURE mq_erase(v_type, p_id, 'NE', v_ordered) RETURNING_VALUES "COUNT";
+    END
+    SUSPEND;
+END^
+
+SET TERM ; ^

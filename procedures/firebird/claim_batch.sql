@@ -1,0 +1,49 @@
+-- claim_batch: claim up to p_size ready messages of one type under one new batch key.
+-- Arguments:   p_type, p_size (1 to 10,000; NULL: 1), p_reader (NULL: the application name), p_lease_seconds (NULL: the
+--              queue's)
+-- Returns:     the messages in order of priority, run_at, id; no rows when nothing is ready or the queue is paused
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument
+-- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT; never waits for another claim
+-- Example:     SELECT * FROM mq_claim_batch('email', 10, 'worker-1', 60);
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_claim_batch (
+    p_type mq_argument,
+    p_size bigint = NULL,
+    p_reader mq_argument = NULL,
+    p_lease_seconds bigint = NULL
+)
+RETURNS (
+    id bigint,
+    type mq_name,
+    body mq_text,
+    headers mq_text,
+    priority integer,
+    group_key mq_name,
+    dedup_key mq_name,
+    attempt integer,
+    created_at timestamp,
+    source mq_name,
+    batch_key mq_key,
+    lease_until timestamp
+)
+AS
+BEGIN
+    EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
+    EXECUTE PROCEDURE mq_require_range('size', p_size, 1, 10000);
+    EXECUTE PROCEDURE mq_require_name('reader', p_reader, 1);
+    EXECUTE PROCEDURE mq_require_range('lease_seconds', p_lease_seconds, 0, 315360000);
+    EXECUTE PROCEDURE mq_require_read_committed;
+    EXECUTE PROCEDURE mq_claim(p_type, COALESCE(p_size, 1), mq_reader_name(p_reader), p_lease_seconds)
+        RETURNING_VALUES batch_key, lease_until;
+    -- The sort is of narrow rows, and the join begins with them.
+    FOR SELECT c.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, c.attempt, m.created_at, m.source
+        FROM (SELECT id, attempt FROM mq_claimed WHERE batch_key = :batch_key ORDER BY n) AS c
+        LEFT JOIN mq_message AS m ON m.id = c.id
+        INTO id, type, body, headers, priority, group_key, dedup_key, attempt, created_at, source
+    DO
+        SUSPEND;
+END^
+
+SET TERM ; ^

@@ -1,0 +1,40 @@
+-- complete: one claimed message is done: deleted or archived as the queue's policy says.
+-- Arguments:   p_id, p_batch_key
+-- Returns:     count (0: the key does not hold the message, and nothing was changed)
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument
+-- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT
+-- Example:     EXECUTE PROCEDURE mq_complete(17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_complete (
+    p_id bigint,
+    p_batch_key mq_argument
+)
+RETURNS (
+    "COUNT" bigint
+)
+AS
+DECLARE v_type mq_name;
+DECLARE v_attempt smallint;
+DECLARE v_reader mq_name;
+DECLARE v_ordered smallint;
+DECLARE v_on_complete varchar(7) CHARACTER SET ASCII;
+BEGIN
+    IF (p_id IS NULL) THEN
+        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'id: must not be NULL');
+    EXECUTE PROCEDURE mq_require_key(p_batch_key);
+    EXECUTE PROCEDURE mq_require_read_committed;
+    EXECUTE PROCEDURE mq_withdraw(p_id, p_batch_key) RETURNING_VALUES v_type, v_attempt, v_reader;
+    "COUNT" = 0;
+    IF (v_type IS NOT NULL) THEN
+    BEGIN
+        SELECT ordered, on_complete FROM mq_queue WHERE type IN (:v_type, '') ORDER BY CHAR_LENGTH(type) DESC ROWS 1
+        INTO v_ordered, v_on_complete;
+        EXECUTE PROCEDURE mq_settle(p_id, v_attempt, v_reader, v_on_complete, v_ordered, mq_utc_now());
+        "COUNT" = 1;
+    END
+    SUSPEND;
+END^
+
+SET TERM ; ^

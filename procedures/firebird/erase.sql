@@ -1,0 +1,83 @@
+-- erase: delete a message that nobody holds.
+-- Arguments:   p_type, p_id, p_states (the states to delete from: N, E or NE), p_ordered (the policy)
+-- Returns:     gone: 1, or 0 when it is held or being claimed at this moment, or not in these states
+-- Errors:      none
+-- Transaction: joins the caller's, which is NO WAIT
+-- Example:     EXECUTE PROCEDURE mq_erase('email', 17, 'NE', 0) RETURNING_VALUES v_gone;
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_erase (
+    p_type mq_name,
+    p_id bigint,
+    p_states varchar(2) CHARACTER SET ASCII,
+    p_ordered smallint
+)
+RETURNS (
+    gone integer
+)
+AS
+DECLARE v_group_key mq_name;
+DECLARE v_dedup_key mq_name;
+DECLARE v_priority smallint;
+DECLARE v_run_at timestamp;
+BEGIN
+    gone = 0;
+    SELECT COALESCE(group_key, ''), dedup_key FROM mq_message WHERE id = :p_id INTO v_group_key, v_dedup_key;
+    IF (v_group_key IS NULL) THEN
+        EXIT;
+    IF (p_states CONTAINING 'N') THEN
+    BEGIN
+        -- The delayed table first: a claim may be promoting it.
+        BEGIN
+            DELETE FROM mq_delayed WHERE id = :p_id;
+            gone = ROW_COUNT;
+            WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+                gone = 0;
+        END
+        IF (gone = 0 AND p_ordered = 1) THEN
+        BEGIN
+            DELETE FROM mq_grouped WHERE type = :p_type AND group_key = :v_group_key AND id = :p_id;
+            gone = ROW_COUNT;
+            WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+                gone = 0;
+        END
+        -- In an ordered queue only the tickets of what is already gone.
+        IF (gone = p_ordered) THEN
+            FOR SELECT r.priority, r.run_at
+                FROM mq_ready AS r
+                WHERE r.type = :p_type AND r.id = :p_id
+                PLAN (r ORDER mq_ready_ring)
+                ORDER BY r.type, r.id
+                INTO v_priority, v_run_at AS CURSOR c
+            DO
+            BEGIN
+                DELETE FROM mq_ready WHERE CURRENT OF c;
+                gone = 1;
+                WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+                    v_priority = NULL;
+            END
+    END
+    IF (gone = 0 AND p_states CONTAINING 'E') THEN
+    BEGIN
+        DELETE FROM mq_dead WHERE id = :p_id;
+        gone = ROW_COUNT;
+        WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+            gone = 0;
+    END
+    IF (gone = 1) THEN
+    BEGIN
+        DELETE FROM mq_message WHERE id = :p_id;
+        IF (v_dedup_key IS NOT NULL) THEN
+            DELETE FROM mq_dedup WHERE type = :p_type AND dedup_key = :v_dedup_key;
+        IF (p_ordered = 1) THEN
+        BEGIN
+            -- A head that waited for its next attempt is gone, or a ticket that stood for its group.
+            DELETE FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key AND id = :p_id;
+            IF (NOT EXISTS (SELECT * FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key)) THEN
+                EXECUTE PROCEDURE mq_issue_tickets(p_type, v_group_key);
+        END
+    END
+END^
+
+SET TERM ; ^

@@ -1,0 +1,63 @@
+-- erase_archived: delete archived messages, the oldest first.
+-- Arguments:   p_type (NULL: all), p_before (completed earlier; NULL: whenever), p_size (at most so many)
+-- Returns:     gone
+-- Errors:      none
+-- Transaction: joins the caller's, which is READ COMMITTED NO WAIT; passes over rows that another call is deleting
+-- Example:     EXECUTE PROCEDURE mq_erase_archived('email', NULL, 10000) RETURNING_VALUES v_gone;
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_erase_archived (
+    p_type mq_name,
+    p_before timestamp,
+    p_size integer
+)
+RETURNS (
+    gone bigint
+)
+AS
+DECLARE v_id bigint;
+DECLARE v_before timestamp;
+BEGIN
+    gone = 0;
+    v_before = COALESCE(p_before, CAST('9999-12-31 23:59:59.9999' AS timestamp));
+    IF (p_type IS NULL) THEN
+        FOR
+            SELECT id FROM mq_archive WHERE completed_at < :v_before
+            PLAN (mq_archive ORDER mq_archive_age)
+            ORDER BY completed_at
+            INTO v_id
+            AS CURSOR c
+        DO
+        BEGIN
+            BEGIN
+                -- Not ROW_COUNT: in a loop over a cursor it goes on counting.
+                DELETE FROM mq_archive WHERE CURRENT OF c;
+                gone = gone + 1;
+            WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+                v_id = NULL;
+            END
+            IF (gone = p_size) THEN
+                LEAVE;
+        END
+    ELSE
+        FOR
+            SELECT id FROM mq_archive WHERE type = :p_type AND completed_at < :v_before
+            PLAN (mq_archive ORDER mq_archive_type)
+            ORDER BY type, completed_at, id
+            INTO v_id
+            AS CURSOR d
+        DO
+        BEGIN
+            BEGIN
+                DELETE FROM mq_archive WHERE CURRENT OF d;
+                gone = gone + 1;
+            WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+                v_id = NULL;
+            END
+            IF (gone = p_size) THEN
+                LEAVE;
+        END
+END^
+
+SET TERM ; ^

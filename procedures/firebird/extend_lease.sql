@@ -1,0 +1,33 @@
+-- extend_lease: heartbeat: the claim holds for so many seconds from now.
+-- Arguments:   p_batch_key, p_seconds (0 to ten years; NULL: as long as the claim asked for)
+-- Returns:     count of messages still held (0: the batch was lost)
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's; waits for whoever is finishing the batch
+-- Example:     EXECUTE PROCEDURE mq_extend_lease('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', 60);
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_extend_lease (
+    p_batch_key mq_argument,
+    p_seconds bigint = NULL
+)
+RETURNS (
+    "COUNT" bigint
+)
+AS
+DECLARE v_found integer;
+BEGIN
+    EXECUTE PROCEDURE mq_require_key(p_batch_key);
+    EXECUTE PROCEDURE mq_require_range('seconds', p_seconds, 0, 315360000);
+    EXECUTE PROCEDURE mq_lock_batch(p_batch_key) RETURNING_VALUES v_found;
+    "COUNT" = 0;
+    IF (v_found = 1) THEN
+    BEGIN
+        UPDATE mq_batch SET lease_until = DATEADD(COALESCE(:p_seconds, lease_seconds) SECOND TO mq_utc_now())
+        WHERE batch_key = :p_batch_key;
+        SELECT COUNT(*) FROM mq_claimed WHERE batch_key = :p_batch_key INTO "COUNT";
+    END
+    SUSPEND;
+END^
+
+SET TERM ; ^

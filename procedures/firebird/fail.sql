@@ -1,0 +1,44 @@
+-- fail: one attempt failed: back to new after a delay, or dead when the attempts are used up.
+-- Arguments:   p_id, p_batch_key (NULL: a ready message, after a rolled-back take), p_error (cut to 4,000 characters),
+--              p_retry_after_seconds (NULL: the queue's backoff; -1: dead now)
+-- Returns:     state: N or E; NULL when the key does not hold the message, and nothing was changed
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument
+-- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT
+-- Example:     EXECUTE PROCEDURE mq_fail(17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', 'connection refused');
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_fail (
+    p_id bigint,
+    p_batch_key mq_argument,
+    p_error mq_text = NULL,
+    p_retry_after_seconds bigint = NULL
+)
+RETURNS (
+    state varchar(1) CHARACTER SET ASCII
+)
+AS
+DECLARE v_type mq_name;
+DECLARE v_attempt smallint;
+DECLARE v_reader mq_name;
+BEGIN
+    IF (p_id IS NULL) THEN
+        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'id: must not be NULL');
+    IF (p_batch_key IS NOT NULL) THEN
+        EXECUTE PROCEDURE mq_require_key(p_batch_key);
+    EXECUTE PROCEDURE mq_require_range('retry_after_seconds', p_retry_after_seconds, -1, 315360000);
+    EXECUTE PROCEDURE mq_require_read_committed;
+    IF (p_batch_key IS NULL) THEN
+        EXECUTE PROCEDURE mq_remove_ready(p_id) RETURNING_VALUES v_type, v_attempt, v_reader;
+    ELSE
+        EXECUTE PROCEDURE mq_withdraw(p_id, p_batch_key) RETURNING_VALUES v_type, v_attempt, v_reader;
+    IF (v_type IS NOT NULL) THEN
+    BEGIN
+        EXECUTE PROCEDURE mq_fail_messages(v_type, v_reader, p_id, v_attempt, p_retry_after_seconds,
+            CAST(SUBSTRING(p_error FROM 1 FOR 4000) AS varchar(4000) CHARACTER SET UTF8)) RETURNING_VALUES state;
+        EXECUTE PROCEDURE mq_wake(v_type);
+    END
+    SUSPEND;
+END^
+
+SET TERM ; ^

@@ -1,0 +1,85 @@
+-- finish_batch: complete a batch but for the listed failures, and claim the next one, in one transaction.
+-- Arguments:   p_batch_key, p_failures (one a line: id,retry_after_seconds,error; an empty second field: the queue's
+--              backoff, -1: dead now), p_next_size (0 to 10,000; NULL or 0: claim nothing)
+-- Returns:     the next batch, as claim_batch does; no rows when the batch was lost
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument
+-- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT; never waits for another claim
+-- Example:     SELECT * FROM mq_finish_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '17,30,busy', 100);
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_finish_batch (
+    p_batch_key mq_argument,
+    p_failures mq_text = NULL,
+    p_next_size bigint = NULL
+)
+RETURNS (
+    id bigint,
+    type mq_name,
+    body mq_text,
+    headers mq_text,
+    priority integer,
+    group_key mq_name,
+    dedup_key mq_name,
+    attempt integer,
+    created_at timestamp,
+    source mq_name,
+    batch_key mq_key,
+    lease_until timestamp
+)
+AS
+DECLARE v_now timestamp;
+DECLARE v_type mq_name;
+DECLARE v_reader mq_name;
+DECLARE v_seconds integer;
+DECLARE v_ordered smallint;
+DECLARE v_on_complete varchar(7) CHARACTER SET ASCII;
+DECLARE v_failed integer = 0;
+DECLARE v_retry integer;
+DECLARE v_error mq_error;
+DECLARE v_state varchar(1) CHARACTER SET ASCII;
+BEGIN
+    v_now = mq_utc_now();
+    EXECUTE PROCEDURE mq_require_key(p_batch_key);
+    EXECUTE PROCEDURE mq_require_range('next_size', p_next_size, 0, 10000);
+    EXECUTE PROCEDURE mq_require_read_committed;
+    EXECUTE PROCEDURE mq_drop_batch(p_batch_key) RETURNING_VALUES v_type, v_reader, v_seconds;
+    IF (v_type IS NULL) THEN
+        EXIT;
+    SELECT ordered, on_complete FROM mq_queue WHERE type IN (:v_type, '') ORDER BY CHAR_LENGTH(type) DESC ROWS 1
+    INTO v_ordered, v_on_complete;
+    IF (OCTET_LENGTH(p_failures) > 0) THEN
+    BEGIN
+        -- Of an id that is listed twice the first line counts.
+        FOR SELECT id, retry, error FROM mq_read_failures(:p_failures) INTO id, v_retry, v_error DO
+        BEGIN
+            attempt = NULL;
+            DELETE FROM mq_claimed WHERE batch_key = :p_batch_key AND id = :id RETURNING attempt INTO attempt;
+            IF (attempt IS NOT NULL) THEN
+            BEGIN
+                EXECUTE PROCEDURE mq_fail_messages(v_type, v_reader, id, attempt, v_retry, v_error) RETURNING_VALUES v_state;
+                v_failed = v_failed + 1;
+            END
+        END
+        IF (v_failed > 0) THEN
+            EXECUTE PROCEDURE mq_wake(v_type);
+    END
+    FOR SELECT c.id, c.attempt FROM mq_claimed AS c WHERE c.batch_key = :p_batch_key ORDER BY c.batch_key, c.id
+        INTO id, attempt AS CURSOR done
+    DO
+    BEGIN
+        EXECUTE PROCEDURE mq_settle(id, attempt, v_reader, v_on_complete, v_ordered, v_now);
+        DELETE FROM mq_claimed WHERE CURRENT OF done;
+    END
+    IF (p_next_size > 0) THEN
+        EXECUTE PROCEDURE mq_claim(v_type, p_next_size, v_reader, v_seconds) RETURNING_VALUES batch_key, lease_until;
+    -- The sort is of narrow rows, and the join begins with them.
+    FOR SELECT c.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, c.attempt, m.created_at, m.source
+        FROM (SELECT id, attempt FROM mq_claimed WHERE batch_key = :batch_key ORDER BY n) AS c
+        LEFT JOIN mq_message AS m ON m.id = c.id
+        INTO id, type, body, headers, priority, group_key, dedup_key, attempt, created_at, source
+    DO
+        SUSPEND;
+END^
+
+SET TERM ; ^

@@ -1,0 +1,41 @@
+-- get_message: claim the first ready message, under the queue's own lease.
+-- Arguments:   p_type
+-- Returns:     the message, or no row
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument
+-- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT; never waits for another claim
+-- Example:     SELECT * FROM mq_get_message('email');
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_get_message (
+    p_type mq_argument
+)
+RETURNS (
+    id bigint,
+    type mq_name,
+    body mq_text,
+    headers mq_text,
+    priority integer,
+    group_key mq_name,
+    dedup_key mq_name,
+    attempt integer,
+    created_at timestamp,
+    source mq_name,
+    batch_key mq_key,
+    lease_until timestamp
+)
+AS
+BEGIN
+    EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
+    EXECUTE PROCEDURE mq_require_read_committed;
+    EXECUTE PROCEDURE mq_claim(p_type, 1, mq_reader_name(NULL), NULL) RETURNING_VALUES batch_key, lease_until;
+    -- The sort is of narrow rows, and the join begins with them.
+    FOR SELECT c.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, c.attempt, m.created_at, m.source
+        FROM (SELECT id, attempt FROM mq_claimed WHERE batch_key = :batch_key ORDER BY n) AS c
+        LEFT JOIN mq_message AS m ON m.id = c.id
+        INTO id, type, body, headers, priority, group_key, dedup_key, attempt, created_at, source
+    DO
+        SUSPEND;
+END^
+
+SET TERM ; ^

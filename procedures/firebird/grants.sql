@@ -1,0 +1,109 @@
+-- grants: who may call what. Roles are given procedures and no table; the procedures themselves what they work with.
+-- Arguments:   none; it is run after every change of a procedure
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: each statement one; the rights are there when it commits
+-- Example:     GRANT mq_producer TO shop;
+--
+-- A procedure has the rights of its caller and its own besides: so nobody who calls it needs to be given a table. Only what the
+-- owner of mq_message has made counts as ours, whatever else has a name like it.
+
+SET TERM ^ ;
+
+EXECUTE BLOCK
+AS
+DECLARE v_role varchar(31) CHARACTER SET UTF8;
+BEGIN
+    FOR
+        SELECT r.name
+        FROM (
+            SELECT 'MQ_PRODUCER' AS name FROM rdb$database
+            UNION ALL SELECT 'MQ_CONSUMER' FROM rdb$database
+            UNION ALL SELECT 'MQ_OPERATOR' FROM rdb$database
+        ) AS r
+        WHERE NOT EXISTS (SELECT 1 FROM rdb$roles AS o WHERE o.rdb$role_name = r.name)
+        INTO v_role
+    DO
+        EXECUTE STATEMENT 'CREATE ROLE ' || v_role;
+END^
+
+EXECUTE BLOCK
+AS
+DECLARE v_owner varchar(63) CHARACTER SET UTF8;
+DECLARE v_all varchar(8000) CHARACTER SET UTF8;
+DECLARE v_right varchar(200) CHARACTER SET UTF8;
+BEGIN
+    SELECT rdb$owner_name FROM rdb$relations WHERE rdb$relation_name = 'MQ_MESSAGE' INTO v_owner;
+    SELECT LIST(o.name, ', ')
+    FROM (
+        SELECT 'PROCEDURE ' || TRIM(rdb$procedure_name) AS name FROM rdb$procedures
+        WHERE rdb$procedure_name STARTING WITH 'MQ_' AND rdb$owner_name = :v_owner AND rdb$package_name IS NULL
+        UNION ALL
+        SELECT 'FUNCTION ' || TRIM(rdb$function_name) FROM rdb$functions
+        WHERE rdb$function_name STARTING WITH 'MQ_' AND rdb$owner_name = :v_owner AND rdb$package_name IS NULL
+    ) AS o
+    INTO v_all;
+    FOR
+        SELECT 'SELECT, INSERT, UPDATE, DELETE ON ' || TRIM(rdb$relation_name) FROM rdb$relations
+        WHERE rdb$relation_name STARTING WITH 'MQ_' AND rdb$owner_name = :v_owner AND rdb$view_blr IS NULL
+        UNION ALL
+        SELECT 'EXECUTE ON PROCEDURE ' || TRIM(rdb$procedure_name) FROM rdb$procedures
+        WHERE rdb$procedure_name STARTING WITH 'MQ_' AND rdb$owner_name = :v_owner AND rdb$package_name IS NULL
+        UNION ALL
+        SELECT 'EXECUTE ON FUNCTION ' || TRIM(rdb$function_name) FROM rdb$functions
+        WHERE rdb$function_name STARTING WITH 'MQ_' AND rdb$owner_name = :v_owner AND rdb$package_name IS NULL
+        UNION ALL
+        SELECT 'USAGE ON EXCEPTION ' || TRIM(rdb$exception_name) FROM rdb$exceptions
+        WHERE rdb$exception_name STARTING WITH 'MQ_' AND rdb$owner_name = :v_owner
+        UNION ALL
+        SELECT 'USAGE ON SEQUENCE ' || TRIM(rdb$generator_name) FROM rdb$generators
+        WHERE rdb$generator_name STARTING WITH 'MQ_' AND rdb$owner_name = :v_owner
+        INTO v_right
+    DO
+        EXECUTE STATEMENT 'GRANT ' || v_right || ' TO ' || v_all;
+    FOR
+        SELECT 'SELECT ON ' || TRIM(rdb$relation_name) FROM rdb$relations
+        WHERE rdb$relation_name STARTING WITH 'MQ_' AND rdb$owner_name = :v_owner AND rdb$view_blr IS NULL
+        INTO v_right
+    DO
+        EXECUTE STATEMENT 'GRANT ' || v_right || ' TO VIEW mq_message_state';
+    -- What an earlier release gave to a role; where there is nothing, REVOKE would give a warning.
+    FOR
+        SELECT 'EXECUTE ON PROCEDURE ' || TRIM(rdb$relation_name) || ' FROM ROLE ' || TRIM(rdb$user) FROM rdb$user_privileges
+        WHERE rdb$user IN ('MQ_PRODUCER', 'MQ_CONSUMER', 'MQ_OPERATOR') AND rdb$user_type = 13
+            AND rdb$relation_name STARTING WITH 'MQ_' AND rdb$object_type = 5
+        INTO v_right
+    DO
+        EXECUTE STATEMENT 'REVOKE ' || v_right;
+END^
+
+SET TERM ; ^
+
+-- For times that are to come: DATEADD(1 HOUR TO mq_utc_now()).
+GRANT EXECUTE ON FUNCTION mq_utc_now TO mq_producer, mq_consumer, mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_send TO mq_producer;
+GRANT EXECUTE ON PROCEDURE mq_send_message TO mq_producer;
+GRANT EXECUTE ON PROCEDURE mq_send_batch TO mq_producer;
+GRANT EXECUTE ON PROCEDURE mq_get_message TO mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_claim_batch TO mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_claim_wraparound TO mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_take_batch TO mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_complete TO mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_complete_batch TO mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_fail TO mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_finish_batch TO mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_release_batch TO mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_extend_lease TO mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_rescue_expired TO mq_consumer, mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_wait_for_message TO mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_cancel TO mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_redrive TO mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_purge TO mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_purge_archive TO mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_set_queue TO mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_pause TO mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_resume TO mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_queue_stats TO mq_operator, mq_consumer, mq_producer;
+GRANT EXECUTE ON PROCEDURE mq_queue_health TO mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_installed_files TO mq_operator, mq_consumer, mq_producer;
+GRANT EXECUTE ON PROCEDURE mq_peek TO mq_operator;

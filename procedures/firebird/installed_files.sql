@@ -1,0 +1,32 @@
+-- installed_files: which file of the package stands behind each object, and whether the object is still as installed.
+-- Arguments:   none
+-- Returns:     name, kind (migration or procedure), sha256, changed (1: the object is missing or was changed by hand),
+--              applied_at
+-- Errors:      none
+-- Transaction: reads only
+-- Example:     SELECT name FROM mq_installed_files WHERE changed = 1;
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_installed_files
+RETURNS (
+    name mq_name,
+    kind varchar(20) CHARACTER SET UTF8,
+    sha256 varchar(64) CHARACTER SET UTF8,
+    changed bigint,
+    applied_at timestamp
+)
+AS
+BEGIN
+    -- Migrations and grants.sql leave no object of their name: nothing to compare.
+    FOR
+        SELECT i.name, i.kind, i.sha256,
+            IIF(i.kind = 'procedure' AND i.fingerprint IS DISTINCT FROM mq_object_fingerprint(i.name), 1, 0), i.applied_at
+        FROM mq_installed AS i
+        ORDER BY i.name
+        INTO name, kind, sha256, changed, applied_at
+    DO
+        SUSPEND;
+END^
+
+SET TERM ; ^

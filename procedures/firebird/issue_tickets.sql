@@ -1,0 +1,71 @@
+-- issue_tickets: in an ordered queue, make a group that has something due and nobody at work claimable.
+-- Arguments:   p_type, p_group_key ('' for none)
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's, which is NO WAIT
+-- Example:     EXECUTE PROCEDURE mq_issue_tickets('invoice', 'customer-7');
+--
+-- A message that another transaction is cancelling may be gone or stay: so both the first message and the first that nobody
+-- is deleting get a ticket. One too many does no harm. A ticket at the message's own place is left alone if it can be locked:
+-- then no claim is dropping it. Else a new one goes just before it.
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_issue_tickets (
+    p_type mq_name,
+    p_group_key mq_name
+)
+AS
+DECLARE v_id bigint;
+DECLARE v_attempts smallint;
+DECLARE v_priority smallint;
+DECLARE v_run_at timestamp;
+DECLARE v_first smallint = 1;
+DECLARE v_free integer;
+DECLARE v_done integer;
+DECLARE v_tries integer;
+BEGIN
+    FOR SELECT id, attempts
+        FROM mq_grouped
+        WHERE type = :p_type AND group_key = :p_group_key
+        ORDER BY type, group_key, id
+        INTO v_id, v_attempts
+    DO
+    BEGIN
+        BEGIN
+            UPDATE mq_grouped SET attempts = attempts WHERE type = :p_type AND group_key = :p_group_key AND id = :v_id;
+            v_free = ROW_COUNT;
+            WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+                v_free = 0;
+        END
+        IF (v_first = 1 OR v_free = 1) THEN
+        BEGIN
+            v_run_at = NULL;
+            SELECT priority, run_at FROM mq_message WHERE id = :v_id INTO v_priority, v_run_at;
+            v_done = IIF(v_run_at IS NULL, 1, 0);
+            IF (v_done = 0) THEN
+            BEGIN
+                UPDATE mq_ready SET attempts = attempts
+                WHERE type = :p_type AND priority = :v_priority AND run_at = :v_run_at AND id = :v_id;
+                v_done = ROW_COUNT;
+                WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+                    v_done = 0;
+            END
+            v_tries = 0;
+            WHILE (v_done = 0 AND v_tries < 1000) DO
+            BEGIN
+                INSERT INTO mq_ready (type, priority, run_at, id, attempts)
+                VALUES (:p_type, :v_priority, DATEADD(-:v_tries MILLISECOND TO :v_run_at), :v_id, :v_attempts);
+                v_done = 1;
+                -- Another transaction is dropping or making one there.
+                WHEN GDSCODE unique_key_violation, GDSCODE no_dup DO
+                    v_tries = v_tries + 1;
+            END
+        END
+        IF (v_free = 1) THEN
+            LEAVE;
+        v_first = 0;
+    END
+END^
+
+SET TERM ; ^

@@ -1,0 +1,49 @@
+-- message_state: one row a message with its state letter, reader, times and error, for people who look.
+-- Arguments:   none; it is a view
+-- Returns:     id, type, state (N, A, E; C for archived ones; NULL: damaged, in no state), body, headers, priority,
+--              group_key, dedup_key, attempts, created_at, source, run_at, reader, batch_key, lease_until, changed_at, error
+-- Errors:      none
+-- Transaction: reads only
+-- Example:     SELECT state, COUNT(*) FROM mq_message_state WHERE type = 'email' GROUP BY state;
+
+CREATE OR ALTER VIEW mq_message_state (
+    id, type, state, body, headers, priority, group_key, dedup_key, attempts, created_at, source, run_at, reader, batch_key,
+    lease_until, changed_at, error
+) AS
+SELECT
+    m.id,
+    m.type,
+    CASE
+        WHEN c.id IS NOT NULL THEN 'A'
+        WHEN e.id IS NOT NULL THEN 'E'
+        WHEN COALESCE(d.id, g.id, r.id) IS NOT NULL THEN 'N'
+    END,
+    m.body,
+    m.headers,
+    m.priority,
+    m.group_key,
+    m.dedup_key,
+    COALESCE(c.attempt, e.attempts, d.attempts, g.attempts, r.attempts),
+    m.created_at,
+    m.source,
+    COALESCE(d.run_at, CASE WHEN g.id IS NULL AND c.id IS NULL AND e.id IS NULL THEN r.run_at END, m.run_at),
+    COALESCE(b.reader, e.reader),
+    b.batch_key,
+    b.lease_until,
+    COALESCE(b.claimed_at, e.died_at),
+    COALESCE(e.error, d.error)
+FROM mq_message AS m
+-- By way of the batches of the type: no index finds the batch of a message.
+LEFT JOIN (mq_batch AS b JOIN mq_claimed AS c ON c.batch_key = b.batch_key) ON b.type = m.type AND c.id = m.id
+LEFT JOIN mq_dead AS e ON e.id = m.id
+LEFT JOIN mq_delayed AS d ON d.id = m.id
+LEFT JOIN mq_grouped AS g ON g.type = m.type AND g.group_key = COALESCE(m.group_key, '') AND g.id = m.id
+-- In an ordered queue these are tickets, and a message may have left more than one.
+LEFT JOIN mq_ready AS r ON r.type = m.type AND r.id = m.id AND NOT EXISTS (
+    SELECT 1 FROM mq_ready AS t WHERE t.type = r.type AND t.id = r.id AND t.rdb$db_key < r.rdb$db_key
+)
+UNION ALL
+SELECT a.id, a.type, 'C', a.body, a.headers, a.priority, a.group_key, a.dedup_key, a.attempts, a.created_at, a.source,
+    CAST(NULL AS timestamp), a.reader, CAST(NULL AS varchar(36) CHARACTER SET ASCII), CAST(NULL AS timestamp), a.completed_at,
+    CAST(NULL AS varchar(4000) CHARACTER SET UTF8)
+FROM mq_archive AS a;

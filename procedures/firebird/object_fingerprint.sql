@@ -1,0 +1,58 @@
+-- object_fingerprint: a hash of an installed object as the catalog has it, to notice changes made by hand.
+-- Arguments:   p_name (a procedure, function or view, without mq_)
+-- Returns:     two numbers of 64 bits, of the body and of the parameters; NULL when there is no such object
+-- Errors:      none
+-- Transaction: reads only
+-- Example:     SELECT name FROM mq_installed WHERE fingerprint <> mq_object_fingerprint(name);
+--
+-- The numbers of HASH() are not safe against somebody who wants to deceive; they notice what was done in good faith.
+
+SET TERM ^ ;
+
+CREATE OR ALTER FUNCTION mq_object_fingerprint (
+    p_name mq_name
+)
+RETURNS varchar(64) CHARACTER SET ASCII
+AS
+DECLARE v_name varchar(210) CHARACTER SET UTF8;
+DECLARE v_source mq_text;
+DECLARE v_parameters mq_text;
+BEGIN
+    v_name = UPPER('mq_' || p_name);
+    SELECT rdb$procedure_source FROM rdb$procedures WHERE rdb$procedure_name = :v_name AND rdb$package_name IS NULL
+    INTO v_source;
+    IF (v_source IS NULL) THEN
+        SELECT rdb$function_source FROM rdb$functions WHERE rdb$function_name = :v_name AND rdb$package_name IS NULL
+        INTO v_source;
+    IF (v_source IS NULL) THEN
+        SELECT rdb$view_source FROM rdb$relations WHERE rdb$relation_name = :v_name INTO v_source;
+    IF (v_source IS NULL) THEN
+        RETURN NULL;
+    -- A type as its field says it: the field's own name may be made up anew each time, and gbak writes 0 where nothing stood.
+    SELECT LIST(p.line, ';')
+    FROM (
+        SELECT TRIM(a.name) || ' ' || a.kind || ' ' || a.place || ' ' || COALESCE(f.rdb$field_type, '') || ' '
+            || COALESCE(f.rdb$field_sub_type, 0) || ' ' || COALESCE(f.rdb$field_length, '') || ' '
+            || COALESCE(f.rdb$character_set_id, 0) AS line
+        FROM (
+            SELECT rdb$parameter_name AS name, rdb$parameter_type AS kind, rdb$parameter_number AS place,
+                rdb$field_source AS field
+            FROM rdb$procedure_parameters
+            WHERE rdb$procedure_name = :v_name AND rdb$package_name IS NULL
+            UNION ALL
+            SELECT COALESCE(rdb$argument_name, ''), 0, rdb$argument_position, rdb$field_source
+            FROM rdb$function_arguments
+            WHERE rdb$function_name = :v_name AND rdb$package_name IS NULL
+            UNION ALL
+            SELECT rdb$field_name, 1, rdb$field_position, rdb$field_source
+            FROM rdb$relation_fields
+            WHERE rdb$relation_name = :v_name
+        ) AS a
+        LEFT JOIN rdb$fields AS f ON f.rdb$field_name = a.field
+        ORDER BY a.kind, a.place, a.name
+    ) AS p
+    INTO v_parameters;
+    RETURN HASH(v_source) || ' ' || COALESCE(HASH(v_parameters), 0);
+END^
+
+SET TERM ; ^

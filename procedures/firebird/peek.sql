@@ -1,0 +1,206 @@
+-- peek: look at messages without claiming them.
+-- Arguments:   p_type, p_state (N: in claim order, ready before delayed; A; E and C: the newest first; NULL: N), p_size (1
+--              to 10,000; NULL: 10)
+-- Returns:     up to p_size messages with all that is known of them
+-- Errors:      50002 invalid_argument
+-- Transaction: reads only, without locks
+-- Example:     SELECT id, attempts, error FROM mq_peek('email', 'E', 20);
+--
+-- Firebird reads an index in one direction only, and those of the dead and the archived begin with the oldest. The moment from
+-- which on there are p_size newer ones, but not many more, is found by halving the time.
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_peek (
+    p_type mq_argument,
+    p_state mq_text = NULL,
+    p_size bigint = NULL
+)
+RETURNS (
+    id bigint,
+    type mq_name,
+    state varchar(1) CHARACTER SET UTF8,
+    body mq_text,
+    headers mq_text,
+    priority bigint,
+    group_key mq_name,
+    dedup_key mq_name,
+    attempts bigint,
+    created_at timestamp,
+    source mq_name,
+    run_at timestamp,
+    reader mq_name,
+    batch_key mq_key,
+    lease_until timestamp,
+    changed_at timestamp,
+    error mq_error
+)
+AS
+DECLARE v_size integer;
+DECLARE v_ordered smallint;
+DECLARE v_from timestamp;
+DECLARE v_to timestamp;
+DECLARE v_middle timestamp;
+DECLARE v_rows integer;
+BEGIN
+    EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
+    -- LIKE: = would take 'N ' for the same.
+    IF (p_state NOT LIKE 'N' AND p_state NOT LIKE 'A' AND p_state NOT LIKE 'E' AND p_state NOT LIKE 'C') THEN
+        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'state: must be N, A, E or C');
+    EXECUTE PROCEDURE mq_require_range('size', p_size, 1, 10000);
+    state = COALESCE(p_state, 'N');
+    v_size = COALESCE(p_size, 10);
+
+    IF (state = 'N') THEN
+    BEGIN
+        SELECT ordered FROM mq_queue WHERE type IN (:p_type, '') ORDER BY CHAR_LENGTH(type) DESC ROWS 1 INTO v_ordered;
+        IF (v_ordered = 1) THEN
+            FOR
+                SELECT m.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, g.attempts, m.created_at, m.source,
+                    m.run_at
+                FROM mq_grouped AS g LEFT JOIN mq_message AS m ON m.id = g.id
+                WHERE g.type = :p_type
+                PLAN JOIN (g ORDER mq_grouped_pk, m INDEX (mq_message_pk))
+                ORDER BY g.type, g.group_key, g.id
+                ROWS :v_size
+                INTO id, type, body, headers, priority, group_key, dedup_key, attempts, created_at, source, run_at
+            DO
+            BEGIN
+                v_size = v_size - 1;
+                IF (id IS NOT NULL) THEN
+                    SUSPEND;
+            END
+        ELSE
+            FOR
+                SELECT m.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, r.attempts, m.created_at, m.source,
+                    r.run_at
+                FROM mq_ready AS r LEFT JOIN mq_message AS m ON m.id = r.id
+                WHERE r.type = :p_type
+                PLAN JOIN (r ORDER mq_ready_pk, m INDEX (mq_message_pk))
+                ORDER BY r.type, r.priority, r.run_at, r.id
+                ROWS :v_size
+                INTO id, type, body, headers, priority, group_key, dedup_key, attempts, created_at, source, run_at
+            DO
+            BEGIN
+                v_size = v_size - 1;
+                IF (id IS NOT NULL) THEN
+                    SUSPEND;
+            END
+        FOR
+            SELECT m.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, d.attempts, m.created_at, m.source,
+                d.run_at, d.error
+            FROM mq_delayed AS d LEFT JOIN mq_message AS m ON m.id = d.id
+            WHERE d.type = :p_type
+            PLAN JOIN (d ORDER mq_delayed_due, m INDEX (mq_message_pk))
+            ORDER BY d.type, d.run_at, d.id
+            ROWS :v_size
+            INTO id, type, body, headers, priority, group_key, dedup_key, attempts, created_at, source, run_at, error
+        DO
+            IF (id IS NOT NULL) THEN
+                SUSPEND;
+    END
+
+    ELSE IF (state = 'A') THEN
+        FOR
+            SELECT m.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, c.attempt, m.created_at, m.source,
+                b.reader, b.batch_key, b.lease_until, b.claimed_at
+            FROM mq_batch AS b
+            LEFT JOIN mq_claimed AS c ON c.batch_key = b.batch_key
+            LEFT JOIN mq_message AS m ON m.id = c.id
+            WHERE b.type = :p_type
+            PLAN JOIN (b ORDER mq_batch_lease, c INDEX (mq_claimed_pk), m INDEX (mq_message_pk))
+            ORDER BY b.type, b.lease_until
+            INTO id, type, body, headers, priority, group_key, dedup_key, attempts, created_at, source, reader, batch_key,
+                lease_until, changed_at
+        DO
+        BEGIN
+            IF (v_size = 0) THEN
+                LEAVE;
+            IF (id IS NOT NULL) THEN
+            BEGIN
+                v_size = v_size - 1;
+                SUSPEND;
+            END
+        END
+
+    ELSE IF (state = 'E') THEN
+    BEGIN
+        SELECT died_at FROM mq_dead WHERE type = :p_type
+        PLAN (mq_dead ORDER mq_dead_age)
+        ORDER BY type, died_at, id
+        ROWS 1
+        INTO v_from;
+        v_to = DATEADD(1 DAY TO mq_utc_now());
+        WHILE (DATEDIFF(MILLISECOND FROM v_from TO v_to) > 1) DO
+        BEGIN
+            v_middle = DATEADD(CAST(DATEDIFF(MILLISECOND FROM v_from TO v_to) / 2 AS bigint) MILLISECOND TO v_from);
+            SELECT COUNT(*)
+            FROM (
+                SELECT id FROM mq_dead WHERE type = :p_type AND died_at >= :v_middle
+                PLAN (mq_dead ORDER mq_dead_age)
+                ORDER BY type, died_at, id
+                ROWS 2 * :v_size + 100
+            ) AS e
+            INTO v_rows;
+            IF (v_rows < v_size) THEN
+                v_to = v_middle;
+            ELSE
+                v_from = v_middle;
+            -- Few enough to sort.
+            IF (v_rows BETWEEN v_size AND 2 * v_size + 99) THEN
+                LEAVE;
+        END
+        FOR
+            SELECT m.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, e.attempts, m.created_at, m.source,
+                e.reader, e.died_at, e.error
+            FROM mq_dead AS e LEFT JOIN mq_message AS m ON m.id = e.id
+            WHERE e.type = :p_type AND e.died_at >= :v_from
+            ORDER BY e.died_at DESC, e.id DESC
+            ROWS :v_size
+            INTO id, type, body, headers, priority, group_key, dedup_key, attempts, created_at, source, reader, changed_at, error
+        DO
+            IF (id IS NOT NULL) THEN
+                SUSPEND;
+    END
+
+    ELSE
+    BEGIN
+        SELECT completed_at FROM mq_archive WHERE type = :p_type
+        PLAN (mq_archive ORDER mq_archive_type)
+        ORDER BY type, completed_at, id
+        ROWS 1
+        INTO v_from;
+        v_to = DATEADD(1 DAY TO mq_utc_now());
+        WHILE (DATEDIFF(MILLISECOND FROM v_from TO v_to) > 1) DO
+        BEGIN
+            v_middle = DATEADD(CAST(DATEDIFF(MILLISECOND FROM v_from TO v_to) / 2 AS bigint) MILLISECOND TO v_from);
+            SELECT COUNT(*)
+            FROM (
+                SELECT id FROM mq_archive WHERE type = :p_type AND completed_at >= :v_middle
+                PLAN (mq_archive ORDER mq_archive_type)
+                ORDER BY type, completed_at, id
+                ROWS 2 * :v_size + 100
+            ) AS a
+            INTO v_rows;
+            IF (v_rows < v_size) THEN
+                v_to = v_middle;
+            ELSE
+                v_from = v_middle;
+            -- Few enough to sort.
+            IF (v_rows BETWEEN v_size AND 2 * v_size + 99) THEN
+                LEAVE;
+        END
+        FOR
+            SELECT a.id, a.type, a.body, a.headers, a.priority, a.group_key, a.dedup_key, a.attempts, a.created_at, a.source,
+                a.reader, a.completed_at
+            FROM mq_archive AS a
+            WHERE a.type = :p_type AND a.completed_at >= :v_from
+            ORDER BY a.completed_at DESC, a.id DESC
+            ROWS :v_size
+            INTO id, type, body, headers, priority, group_key, dedup_key, attempts, created_at, source, reader, changed_at
+        DO
+            SUSPEND;
+    END
+END^
+
+SET TERM ; ^

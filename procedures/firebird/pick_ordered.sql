@@ -1,0 +1,183 @@
+-- pick_ordered: take the head messages of up to p_size groups of an ordered queue, one a group.
+-- Arguments:   p_type, p_size, p_take (1: the messages are finished by the caller's own commit)
+-- Returns:     id and attempt (the number of this attempt)
+-- Errors:      none
+-- Transaction: joins the caller's, which is NO WAIT; the caller fetches all rows
+-- Example:     FOR SELECT id, attempt FROM mq_pick_ordered('invoice', 10, 0) INTO v_id, v_attempt DO ...
+--
+-- A row of mq_ready is a ticket here: 'the group of this message has something to do', and every message brings one, so that
+-- senders lock nothing. A claim meets a ticket and looks at its group. Free: the group's first message is taken, whichever
+-- ticket it was; two claims at one moment are kept apart by the row of mq_stripe. At work elsewhere: the first ticket that is
+-- met stays; the others are dropped, but only while that first one and its message are locked here, so that a ticket of a
+-- message that is there stays whatever the group's consumer does at this moment. Whoever ends a group's work issues a new one.
+--
+-- What was met is noted in mq_met: U taken in this call, B at work, K at work and its first ticket locked, X to be left alone.
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_pick_ordered (
+    p_type mq_name,
+    p_size integer,
+    p_take smallint
+)
+RETURNS (
+    id bigint,
+    attempt smallint
+)
+AS
+-- A take keeps its stripes until its handler is done, and with them other groups that share them.
+DECLARE c_groups integer = 250;
+DECLARE c_tickets integer = 10000;
+DECLARE v_left integer;
+DECLARE v_walked integer = 0;
+DECLARE v_ticket bigint;
+DECLARE v_priority smallint;
+DECLARE v_run_at timestamp;
+DECLARE v_attempts smallint;
+DECLARE v_group_key mq_name;
+DECLARE v_grouped integer;
+DECLARE v_lock bigint;
+DECLARE v_met varchar(1) CHARACTER SET ASCII;
+DECLARE v_met_id bigint;
+DECLARE v_met_priority smallint;
+DECLARE v_met_run_at timestamp;
+DECLARE v_drop integer;
+DECLARE v_done integer;
+BEGIN
+    DELETE FROM mq_met;
+    v_left = MINVALUE(p_size, c_groups);
+    FOR SELECT r.id, r.priority, r.run_at, r.attempts
+        FROM mq_ready AS r
+        WHERE r.type = :p_type
+        PLAN (r ORDER mq_ready_pk)
+        ORDER BY r.type, r.priority, r.run_at, r.id
+        INTO v_ticket, v_priority, v_run_at, v_attempts AS CURSOR tickets
+    DO
+    BEGIN
+        v_walked = v_walked + 1;
+        v_group_key = NULL;
+        v_grouped = 0;
+        v_lock = NULL;
+        v_met = NULL;
+        v_drop = 0;
+        id = NULL;
+        SELECT COALESCE(group_key, '') FROM mq_message WHERE id = :v_ticket INTO v_group_key;
+        IF (v_group_key IS NULL) THEN
+            v_drop = 1;
+        ELSE
+        BEGIN
+            SELECT 1 FROM mq_grouped WHERE type = :p_type AND group_key = :v_group_key AND id = :v_ticket ROWS 1
+            INTO v_grouped;
+            SELECT state, id, priority, run_at FROM mq_met WHERE group_key = :v_group_key
+            INTO v_met, v_met_id, v_met_priority, v_met_run_at;
+            -- Rows 1: before Firebird 4 a key that is deleted and inserted again at this moment is met twice.
+            SELECT id FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key ROWS 1 INTO v_lock;
+            IF (v_grouped = 0 AND (v_lock = v_ticket OR EXISTS (SELECT * FROM mq_dead WHERE id = :v_ticket)
+                OR EXISTS (SELECT * FROM mq_delayed WHERE id = :v_ticket)))
+            THEN
+                v_drop = 1;
+            ELSE IF (v_met = 'U') THEN
+                -- A take drops only the tickets that led it there: the others must not be hidden until its handler is done.
+                v_drop = IIF(v_grouped = 1 AND p_take = 0, 1, 0);
+            ELSE IF (v_met = 'X') THEN
+                v_drop = 0;
+            ELSE IF (v_lock IS NOT NULL) THEN
+            BEGIN
+                IF (p_take = 0 AND v_grouped = 1) THEN
+                BEGIN
+                    IF (v_met IS NULL) THEN
+                        INSERT INTO mq_met (group_key, state, id, priority, run_at)
+                        VALUES (:v_group_key, 'B', :v_ticket, :v_priority, :v_run_at);
+                    ELSE IF (v_met = 'B') THEN
+                    BEGIN
+                        v_met = 'X';
+                        BEGIN
+                            UPDATE mq_ready SET attempts = attempts
+                            WHERE type = :p_type AND priority = :v_met_priority AND run_at = :v_met_run_at AND id = :v_met_id;
+                            v_done = ROW_COUNT;
+                            UPDATE mq_grouped SET attempts = attempts
+                            WHERE type = :p_type AND group_key = :v_group_key AND id = :v_met_id;
+                            v_done = v_done + ROW_COUNT;
+                            IF (v_done = 2) THEN
+                                v_met = 'K';
+                            WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random,
+                                GDSCODE no_cur_rec
+                            DO
+                                v_met = 'X';
+                        END
+                        UPDATE mq_met SET state = :v_met WHERE group_key = :v_group_key;
+                    END
+                    v_drop = IIF(v_met = 'K', 1, 0);
+                END
+            END
+            ELSE
+            BEGIN
+                v_met = 'X';
+                BEGIN
+                    UPDATE mq_stripe SET n = n WHERE n = MOD(ABS(HASH(:p_type || ASCII_CHAR(10) || :v_group_key)), 16384);
+                    v_done = ROW_COUNT;
+                    WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+                        v_done = 0;
+                END
+                -- Again: whoever had the stripe a moment ago may have taken the group.
+                IF (v_done = 1 AND NOT EXISTS (
+                    SELECT * FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key
+                )) THEN
+                BEGIN
+                    IF (v_grouped = 0 AND EXISTS (SELECT * FROM mq_message WHERE id = :v_ticket)) THEN
+                    BEGIN
+                        -- Sent by a transaction that began before the queue was made ordered: it joins its group now.
+                        INSERT INTO mq_grouped (type, group_key, id, attempts)
+                        VALUES (:p_type, :v_group_key, :v_ticket, :v_attempts);
+                        WHEN GDSCODE unique_key_violation, GDSCODE no_dup DO
+                            v_done = 1;
+                    END
+                    SELECT g.id, g.attempts + 1 AS attempt
+                    FROM mq_grouped AS g
+                    WHERE g.type = :p_type AND g.group_key = :v_group_key
+                    PLAN (g ORDER mq_grouped_pk)
+                    ORDER BY g.type, g.group_key, g.id
+                    ROWS 1
+                    INTO id, attempt;
+                    IF (id IS NOT NULL) THEN
+                    BEGIN
+                        -- The group of a head that is being cancelled or purged is passed over.
+                        DELETE FROM mq_grouped WHERE type = :p_type AND group_key = :v_group_key AND id = :id;
+                        v_done = ROW_COUNT;
+                        IF (v_done = 1 AND p_take = 0) THEN
+                            INSERT INTO mq_group_lock (type, group_key, id) VALUES (:p_type, :v_group_key, :id);
+                        IF (v_done = 1) THEN
+                            v_met = 'U';
+                        WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec,
+                            GDSCODE unique_key_violation, GDSCODE no_dup
+                        DO
+                            v_met = 'X';
+                    END
+                END
+                UPDATE OR INSERT INTO mq_met (group_key, state) VALUES (:v_group_key, :v_met) MATCHING (group_key);
+                v_drop = IIF(v_met = 'U', 1, 0);
+                IF (v_met = 'X') THEN
+                    id = NULL;
+            END
+        END
+        IF (v_drop = 1) THEN
+        BEGIN
+            DELETE FROM mq_ready WHERE CURRENT OF tickets;
+            WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+                v_drop = 0;
+        END
+        IF (id IS NOT NULL) THEN
+        BEGIN
+            SUSPEND;
+            v_left = v_left - 1;
+        END
+        IF (v_left = 0 OR v_walked = c_tickets) THEN
+            LEAVE;
+    END
+    IF (p_take = 1) THEN
+        FOR SELECT group_key FROM mq_met WHERE state = 'U' INTO v_group_key DO
+            EXECUTE PROCEDURE mq_issue_tickets(p_type, v_group_key);
+    DELETE FROM mq_met;
+END^
+
+SET TERM ; ^

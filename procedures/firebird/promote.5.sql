@@ -1,0 +1,74 @@
+-- promote: move delayed messages that are due to ready.
+-- Arguments:   p_type, p_after and p_until (due in this span), p_size (at most so many), p_ordered (the policy)
+-- Returns:     moved, and first_run_at: the earliest place among them, or NULL
+-- Errors:      none
+-- Transaction: joins the caller's, which is NO WAIT; passes over what another claim is promoting
+-- Example:     EXECUTE PROCEDURE mq_promote('email', '1900-01-01', mq_utc_now(), 1000, 0) RETURNING_VALUES v_moved, v_first;
+--
+-- This is the body for Firebird 5.0 and later, beside promote.sql: see take_ready.5.sql.
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_promote (
+    p_type mq_name,
+    p_after timestamp,
+    p_until timestamp,
+    p_size integer,
+    p_ordered smallint
+)
+RETURNS (
+    moved integer,
+    first_run_at timestamp
+)
+AS
+DECLARE v_id bigint;
+DECLARE v_run_at timestamp;
+DECLARE v_priority smallint;
+DECLARE v_attempts smallint;
+DECLARE v_group_key mq_name;
+DECLARE v_done integer;
+DECLARE v_tries integer;
+BEGIN
+    moved = 0;
+    FOR SELECT id, run_at, priority, attempts
+        FROM mq_delayed
+        WHERE type = :p_type AND run_at > :p_after AND run_at <= :p_until
+        PLAN (mq_delayed ORDER mq_delayed_due)
+        ORDER BY type, run_at, id
+        WITH LOCK SKIP LOCKED
+        INTO v_id, v_run_at, v_priority, v_attempts AS CURSOR c
+    DO
+    BEGIN
+        DELETE FROM mq_delayed WHERE CURRENT OF c;
+        IF (p_ordered = 1) THEN
+        BEGIN
+            v_group_key = '';
+            SELECT COALESCE(group_key, '') FROM mq_message WHERE id = :v_id INTO v_group_key;
+            INSERT INTO mq_grouped (type, group_key, id, attempts) VALUES (:p_type, :v_group_key, :v_id, :v_attempts);
+            -- A failed head comes back: its group may go on, and it is the first of it again.
+            DELETE FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key AND id = :v_id;
+        END
+        -- At its place there may be what a transaction put there that is rolling back at this moment, or, in an ordered queue,
+        -- an old ticket that another claim is dropping.
+        v_done = 0;
+        v_tries = 0;
+        WHILE (v_done = 0) DO
+        BEGIN
+            INSERT INTO mq_ready (type, priority, run_at, id, attempts)
+            VALUES (:p_type, :v_priority, DATEADD(-:v_tries MILLISECOND TO :v_run_at), :v_id, :v_attempts);
+            v_done = 1;
+            WHEN GDSCODE unique_key_violation, GDSCODE no_dup DO
+            BEGIN
+                v_tries = v_tries + 1;
+                IF (v_tries = 1000) THEN
+                    EXCEPTION;
+            END
+        END
+        first_run_at = COALESCE(first_run_at, DATEADD(-v_tries MILLISECOND TO v_run_at));
+        moved = moved + 1;
+        IF (moved >= p_size) THEN
+            LEAVE;
+    END
+END^
+
+SET TERM ; ^

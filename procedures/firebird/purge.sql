@@ -1,0 +1,89 @@
+-- purge: delete the messages of one type and state, at most 10,000 a call.
+-- Arguments:   p_type, p_state (N: ready and delayed, E: dead, C: archived)
+-- Returns:     count; repeat until it is 0
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument
+-- Transaction: joins the caller's, which must be READ COMMITTED NO WAIT; passes over what is being claimed at this moment
+-- Example:     SELECT * FROM mq_purge('email', 'E');
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_purge (
+    p_type mq_argument,
+    p_state mq_text
+)
+RETURNS (
+    "COUNT" bigint
+)
+AS
+DECLARE v_ordered smallint;
+DECLARE v_id bigint;
+DECLARE v_gone integer;
+BEGIN
+    EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
+    -- LIKE: = would take 'N ' for the same.
+    IF (p_state IS NULL OR p_state NOT LIKE 'N' AND p_state NOT LIKE 'E' AND p_state NOT LIKE 'C') THEN
+        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'state: must be N, E or C');
+    EXECUTE PROCEDURE mq_require_read_committed;
+    SELECT ordered FROM mq_queue WHERE type IN (:p_type, '') ORDER BY CHAR_LENGTH(type) DESC ROWS 1 INTO v_ordered;
+    "COUNT" = 0;
+    IF (p_state LIKE 'C') THEN
+        EXECUTE PROCEDURE mq_erase_archived(p_type, NULL, 10000) RETURNING_VALUES "COUNT";
+    ELSE IF (p_state LIKE 'E') THEN
+        FOR
+            SELECT id FROM mq_dead WHERE type = :p_type
+            PLAN (mq_dead ORDER mq_dead_age)
+            ORDER BY type, died_at, id
+            INTO v_id
+        DO
+        BEGIN
+            EXECUTE PROCEDURE mq_erase(p_type, v_id, 'E', v_ordered) RETURNING_VALUES v_gone;
+            "COUNT" = "COUNT" + v_gone;
+            IF ("COUNT" = 10000) THEN
+                LEAVE;
+        END
+    ELSE
+    BEGIN
+        IF (v_ordered = 1) THEN
+            FOR
+                SELECT id FROM mq_grouped WHERE type = :p_type
+                PLAN (mq_grouped ORDER mq_grouped_pk)
+                ORDER BY type, group_key, id
+                INTO v_id
+            DO
+            BEGIN
+                EXECUTE PROCEDURE mq_erase(p_type, v_id, 'N', v_ordered) RETURNING_VALUES v_gone;
+                "COUNT" = "COUNT" + v_gone;
+                IF ("COUNT" = 10000) THEN
+                    LEAVE;
+            END
+        ELSE
+            FOR
+                SELECT id FROM mq_ready WHERE type = :p_type
+                PLAN (mq_ready ORDER mq_ready_pk)
+                ORDER BY type, priority, run_at, id
+                INTO v_id
+            DO
+            BEGIN
+                EXECUTE PROCEDURE mq_erase(p_type, v_id, 'N', v_ordered) RETURNING_VALUES v_gone;
+                "COUNT" = "COUNT" + v_gone;
+                IF ("COUNT" = 10000) THEN
+                    LEAVE;
+            END
+        IF ("COUNT" < 10000) THEN
+            FOR
+                SELECT id FROM mq_delayed WHERE type = :p_type
+                PLAN (mq_delayed ORDER mq_delayed_due)
+                ORDER BY type, run_at, id
+                INTO v_id
+            DO
+            BEGIN
+                EXECUTE PROCEDURE mq_erase(p_type, v_id, 'N', v_ordered) RETURNING_VALUES v_gone;
+                "COUNT" = "COUNT" + v_gone;
+                IF ("COUNT" = 10000) THEN
+                    LEAVE;
+            END
+    END
+    SUSPEND;
+END^
+
+SET TERM ; ^

@@ -1,0 +1,48 @@
+-- put_back: make a message ready again at its old place in the order. The caller lowers the mark and wakes when all are back.
+-- Arguments:   p_type, p_id, p_attempts, p_ordered (the queue's policy)
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's, which is NO WAIT
+-- Example:     EXECUTE PROCEDURE mq_put_back('email', 17, 0, 0);
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_put_back (
+    p_type mq_name,
+    p_id bigint,
+    p_attempts smallint,
+    p_ordered smallint
+)
+AS
+DECLARE v_priority smallint;
+DECLARE v_run_at timestamp;
+DECLARE v_group_key mq_name;
+DECLARE v_done integer = 0;
+DECLARE v_tries integer = 0;
+BEGIN
+    SELECT priority, run_at, COALESCE(group_key, '') FROM mq_message WHERE id = :p_id
+    INTO v_priority, v_run_at, v_group_key;
+    IF (v_run_at IS NULL) THEN
+        EXIT;
+    IF (p_ordered = 1) THEN
+    BEGIN
+        INSERT INTO mq_grouped (type, group_key, id, attempts) VALUES (:p_type, :v_group_key, :p_id, :p_attempts);
+        DELETE FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key AND id = :p_id;
+    END
+    -- At its place there may be what a transaction put there that is rolling back at this moment, or, in an ordered queue, an
+    -- old ticket that is being dropped: it goes just before that.
+    WHILE (v_done = 0) DO
+    BEGIN
+        INSERT INTO mq_ready (type, priority, run_at, id, attempts)
+        VALUES (:p_type, :v_priority, DATEADD(-:v_tries MILLISECOND TO :v_run_at), :p_id, :p_attempts);
+        v_done = 1;
+        WHEN GDSCODE unique_key_violation, GDSCODE no_dup DO
+        BEGIN
+            v_tries = v_tries + 1;
+            IF (v_tries = 1000) THEN
+                EXCEPTION;
+        END
+    END
+END^
+
+SET TERM ; ^

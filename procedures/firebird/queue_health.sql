@@ -1,0 +1,169 @@
+-- queue_health: what hurts queues in this database, with a verdict each.
+-- Arguments:   none
+-- Returns:     name, verdict (ok, warn or bad), value (NULL: the caller may not see it), unit, detail
+-- Errors:      none
+-- Transaction: reads only; the connections of other users are seen by SYSDBA, the owner of the database, RDB$ADMIN, and on
+--              Firebird 4.0 and later by a role with the system privilege MONITOR_ANY_ATTACHMENT
+-- Example:     SELECT * FROM mq_queue_health WHERE verdict <> 'ok';
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_queue_health
+RETURNS (
+    name varchar(60) CHARACTER SET UTF8,
+    verdict varchar(4) CHARACTER SET UTF8,
+    "VALUE" double precision,
+    unit varchar(20) CHARACTER SET UTF8,
+    detail mq_text
+)
+AS
+DECLARE v_now timestamp;
+DECLARE v_attachment bigint;
+DECLARE v_user varchar(300) CHARACTER SET UTF8;
+DECLARE v_process varchar(300) CHARACTER SET UTF8;
+DECLARE v_address varchar(300) CHARACTER SET UTF8;
+DECLARE v_oldest timestamp;
+DECLARE v_next bigint;
+DECLARE v_interesting bigint;
+DECLARE v_active bigint;
+DECLARE v_snapshot bigint;
+DECLARE v_forced smallint;
+DECLARE v_sweep bigint;
+DECLARE v_page integer;
+DECLARE v_sees smallint;
+BEGIN
+    SELECT mon$next_transaction, mon$oldest_transaction, mon$oldest_active, mon$oldest_snapshot, mon$forced_writes,
+        mon$sweep_interval, mon$page_size,
+        IIF(CURRENT_USER = mon$owner OR CURRENT_USER = 'SYSDBA' OR CURRENT_ROLE = 'RDB$ADMIN', 1, 0)
+    FROM mon$database
+    INTO v_next, v_interesting, v_active, v_snapshot, v_forced, v_sweep, v_page, v_sees;
+    IF (v_sees = 0 AND RDB$GET_CONTEXT('SYSTEM', 'ENGINE_VERSION') NOT STARTING WITH '3.') THEN
+        -- As a text: Firebird 3.0 does not know the function.
+        EXECUTE STATEMENT 'SELECT IIF(RDB$SYSTEM_PRIVILEGE(MONITOR_ANY_ATTACHMENT), 1, 0) FROM rdb$database' INTO v_sees;
+
+    -- Whatever holds an old transaction keeps every deleted message from being cleaned up, but for one that only reads what
+    -- is committed, and not even that with READ CONSISTENCY (4), the default from 4.0 on. Both times are those of the
+    -- session's time zone.
+    -- TRIM: a choice of texts has the length of the longest, filled up with blanks.
+    name = 'oldest_transaction';
+    unit = 'seconds';
+    SELECT a.mon$attachment_id, TRIM(a.mon$user), COALESCE(a.mon$remote_process, '?') || ' ' || COALESCE(a.mon$remote_pid, ''),
+        COALESCE(a.mon$remote_address, 'this machine'), CAST(t.mon$timestamp AS timestamp)
+    FROM mon$transactions AS t
+    JOIN mon$attachments AS a ON a.mon$attachment_id = t.mon$attachment_id
+    WHERE a.mon$attachment_id <> CURRENT_CONNECTION AND a.mon$system_flag = 0
+        AND NOT (t.mon$read_only = 1 AND t.mon$isolation_mode IN (2, 3))
+    ORDER BY t.mon$timestamp, t.mon$transaction_id
+    ROWS 1
+    INTO v_attachment, v_user, v_process, v_address, v_oldest;
+    "VALUE" = CASE
+        WHEN v_attachment IS NOT NULL THEN MAXVALUE(DATEDIFF(MILLISECOND FROM v_oldest TO CAST('NOW' AS timestamp)), 0) / 1e3
+        WHEN v_sees = 1 THEN 0
+    END;
+    verdict = TRIM(CASE WHEN "VALUE" > 3600 THEN 'bad' WHEN "VALUE" > 300 OR "VALUE" IS NULL THEN 'warn' ELSE 'ok' END);
+    detail = CASE
+        WHEN v_attachment IS NOT NULL THEN 'attachment ' || v_attachment || ', user ' || v_user || ', process ' || v_process
+            || ', address ' || v_address || '; end it with DELETE FROM mon$attachments WHERE mon$attachment_id = ' || v_attachment
+        WHEN v_sees = 1 THEN 'no other transaction is open'
+        ELSE CURRENT_USER || ' sees only connections of ' || CURRENT_USER || ', and none: call it as the owner of the database'
+    END;
+    IF (v_attachment IS NOT NULL AND v_sees = 0) THEN
+        detail = detail || '; those of other users cannot be seen by ' || CURRENT_USER;
+    SUSPEND;
+
+    unit = 'transactions';
+    name = 'oldest_active_gap';
+    "VALUE" = v_next - v_active;
+    verdict = TRIM(CASE WHEN "VALUE" > 1000000 THEN 'bad' WHEN "VALUE" > 100000 THEN 'warn' ELSE 'ok' END);
+    detail = 'from the oldest open transaction, ' || v_active || ', to the next, ' || v_next
+        || TRIM(IIF(verdict = 'ok', '', ': what was deleted since is not cleaned up; end old transactions'));
+    SUSPEND;
+
+    name = 'oldest_snapshot_gap';
+    "VALUE" = v_next - v_snapshot;
+    verdict = TRIM(CASE WHEN "VALUE" > 1000000 THEN 'bad' WHEN "VALUE" > 100000 THEN 'warn' ELSE 'ok' END);
+    detail = 'from the oldest transaction that an open one can see, ' || v_snapshot || ', to the next, ' || v_next
+        || TRIM(IIF(verdict = 'ok', '', ': what was deleted since is not cleaned up; end old transactions'));
+    SUSPEND;
+
+    name = 'oldest_interesting_gap';
+    "VALUE" = v_snapshot - v_interesting;
+    verdict = TRIM(CASE WHEN "VALUE" > 10000000 THEN 'bad' WHEN "VALUE" > 1000000 THEN 'warn' ELSE 'ok' END);
+    detail = 'from the oldest transaction that was rolled back, ' || v_interesting || ', to the oldest snapshot, ' || v_snapshot
+        || TRIM(IIF(verdict = 'ok', '', ': run gfix -sweep'));
+    SUSPEND;
+
+    name = 'sweep_interval';
+    "VALUE" = v_sweep;
+    verdict = TRIM(IIF(v_sweep = 0, 'warn', 'ok'));
+    detail = TRIM(IIF(v_sweep = 0, 'the database sweeps never by itself: run gfix -sweep every night',
+        'the database sweeps itself when the gap is so wide'));
+    SUSPEND;
+
+    name = 'forced_writes';
+    unit = 'flag';
+    "VALUE" = v_forced;
+    verdict = TRIM(IIF(v_forced = 1, 'ok', 'bad'));
+    detail = TRIM(IIF(v_forced = 1, 'on', 'off: a crash of the machine may destroy the database; run gfix -write sync'));
+    SUSPEND;
+
+    name = 'page_size';
+    unit = 'bytes';
+    "VALUE" = v_page;
+    verdict = TRIM(IIF(v_page < 8192, 'bad', 'ok'));
+    detail = TRIM(IIF(v_page < 8192, 'too small for the longest names: back it up and restore it with gbak -page_size 8192',
+        'enough for the longest names'));
+    SUSPEND;
+
+    IF (RDB$GET_CONTEXT('SYSTEM', 'ENGINE_VERSION') STARTING WITH '3.') THEN
+    BEGIN
+        name = 'time_zone';
+        unit = 'flag';
+        "VALUE" = NULL;
+        verdict = 'ok';
+        detail = 'Firebird 3.0 cannot tell its time zone; the server says it is '
+            || SUBSTRING(CAST(mq_utc_now() AS varchar(24)) FROM 1 FOR 16) || ': if that is not UTC, run it with TZ=UTC';
+        SUSPEND;
+    END
+
+    name = 'expired_leases';
+    unit = 'claims';
+    v_now = mq_utc_now();
+    SELECT COUNT(*), MIN(b.lease_until)
+    FROM (SELECT lease_until FROM mq_batch WHERE lease_until <= :v_now ROWS 10000) AS b
+    INTO "VALUE", v_oldest;
+    verdict = TRIM(CASE
+        WHEN DATEDIFF(SECOND FROM v_oldest TO v_now) > 3600 THEN 'bad'
+        WHEN DATEDIFF(SECOND FROM v_oldest TO v_now) > 60 THEN 'warn'
+        ELSE 'ok'
+    END);
+    detail = IIF("VALUE" = 0, 'none', 'the oldest for ' || DATEDIFF(SECOND FROM v_oldest TO v_now)
+        || ' s; claims of the type rescue them, or EXECUTE PROCEDURE mq_rescue_expired');
+    SUSPEND;
+
+    name = 'changed_objects';
+    unit = 'objects';
+    SELECT COUNT(*), LIST(i.name, ', ') FROM mq_installed_files AS i WHERE i.changed = 1 INTO "VALUE", detail;
+    verdict = TRIM(IIF("VALUE" > 0, 'bad', 'ok'));
+    detail = COALESCE('missing or changed by hand: ' || detail || '; run the installation again',
+        'all procedures are as installed');
+    SUSPEND;
+
+    name = 'missing_indexes';
+    unit = 'indexes';
+    SELECT COUNT(*), LIST(w.item, ', ')
+    FROM mq_split_list('indexes', REPLACE('MQ_INSTALLED_PK MQ_QUEUE_PK MQ_MESSAGE_PK MQ_DEDUP_PK MQ_READY_PK MQ_READY_RING '
+        || 'MQ_DELAYED_PK MQ_DELAYED_DUE MQ_BATCH_PK MQ_BATCH_LEASE MQ_CLAIMED_PK MQ_DEAD_PK MQ_DEAD_AGE MQ_ARCHIVE_PK '
+        || 'MQ_ARCHIVE_TYPE MQ_ARCHIVE_AGE MQ_MARK_NEWEST MQ_RING_NEWEST MQ_GROUPED_PK MQ_GROUP_LOCK_PK MQ_STRIPE_PK '
+        || 'MQ_MET_PK MQ_TAKEN_PK', ' ', ASCII_CHAR(10))) AS w
+    WHERE NOT EXISTS (
+        SELECT 1 FROM rdb$indices AS x
+        WHERE x.rdb$index_name = CAST(w.item AS varchar(31)) AND COALESCE(x.rdb$index_inactive, 0) = 0
+    )
+    INTO "VALUE", detail;
+    verdict = TRIM(IIF("VALUE" > 0, 'bad', 'ok'));
+    detail = COALESCE('missing or inactive: ' || detail, 'all there');
+    SUSPEND;
+END^
+
+SET TERM ; ^

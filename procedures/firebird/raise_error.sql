@@ -1,0 +1,34 @@
+-- raise_error: raise a numbered error of the contract. Its number is in the name of the exception: MQ_50002.
+-- Arguments:   p_name (as in the contract), p_detail
+-- Returns:     never
+-- Errors:      the one named
+-- Transaction: whoever calls the failing procedure has nothing changed by it
+-- Example:     EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'size: must be 1 to 10,000');
+
+CREATE OR ALTER EXCEPTION mq_50001 'wrong_isolation';
+CREATE OR ALTER EXCEPTION mq_50002 'invalid_argument';
+CREATE OR ALTER EXCEPTION mq_50003 'queue_is_ordered';
+CREATE OR ALTER EXCEPTION mq_50004 'queue_not_empty';
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_raise_error (
+    p_name varchar(30) CHARACTER SET ASCII,
+    p_detail mq_argument
+)
+AS
+DECLARE v_text mq_argument;
+BEGIN
+    -- An exception's text has room for 1,023 bytes.
+    v_text = p_name || ': ' || LEFT(p_detail, 240);
+    IF (p_name = 'wrong_isolation') THEN
+        EXCEPTION mq_50001 v_text;
+    ELSE IF (p_name = 'invalid_argument') THEN
+        EXCEPTION mq_50002 v_text;
+    ELSE IF (p_name = 'queue_is_ordered') THEN
+        EXCEPTION mq_50003 v_text;
+    ELSE
+        EXCEPTION mq_50004 v_text;
+END^
+
+SET TERM ; ^

@@ -1,0 +1,69 @@
+-- redrive: send dead letters round again, with their attempts set back to 0.
+-- Arguments:   p_type, p_id (NULL: all, the oldest dead first, at most 10,000 a call)
+-- Returns:     count
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument
+-- Transaction: joins the caller's, which must be READ COMMITTED NO WAIT; passes over what another call is changing
+-- Example:     SELECT * FROM mq_redrive('email');
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_redrive (
+    p_type mq_argument,
+    p_id bigint = NULL
+)
+RETURNS (
+    "COUNT" bigint
+)
+AS
+DECLARE v_id bigint;
+DECLARE v_ok integer;
+DECLARE v_ordered smallint;
+BEGIN
+    EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
+    EXECUTE PROCEDURE mq_require_read_committed;
+    SELECT ordered FROM mq_queue WHERE type IN (:p_type, '') ORDER BY CHAR_LENGTH(type) DESC ROWS 1 INTO v_ordered;
+    "COUNT" = 0;
+    IF (p_id IS NOT NULL) THEN
+    BEGIN
+        BEGIN
+            DELETE FROM mq_dead WHERE id = :p_id AND type = :p_type;
+            "COUNT" = ROW_COUNT;
+        WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+            "COUNT" = 0;
+        END
+        IF ("COUNT" = 1) THEN
+            EXECUTE PROCEDURE mq_put_back(p_type, p_id, 0, v_ordered);
+    END
+    ELSE
+        FOR
+            SELECT id FROM mq_dead WHERE type = :p_type
+            PLAN (mq_dead ORDER mq_dead_age)
+            ORDER BY type, died_at, id
+            INTO v_id
+            AS CURSOR c
+        DO
+        BEGIN
+            BEGIN
+                -- Not ROW_COUNT: in a loop over a cursor it goes on counting.
+                DELETE FROM mq_dead WHERE CURRENT OF c;
+                v_ok = 1;
+            WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+                v_ok = 0;
+            END
+            IF (v_ok = 1) THEN
+            BEGIN
+                EXECUTE PROCEDURE mq_put_back(p_type, v_id, 0, v_ordered);
+                "COUNT" = "COUNT" + 1;
+            END
+            IF ("COUNT" = 10000) THEN
+                LEAVE;
+        END
+    IF ("COUNT" > 0) THEN
+    BEGIN
+        EXECUTE PROCEDURE mq_lower_mark(p_type);
+        EXECUTE PROCEDURE mq_wake(p_type);
+    END
+    SUSPEND;
+END^
+
+SET TERM ; ^

@@ -1,0 +1,45 @@
+-- release_batch: give back what the batch key still holds, without costing an attempt.
+-- Arguments:   p_batch_key
+-- Returns:     count (0: the batch was lost)
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument
+-- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT
+-- Example:     EXECUTE PROCEDURE mq_release_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_release_batch (
+    p_batch_key mq_argument
+)
+RETURNS (
+    "COUNT" bigint
+)
+AS
+DECLARE v_type mq_name;
+DECLARE v_reader mq_name;
+DECLARE v_seconds integer;
+DECLARE v_ordered smallint;
+DECLARE v_id bigint;
+DECLARE v_attempt smallint;
+BEGIN
+    EXECUTE PROCEDURE mq_require_key(p_batch_key);
+    EXECUTE PROCEDURE mq_require_read_committed;
+    EXECUTE PROCEDURE mq_drop_batch(p_batch_key) RETURNING_VALUES v_type, v_reader, v_seconds;
+    "COUNT" = 0;
+    IF (v_type IS NOT NULL) THEN
+    BEGIN
+        SELECT ordered FROM mq_queue WHERE type IN (:v_type, '') ORDER BY CHAR_LENGTH(type) DESC ROWS 1 INTO v_ordered;
+        FOR SELECT c.id, c.attempt FROM mq_claimed AS c WHERE c.batch_key = :p_batch_key ORDER BY c.batch_key, c.id
+            INTO v_id, v_attempt AS CURSOR held
+        DO
+        BEGIN
+            EXECUTE PROCEDURE mq_put_back(v_type, v_id, v_attempt - 1, v_ordered);
+            DELETE FROM mq_claimed WHERE CURRENT OF held;
+            "COUNT" = "COUNT" + 1;
+        END
+        EXECUTE PROCEDURE mq_lower_mark(v_type);
+        EXECUTE PROCEDURE mq_wake(v_type);
+    END
+    SUSPEND;
+END^
+
+SET TERM ; ^

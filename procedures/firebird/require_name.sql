@@ -1,0 +1,31 @@
+-- require_name: refuse a type, key or name that is not 1 to 200 characters long, or that ends with a blank.
+-- Arguments:   p_argument (its name in the contract), p_value, p_optional (1: NULL is allowed)
+-- Returns:     nothing
+-- Errors:      50002 invalid_argument
+-- Transaction: reads nothing
+-- Example:     EXECUTE PROCEDURE mq_require_name('type', 'email', 0);
+--
+-- Firebird compares texts as if blanks at the end were not there: two names that differ in them would be one.
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_require_name (
+    p_argument varchar(30) CHARACTER SET ASCII,
+    p_value mq_argument,
+    p_optional smallint
+)
+AS
+BEGIN
+    IF (p_value IS NULL) THEN
+    BEGIN
+        IF (p_optional = 0) THEN
+            EXECUTE PROCEDURE mq_raise_error('invalid_argument', p_argument || ': must be 1 to 200 characters, not NULL');
+    END
+    ELSE IF (CHAR_LENGTH(p_value) NOT BETWEEN 1 AND 200) THEN
+        EXECUTE PROCEDURE mq_raise_error('invalid_argument',
+            p_argument || ': must be 1 to 200 characters, not ' || CHAR_LENGTH(p_value));
+    ELSE IF (RIGHT(p_value, 1) = '') THEN
+        EXECUTE PROCEDURE mq_raise_error('invalid_argument', p_argument || ': must not end with a blank');
+END^
+
+SET TERM ; ^

@@ -1,0 +1,36 @@
+-- require_range: refuse a number outside its limits; NULL is always inside.
+-- Arguments:   p_argument (its name in the contract), p_value, p_from, p_to
+-- Returns:     nothing
+-- Errors:      50002 invalid_argument
+-- Transaction: reads nothing
+-- Example:     EXECUTE PROCEDURE mq_require_range('size', 10, 1, 10000);
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_require_range (
+    p_argument varchar(30) CHARACTER SET ASCII,
+    p_value bigint,
+    p_from bigint,
+    p_to bigint
+)
+AS
+DECLARE v_from varchar(20) CHARACTER SET ASCII;
+DECLARE v_to varchar(20) CHARACTER SET ASCII;
+BEGIN
+    IF (p_value NOT BETWEEN p_from AND p_to) THEN
+    BEGIN
+        v_from = p_from;
+        v_to = p_to;
+        -- 315360000 reads as 315,360,000.
+        IF (CHAR_LENGTH(v_from) > 4) THEN
+            v_from = LEFT(v_from, CHAR_LENGTH(v_from) - 3) || ',' || RIGHT(v_from, 3);
+        IF (CHAR_LENGTH(v_to) > 6) THEN
+            v_to = LEFT(v_to, CHAR_LENGTH(v_to) - 6) || ',' || SUBSTRING(v_to FROM CHAR_LENGTH(v_to) - 5);
+        IF (CHAR_LENGTH(v_to) > 3) THEN
+            v_to = LEFT(v_to, CHAR_LENGTH(v_to) - 3) || ',' || RIGHT(v_to, 3);
+        EXECUTE PROCEDURE mq_raise_error('invalid_argument',
+            p_argument || ': must be ' || v_from || ' to ' || v_to || ', not ' || p_value);
+    END
+END^
+
+SET TERM ; ^

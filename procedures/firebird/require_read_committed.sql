@@ -1,0 +1,25 @@
+-- require_read_committed: refuse to claim or finish in a transaction that cannot see what others have done since, or that
+--                         waits for their locks.
+-- Arguments:   none
+-- Returns:     nothing
+-- Errors:      50001 wrong_isolation
+-- Transaction: reads its settings only
+-- Example:     EXECUTE PROCEDURE mq_require_read_committed;
+--
+-- A claim passes over what another has locked; before Firebird 5 that is possible in a NO WAIT transaction only, and in one
+-- that waits it would stand still behind a forgotten take, with all claims after it. See docs/decisions/0008_firebird.md.
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_require_read_committed
+AS
+BEGIN
+    IF (RDB$GET_CONTEXT('SYSTEM', 'ISOLATION_LEVEL') <> 'READ COMMITTED') THEN
+        EXECUTE PROCEDURE mq_raise_error('wrong_isolation', 'this transaction is '
+            || RDB$GET_CONTEXT('SYSTEM', 'ISOLATION_LEVEL') || ': SET TRANSACTION READ COMMITTED RECORD_VERSION NO WAIT');
+    IF (RDB$GET_CONTEXT('SYSTEM', 'LOCK_TIMEOUT') <> '0') THEN
+        EXECUTE PROCEDURE mq_raise_error('wrong_isolation',
+            'this transaction waits for locks: SET TRANSACTION READ COMMITTED RECORD_VERSION NO WAIT');
+END^
+
+SET TERM ; ^

@@ -1,0 +1,77 @@
+-- rescue: take back up to p_batches expired claims of a type.
+-- Arguments:   p_type, p_batches (at most so many claims)
+-- Returns:     rescued: how many messages were made new or dead
+-- Errors:      none
+-- Transaction: joins the caller's, which is NO WAIT; passes over claims that are being finished or extended at this moment
+-- Example:     EXECUTE PROCEDURE mq_rescue('email', 1000) RETURNING_VALUES v_rescued;
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_rescue (
+    p_type mq_name,
+    p_batches integer
+)
+RETURNS (
+    rescued bigint
+)
+AS
+DECLARE v_now timestamp;
+DECLARE v_max_attempts integer;
+DECLARE v_ordered smallint;
+DECLARE v_key mq_key;
+DECLARE v_reader mq_name;
+DECLARE v_mine integer;
+DECLARE v_id bigint;
+DECLARE v_attempt smallint;
+DECLARE v_limit integer;
+DECLARE v_state varchar(1) CHARACTER SET ASCII;
+BEGIN
+    v_now = mq_utc_now();
+    rescued = 0;
+    SELECT max_attempts, ordered FROM mq_queue WHERE type IN (:p_type, '') ORDER BY CHAR_LENGTH(type) DESC ROWS 1
+    INTO v_max_attempts, v_ordered;
+    FOR SELECT batch_key, reader
+        FROM mq_batch
+        WHERE type = :p_type AND lease_until <= :v_now
+        PLAN (mq_batch ORDER mq_batch_lease)
+        ORDER BY type, lease_until
+        INTO v_key, v_reader
+    DO
+    BEGIN
+        BEGIN
+            -- The lease once more: a heartbeat may have extended it since.
+            DELETE FROM mq_batch WHERE batch_key = :v_key AND lease_until <= :v_now;
+            v_mine = ROW_COUNT;
+            WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+                v_mine = 0;
+        END
+        IF (v_mine = 1) THEN
+        BEGIN
+            FOR SELECT id, attempt FROM mq_claimed WHERE batch_key = :v_key ORDER BY batch_key, id
+                INTO v_id, v_attempt AS CURSOR c
+            DO
+            BEGIN
+                v_limit = NULL;
+                SELECT COALESCE(max_attempts, :v_max_attempts) FROM mq_message WHERE id = :v_id INTO v_limit;
+                -- A message with attempts left goes back to its old place at once; the others are dead.
+                IF (v_attempt < v_limit) THEN
+                    EXECUTE PROCEDURE mq_put_back(p_type, v_id, v_attempt, v_ordered);
+                ELSE
+                    EXECUTE PROCEDURE mq_fail_messages(p_type, v_reader, v_id, v_attempt, -1,
+                        'lease expired: the consumer died or was too slow') RETURNING_VALUES v_state;
+                DELETE FROM mq_claimed WHERE CURRENT OF c;
+                rescued = rescued + 1;
+            END
+            p_batches = p_batches - 1;
+        END
+        IF (p_batches = 0) THEN
+            LEAVE;
+    END
+    IF (rescued > 0) THEN
+    BEGIN
+        EXECUTE PROCEDURE mq_lower_mark(p_type);
+        EXECUTE PROCEDURE mq_wake(p_type);
+    END
+END^
+
+SET TERM ; ^

@@ -1,0 +1,40 @@
+-- send: send one message, ready now.
+-- Arguments:   p_type (1 to 200 characters), p_body (up to 16 MiB)
+-- Returns:     id
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's; the message can be claimed when it commits
+-- Example:     SELECT id FROM mq_send('email', '{"to":"ada@example.org"}');
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_send (
+    p_type mq_argument,
+    p_body mq_text
+)
+RETURNS (
+    id bigint
+)
+AS
+DECLARE v_now timestamp;
+DECLARE v_ordered smallint;
+DECLARE v_notify smallint;
+BEGIN
+    EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
+    IF (p_body IS NULL OR OCTET_LENGTH(p_body) > 16777216) THEN
+        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'body: must be a text of up to 16 MiB (16,777,216 bytes)');
+    v_now = mq_utc_now();
+    -- Not the greatest type: a name that begins with a control character sorts before the empty one.
+    SELECT ordered, notify FROM mq_queue WHERE type IN (:p_type, '') ORDER BY CHAR_LENGTH(type) DESC ROWS 1
+    INTO v_ordered, v_notify;
+    id = NEXT VALUE FOR mq_message_id;
+    INSERT INTO mq_message (id, run_at, created_at, priority, type, body, source)
+    VALUES (:id, :v_now, :v_now, 0, :p_type, :p_body, mq_reader_name(NULL));
+    IF (v_ordered = 1) THEN
+        INSERT INTO mq_grouped (type, group_key, id, attempts) VALUES (:p_type, '', :id, 0);
+    INSERT INTO mq_ready (type, priority, run_at, id, attempts) VALUES (:p_type, 0, :v_now, :id, 0);
+    IF (v_notify = 1) THEN
+        EXECUTE PROCEDURE mq_wake(p_type);
+    SUSPEND;
+END^
+
+SET TERM ; ^

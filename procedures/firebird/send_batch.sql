@@ -1,0 +1,56 @@
+-- send_batch: send many messages in one call, all or none.
+-- Arguments:   p_type (1 to 200 characters), p_bodies (1 to 10,000 bodies, one a line; a body that holds a line feed, is
+--              empty or begins with a double quote is written as a JSON string)
+-- Returns:     count
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's; the messages can be claimed when it commits
+-- Example:     SELECT * FROM mq_send_batch('email', '{"to":"ada@example.org"}' || ASCII_CHAR(10) || '{"to":"alan@example.org"}');
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_send_batch (
+    p_type mq_argument,
+    p_bodies mq_text
+)
+RETURNS (
+    "COUNT" bigint
+)
+AS
+DECLARE v_now timestamp;
+DECLARE v_ordered smallint;
+DECLARE v_notify smallint;
+DECLARE v_source mq_name;
+DECLARE v_n integer;
+DECLARE v_body mq_text;
+DECLARE v_id bigint;
+BEGIN
+    EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
+    v_now = mq_utc_now();
+    v_source = mq_reader_name(NULL);
+    -- Not the greatest type: a name that begins with a control character sorts before the empty one.
+    SELECT ordered, notify FROM mq_queue WHERE type IN (:p_type, '') ORDER BY CHAR_LENGTH(type) DESC ROWS 1
+    INTO v_ordered, v_notify;
+    "COUNT" = 0;
+    FOR SELECT n, item FROM mq_split_list('bodies', :p_bodies) INTO v_n, v_body DO
+    BEGIN
+        IF (OCTET_LENGTH(v_body) > 16777216) THEN
+            EXECUTE PROCEDURE mq_raise_error('invalid_argument',
+                'bodies: line ' || v_n || ': must be a text of up to 16 MiB (16,777,216 bytes)');
+        "COUNT" = "COUNT" + 1;
+        IF ("COUNT" > 10000) THEN
+            EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'bodies: must be 1 to 10,000 lines, not more');
+        v_id = NEXT VALUE FOR mq_message_id;
+        INSERT INTO mq_message (id, run_at, created_at, priority, type, body, source)
+        VALUES (:v_id, :v_now, :v_now, 0, :p_type, :v_body, :v_source);
+        IF (v_ordered = 1) THEN
+            INSERT INTO mq_grouped (type, group_key, id, attempts) VALUES (:p_type, '', :v_id, 0);
+        INSERT INTO mq_ready (type, priority, run_at, id, attempts) VALUES (:p_type, 0, :v_now, :v_id, 0);
+    END
+    IF ("COUNT" = 0) THEN
+        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'bodies: must be 1 to 10,000 lines, not 0');
+    IF (v_notify = 1) THEN
+        EXECUTE PROCEDURE mq_wake(p_type);
+    SUSPEND;
+END^
+
+SET TERM ; ^

@@ -1,0 +1,85 @@
+-- set_queue: set the policy of a type; NULL leaves a setting as it is.
+-- Arguments:   p_type, p_lease_seconds (at first 60), p_max_attempts (10), p_backoff_seconds (5), p_backoff_max_seconds
+--              (3,600), p_on_complete (delete), p_ordered (0), p_notify (1)
+-- Returns:     the policy as it is now
+-- Errors:      50002 invalid_argument, 50004 queue_not_empty (ordered can change only without new and active messages)
+-- Transaction: joins the caller's; calls for one type wait for each other, or fail with a lock conflict in a NO WAIT one
+-- Example:     SELECT * FROM mq_set_queue('invoice', NULL, 5, NULL, NULL, 'archive');
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_set_queue (
+    p_type mq_argument,
+    p_lease_seconds bigint = NULL,
+    p_max_attempts bigint = NULL,
+    p_backoff_seconds bigint = NULL,
+    p_backoff_max_seconds bigint = NULL,
+    p_on_complete mq_text = NULL,
+    p_ordered bigint = NULL,
+    p_notify bigint = NULL
+)
+RETURNS (
+    type mq_name,
+    lease_seconds bigint,
+    max_attempts bigint,
+    backoff_seconds bigint,
+    backoff_max_seconds bigint,
+    on_complete varchar(7) CHARACTER SET UTF8,
+    ordered bigint,
+    notify bigint,
+    paused bigint
+)
+AS
+BEGIN
+    EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
+    EXECUTE PROCEDURE mq_require_range('lease_seconds', p_lease_seconds, 0, 315360000);
+    EXECUTE PROCEDURE mq_require_range('max_attempts', p_max_attempts, 1, 1000);
+    EXECUTE PROCEDURE mq_require_range('backoff_seconds', p_backoff_seconds, 0, 315360000);
+    EXECUTE PROCEDURE mq_require_range('backoff_max_seconds', p_backoff_max_seconds, 0, 315360000);
+    -- LIKE: = would take 'delete ' for the same.
+    IF (p_on_complete NOT LIKE 'delete' AND p_on_complete NOT LIKE 'archive') THEN
+        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'on_complete: must be delete or archive');
+    EXECUTE PROCEDURE mq_require_range('ordered', p_ordered, 0, 1);
+    EXECUTE PROCEDURE mq_require_range('notify', p_notify, 0, 1);
+
+    BEGIN
+        INSERT INTO mq_queue (type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered,
+            notify)
+        SELECT :p_type, d.lease_seconds, d.max_attempts, d.backoff_seconds, d.backoff_max_seconds, d.on_complete, d.ordered,
+            d.notify
+        FROM mq_queue AS d
+        WHERE d.type = '' AND NOT EXISTS (SELECT 1 FROM mq_queue AS q WHERE q.type = :p_type);
+    WHEN GDSCODE unique_key_violation, GDSCODE no_dup DO
+        -- Another call has made it in the meantime; one that has not committed leaves nothing to go on with.
+        IF (NOT EXISTS (SELECT 1 FROM mq_queue AS q WHERE q.type = :p_type)) THEN
+            EXCEPTION;
+    END
+    SELECT q.ordered FROM mq_queue AS q WHERE q.type = :p_type FOR UPDATE WITH LOCK INTO ordered;
+    IF (ordered <> p_ordered AND (
+        EXISTS (SELECT 1 FROM mq_ready AS r WHERE r.type = :p_type)
+        OR EXISTS (SELECT 1 FROM mq_delayed AS d WHERE d.type = :p_type)
+        OR EXISTS (SELECT 1 FROM mq_batch AS b WHERE b.type = :p_type)
+        OR ordered = 1 AND EXISTS (SELECT 1 FROM mq_grouped AS g WHERE g.type = :p_type)
+    )) THEN
+        EXECUTE PROCEDURE mq_raise_error('queue_not_empty',
+            'ordered can change only while ' || p_type || ' holds no new and no active message');
+    IF (p_ordered > ordered) THEN
+        -- Left by a transaction that sent before the queue was no longer ordered, and committed after.
+        DELETE FROM mq_grouped AS g WHERE g.type = :p_type;
+    UPDATE mq_queue AS q
+    SET q.lease_seconds = COALESCE(:p_lease_seconds, q.lease_seconds),
+        q.max_attempts = COALESCE(:p_max_attempts, q.max_attempts),
+        q.backoff_seconds = COALESCE(:p_backoff_seconds, q.backoff_seconds),
+        q.backoff_max_seconds = COALESCE(:p_backoff_max_seconds, q.backoff_max_seconds),
+        q.on_complete = COALESCE(:p_on_complete, q.on_complete),
+        q.ordered = COALESCE(:p_ordered, q.ordered),
+        q.notify = COALESCE(:p_notify, q.notify)
+    WHERE q.type = :p_type;
+    SELECT q.type, q.lease_seconds, q.max_attempts, q.backoff_seconds, q.backoff_max_seconds, q.on_complete, q.ordered, q.notify,
+        q.paused
+    FROM mq_queue AS q WHERE q.type = :p_type
+    INTO type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, paused;
+    SUSPEND;
+END^
+
+SET TERM ; ^

@@ -1,0 +1,70 @@
+-- take_batch: receive and finish in one: gone when the caller commits, back when it rolls back.
+-- Arguments:   p_type (1 to 200 characters), p_size (1 to 10,000; NULL: 1)
+-- Returns:     the messages in order of priority, run_at, id, without batch key and lease
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument
+-- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT, does the work and commits; others pass over what
+--              it has taken
+-- Example:     SELECT * FROM mq_take_batch('email', 10);
+--
+-- All messages are gone before the first is returned, so that a caller who fetches half of them has taken the batch all the
+-- same. Meanwhile they stand in a scratch table, under a number of their own: two calls may be fetched side by side.
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_take_batch (
+    p_type mq_argument,
+    p_size bigint = NULL
+)
+RETURNS (
+    id bigint,
+    type mq_name,
+    body mq_text,
+    headers mq_text,
+    priority integer,
+    group_key mq_name,
+    dedup_key mq_name,
+    attempt integer,
+    created_at timestamp,
+    source mq_name,
+    batch_key mq_key,
+    lease_until timestamp
+)
+AS
+DECLARE v_now timestamp;
+DECLARE v_paused smallint;
+DECLARE v_ordered smallint;
+DECLARE v_on_complete varchar(7) CHARACTER SET ASCII;
+DECLARE v_reader mq_name;
+DECLARE v_call bigint;
+DECLARE v_n integer = 0;
+BEGIN
+    v_now = mq_utc_now();
+    EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
+    EXECUTE PROCEDURE mq_require_range('size', p_size, 1, 10000);
+    EXECUTE PROCEDURE mq_require_read_committed;
+    SELECT paused, ordered, on_complete FROM mq_queue WHERE type IN (:p_type, '') ORDER BY CHAR_LENGTH(type) DESC ROWS 1
+    INTO v_paused, v_ordered, v_on_complete;
+    IF (v_paused = 1) THEN
+        EXIT;
+    FOR SELECT id, attempt FROM mq_pick(:p_type, COALESCE(:p_size, 1), 1) INTO id, attempt DO
+    BEGIN
+        v_call = COALESCE(v_call, id);
+        v_n = v_n + 1;
+        INSERT INTO mq_taken (call, n, id, type, body, headers, priority, group_key, dedup_key, attempt, created_at, source)
+        SELECT :v_call, :v_n, m.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, :attempt, m.created_at,
+            m.source
+        FROM mq_message AS m
+        WHERE m.id = :id;
+        v_reader = COALESCE(v_reader, mq_reader_name(NULL));
+        EXECUTE PROCEDURE mq_settle(id, attempt, v_reader, v_on_complete, v_ordered, v_now);
+    END
+    FOR SELECT t.id, t.type, t.body, t.headers, t.priority, t.group_key, t.dedup_key, t.attempt, t.created_at, t.source
+        FROM mq_taken AS t
+        WHERE t.call = :v_call
+        ORDER BY t.call, t.n
+        INTO id, type, body, headers, priority, group_key, dedup_key, attempt, created_at, source
+    DO
+        SUSPEND;
+END^
+
+SET TERM ; ^

@@ -1,0 +1,79 @@
+-- take_ready: delete ready messages in claim order, passing over those that another transaction has locked.
+-- Arguments:   p_type, p_above, p_below, p_run_at and p_id (where to begin and end, as walk_ready has it), p_size (at most so
+--              many)
+-- Returns:     the rows that were deleted: id, priority, run_at and the number of the attempt that begins
+-- Errors:      none
+-- Transaction: joins the caller's, which is NO WAIT; the caller fetches all rows
+-- Example:     FOR SELECT id, attempt FROM mq_take_ready('email', -32769, 32768, NULL, NULL, 10) INTO v_id, v_attempt DO ...
+--
+-- A locked row costs ten times a free one, and eight claims that try the same rows one after the other are slower than one. So
+-- the first locked row that a claim meets sends it behind what other claims are about to take: the sequence mq_front tells,
+-- whoever rolls back, the id up to which they have been promised messages, and this claim adds its own. What lies before
+-- is tried in the end if the claim came back short; else it is left to the next look from the very start.
+--
+-- A row at a time, each in a block of its own: a lock conflict undoes that block only. take_ready.5.sql is the body for
+-- Firebird 5.0 and later, which has SKIP LOCKED.
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_take_ready (
+    p_type mq_name,
+    p_above integer,
+    p_below integer,
+    p_run_at timestamp,
+    p_id bigint,
+    p_size integer
+)
+RETURNS (
+    id bigint,
+    attempt smallint,
+    priority smallint,
+    run_at timestamp
+)
+AS
+DECLARE v_pass integer = 1;
+DECLARE v_front bigint;
+DECLARE v_skipped integer = 0;
+DECLARE v_mine integer;
+DECLARE v_place char(8) CHARACTER SET OCTETS;
+BEGIN
+    WHILE (v_pass <= 2 AND p_size > 0) DO
+    BEGIN
+        FOR SELECT id, attempt, priority, run_at, place
+            FROM mq_walk_ready(:p_type, :p_above, :p_below, :p_run_at, :p_id)
+            INTO id, attempt, priority, run_at, v_place
+        DO
+        BEGIN
+            IF (v_pass = 1 AND id <= v_front) THEN
+                v_skipped = 1;
+            ELSE IF (v_pass = 1 OR id <= v_front) THEN
+            BEGIN
+                BEGIN
+                    DELETE FROM mq_ready WHERE RDB$DB_KEY = :v_place AND id = :id AND type = :p_type;
+                    v_mine = ROW_COUNT;
+                    WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+                        v_mine = 0;
+                END
+                IF (v_mine = 1) THEN
+                BEGIN
+                    SUSPEND;
+                    p_size = p_size - 1;
+                    IF (p_size <= 0) THEN
+                        LEAVE;
+                END
+                ELSE IF (v_front IS NULL) THEN
+                BEGIN
+                    v_front = GEN_ID(mq_front, p_size) - p_size;
+                    -- Behind: nobody has met anybody for a while. Ahead of all messages: more was promised than there was.
+                    IF (v_front < id OR v_front > GEN_ID(mq_message_id, 0)) THEN
+                    BEGIN
+                        v_front = GEN_ID(mq_front, id - v_front) - p_size;
+                    END
+                END
+            END
+        END
+        v_pass = IIF(v_skipped = 1, v_pass + 1, 3);
+    END
+END^
+
+SET TERM ; ^

@@ -1,0 +1,58 @@
+-- wait_for_message: say whether something is ready, at once.
+-- Arguments:   p_type, p_seconds (0 to ten years, or NULL; only checked)
+-- Returns:     ready (1: a message can be claimed), next_run_at (when the next delayed message is due or the next lease
+--              runs out, or NULL)
+-- Errors:      50002 invalid_argument
+-- Transaction: reads only; a snapshot never sees what was sent since
+-- Example:     SELECT * FROM mq_wait_for_message('email');
+--
+-- Nothing on a Firebird server can sleep. To wait, register for the event 'mq_' with the first 30 characters of the type
+-- behind it, call this, and then wait for the event until next_run_at, or for a few seconds.
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_wait_for_message (
+    p_type mq_argument,
+    p_seconds bigint = NULL
+)
+RETURNS (
+    ready bigint,
+    next_run_at timestamp
+)
+AS
+DECLARE v_now timestamp;
+DECLARE v_due timestamp;
+DECLARE v_lease timestamp;
+DECLARE v_paused smallint;
+BEGIN
+    EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
+    EXECUTE PROCEDURE mq_require_range('seconds', p_seconds, 0, 315360000);
+    v_now = mq_utc_now();
+    SELECT paused FROM mq_queue WHERE type IN (:p_type, '') ORDER BY CHAR_LENGTH(type) DESC ROWS 1 INTO v_paused;
+    SELECT d.run_at FROM mq_delayed AS d WHERE d.type = :p_type
+    PLAN (d ORDER mq_delayed_due)
+    ORDER BY d.type, d.run_at, d.id
+    ROWS 1
+    INTO v_due;
+    SELECT b.lease_until FROM mq_batch AS b WHERE b.type = :p_type
+    PLAN (b ORDER mq_batch_lease)
+    ORDER BY b.type, b.lease_until
+    ROWS 1
+    INTO v_lease;
+    next_run_at = COALESCE(MINVALUE(v_due, v_lease), v_due, v_lease);
+    ready = 0;
+    IF (v_paused = 0) THEN
+    BEGIN
+        IF (next_run_at <= v_now) THEN
+            ready = 1;
+        ELSE
+            SELECT 1 FROM mq_ready AS r WHERE r.type = :p_type
+            PLAN (r ORDER mq_ready_pk)
+            ORDER BY r.type, r.priority, r.run_at, r.id
+            ROWS 1
+            INTO ready;
+    END
+    SUSPEND;
+END^
+
+SET TERM ; ^

@@ -1,0 +1,33 @@
+-- withdraw: take one message out of the batch that holds it.
+-- Arguments:   p_id, p_batch_key
+-- Returns:     type, attempt and reader of the claim; NULL when the key does not hold the message
+-- Errors:      none
+-- Transaction: joins the caller's; calls for the same batch wait for each other
+-- Example:     EXECUTE PROCEDURE mq_withdraw(17, p_batch_key) RETURNING_VALUES v_type, v_attempt, v_reader;
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_withdraw (
+    p_id bigint,
+    p_batch_key mq_argument
+)
+RETURNS (
+    type mq_name,
+    attempt smallint,
+    reader mq_name
+)
+AS
+DECLARE v_found integer;
+BEGIN
+    EXECUTE PROCEDURE mq_lock_batch(p_batch_key) RETURNING_VALUES v_found;
+    IF (v_found = 1) THEN
+        DELETE FROM mq_claimed WHERE batch_key = :p_batch_key AND id = :p_id RETURNING attempt INTO attempt;
+    IF (attempt IS NOT NULL) THEN
+    BEGIN
+        SELECT type, reader FROM mq_batch WHERE batch_key = :p_batch_key INTO type, reader;
+        IF (NOT EXISTS (SELECT * FROM mq_claimed WHERE batch_key = :p_batch_key)) THEN
+            DELETE FROM mq_batch WHERE batch_key = :p_batch_key;
+    END
+END^
+
+SET TERM ; ^
