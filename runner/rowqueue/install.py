@@ -63,6 +63,11 @@ def _file(kind: str, path: Path) -> File:
     return kind, path.stem, hashlib.sha256(text.encode()).hexdigest(), text
 
 
+def known(database: Database) -> list[File]:
+    """All SQL files of a database in the order of installation, with the texts that its server is to have."""
+    return database.fitted(files(database.name))
+
+
 def script(database: str) -> Iterator[str]:
     """The whole installation as a plain script for the database's own client, in parts. LookupError if unknown."""
     return open_database(f"{database}://").script(files(database))
@@ -71,9 +76,9 @@ def script(database: str) -> Iterator[str]:
 def status(database: Database) -> list[FileStatus]:
     """Every file and how it stands to the database. Raises Forbidden for a role that may not look."""
     installed = database.installed() or {}
-    known = files(database.name)
-    names = {name for _, name, _, _ in known}
-    found = [FileStatus(kind, name, _state(kind, sha256, installed.get(name))) for kind, name, sha256, _ in known]
+    released = known(database)
+    names = {name for _, name, _, _ in released}
+    found = [FileStatus(kind, name, _state(kind, sha256, installed.get(name))) for kind, name, sha256, _ in released]
     unknown = [entry.name for entry in installed.values() if entry.kind == "migration" and entry.name not in names]
     return found + [FileStatus("migration", name, "newer") for name in unknown]
 
@@ -101,16 +106,16 @@ def apply(database: Database, break_lock: bool = False) -> Applied:
     after its release, when the database is newer than this release or when yoyo's lock is held; DatabaseError when the
     database refuses a statement.
     """
-    known = files(database.name)
+    released = known(database)
     applied = Applied()
     with database.installing():
         _refuse(status(database))
         applied.migrations = _migrate(database, break_lock)
         states = {file.name: file.state for file in status(database)}
-        changed = {file[1] for file in known if states[file[1]] != "ok"}
-        if any(kind == "procedure" and name in changed for kind, name, _, _ in known):
+        changed = {file[1] for file in released if states[file[1]] != "ok"}
+        if any(kind == "procedure" and name in changed for kind, name, _, _ in released):
             changed.add(_GRANTS)
-        run = [file if file[0] == "procedure" else (*file[:3], "") for file in known if file[1] in changed]
+        run = [file if file[0] == "procedure" else (*file[:3], "") for file in released if file[1] in changed]
         if run:
             applied.notices = database.run_files(run)
             applied.procedures = [name for kind, name, _, _ in run if kind == "procedure"]

@@ -106,6 +106,10 @@ class Database(ABC):
     def installing(self) -> AbstractContextManager[None]:
         """Hold this database's installation lock, so that installers run one after the other; a crash frees it."""
 
+    def fitted(self, files: Sequence[tuple[str, str, str, str]]) -> list[tuple[str, str, str, str]]:
+        """These files, (kind, name, sha256, text), with the texts for this server where its version needs others."""
+        return list(files)
+
     @abstractmethod
     def installed(self) -> dict[str, Installed] | None:
         """What is installed, by name; None when the queue's own tables are not there."""
@@ -129,7 +133,7 @@ class Database(ABC):
         """Remove every object of the queue, the migration records included, and nothing else."""
 
 
-_MODULES = {"postgresql": ("postgresql", "postgres"), "mysql": ("mysql", "mariadb")}
+_MODULES = {"postgresql": ("postgresql", "postgres"), "mysql": ("mysql", "mariadb"), "firebird": ("firebird",)}
 
 
 def open_database(url: str) -> Database:
