@@ -11,9 +11,9 @@ DEMO_STAMP := $(VENV)/.demo-installed
 test: $(TEST_STAMP) servers
 	$(BIN)/pytest $(PYTEST_ARGS)
 
-# Debian's programs only: the packages' own services are neither started nor needed. MariaDB and MySQL are unpacked under
-# .servers/, several versions side by side, without root.
-servers:
+# Programs only: the packages' own services are neither started nor needed. MariaDB, MySQL and Firebird are unpacked
+# under .servers/, several versions side by side, without root.
+servers: | $(BIN)/python
 	@missing=""; \
 	[ -x /usr/lib/postgresql/15/bin/postgres ] || missing="$$missing postgresql-15"; \
 	[ -x /usr/sbin/pgbouncer ] || command -v pgbouncer >/dev/null || missing="$$missing pgbouncer"; \
@@ -25,7 +25,7 @@ servers:
 	else \
 		echo "make: the tests on$$missing are skipped: not installed, and only root can (apt-get install$$missing)" >&2; \
 	fi
-	@$(PYTHON) tests/servers/fetch.py || true
+	@$(BIN)/python tests/servers/fetch.py || true
 
 demo: $(DEMO_STAMP)
 	$(BIN)/runner demo
@@ -46,7 +46,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(TEST_STAMP): pyproject.toml | $(BIN)/python
-	$(BIN)/pip install -q --disable-pip-version-check -e '.[postgresql,mysql,embedded,demo,test]'
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[postgresql,mysql,firebird,embedded,demo,test]'
 	@touch $@
 
 $(DEMO_STAMP): pyproject.toml | $(BIN)/python

@@ -37,6 +37,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _is_for(item: pytest.Item, name: str, every: bool) -> bool:
+    if name in servers.BETWEEN and not every:
+        return False
     if item.get_closest_marker("one_version") and not every and name not in servers.newest(servers.product):
         return False
     if item.get_closest_marker("one_engine") and not every and name not in servers.newest(servers.engine):

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable
 
 from .base import Server, Unavailable
+from .firebird import ExternalFirebird, LocalFirebird
 from .mysql import ExternalMySQL, LocalMySQL
 from .postgresql import ExternalPostgreSQL, LocalPostgreSQL
 
@@ -14,12 +15,18 @@ _LOCAL: dict[str, Callable[[], Server]] = {
     "mariadb-10.11": lambda: LocalMySQL("mariadb-10.11"),
     "mariadb-11.8": lambda: LocalMySQL("mariadb-11.8"),
     "mysql-9": lambda: LocalMySQL("mysql-9"),
+    "firebird-3.0": lambda: LocalFirebird("firebird-3.0"),
+    "firebird-4.0": lambda: LocalFirebird("firebird-4.0"),
+    "firebird-5.0": lambda: LocalFirebird("firebird-5.0"),
 }
+# What runs on the versions before and after does on these: they run under --every-version only.
+BETWEEN = {"firebird-4.0"}
 # A server that the user names takes the place of those of its product that we would start.
 _EXTERNAL: dict[str, Callable[[str, str], Server]] = {
     "postgresql": ExternalPostgreSQL,
     "mariadb": ExternalMySQL,
     "mysql": ExternalMySQL,
+    "firebird": ExternalFirebird,
 }
 
 
@@ -67,4 +74,4 @@ def external(url: str) -> Server:
     return _EXTERNAL[scheme](f"{scheme}-dsn", url)
 
 
-__all__ = ["Server", "Unavailable", "engine", "external", "make", "names", "newest", "product"]
+__all__ = ["BETWEEN", "Server", "Unavailable", "engine", "external", "make", "names", "newest", "product"]

@@ -4,6 +4,7 @@ import os
 import pwd
 import shutil
 import socket
+import subprocess
 import tempfile
 import uuid
 from abc import ABC, abstractmethod
@@ -119,6 +120,11 @@ def identity() -> dict[str, Any]:
         return {}
     entry = pwd.getpwnam("nobody")
     return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+
+
+def reaches(path: Path) -> bool:
+    """Whether the server's user can read that file."""
+    return subprocess.run(["test", "-r", path], cwd="/", **identity()).returncode == 0
 
 
 def folder(prefix: str) -> Path:

@@ -1,23 +1,28 @@
-"""MariaDB and MySQL for the tests: Debian's packages of several releases, unpacked under .servers/ and not installed.
+"""MariaDB, MySQL and Firebird for the tests: Debian's packages of several releases and a wheel, unpacked under
+.servers/ and not installed.
 
     python3 tests/servers/fetch.py
 
 apt-get resolves and downloads with a state of its own, from the machine's own mirror, and checks the signatures with
 the machine's own keys; dpkg -x unpacks; the programs run through the unpacked loader and libraries, so that they fit
 any release. Nothing of it needs root or touches what is installed. What is there already stays; a newer package comes
-when the folder is deleted.
+when the folder is deleted. The wheel needs pip.
 """
 
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+import zipfile
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 FOLDER = Path(__file__).resolve().parents[2] / ".servers"
 _KEYS = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
@@ -26,26 +31,27 @@ _ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class Build:
-    """What a server is made of: a release of Debian and the stem of its packages."""
+    """What a server is made of: packages of a release of Debian, and perhaps a wheel from PyPI."""
 
     release: str
-    stem: str
-
-    @property
-    def packages(self) -> list[str]:
-        return [f"{self.stem}-server-core", f"{self.stem}-client-core"]
+    packages: tuple[str, ...]
+    wheel: str = ""
 
 
 BUILDS = {
-    "mariadb-10.11": Build("bookworm", "mariadb"),
-    "mariadb-11.8": Build("trixie", "mariadb"),
-    "mysql-9": Build("sid", "mysql"),
+    "mariadb-10.11": Build("bookworm", ("mariadb-server-core", "mariadb-client-core")),
+    "mariadb-11.8": Build("trixie", ("mariadb-server-core", "mariadb-client-core")),
+    "mysql-9": Build("sid", ("mysql-server-core", "mysql-client-core")),
+    "firebird-3.0": Build("bookworm", ("firebird3.0-server",)),
+    "firebird-4.0": Build("trixie", ("firebird4.0-server",)),
+    # The wheel has the engine and no program that listens: that of 4.0 does, with the libraries of 5.0.
+    "firebird-5.0": Build("trixie", ("firebird4.0-server",), "firebird-embedded==5.0.4.4"),
 }
 
 
 @dataclass(frozen=True)
-class Home:
-    """An unpacked server; `data` is the data directory of a server that has never been used."""
+class Tree:
+    """Unpacked packages; `data` is what every server of the tests begins with a copy of."""
 
     path: Path
 
@@ -53,13 +59,24 @@ class Home:
     def data(self) -> Path:
         return self.path / "data"
 
+    @property
+    def libraries(self) -> list[Path]:
+        # Up to Debian 12 some libraries lie beside /usr.
+        return [path for top in ("usr/lib", "lib") for path in (self.path / top).glob("*-linux-gnu")]
+
+    @property
+    def programs(self) -> list[Path]:
+        return [self.path / "usr/sbin", self.path / "usr/bin"]
+
     def program(self, name: str) -> list[str]:
         """The beginning of a command: the unpacked loader, its libraries and a program."""
-        # Up to Debian 12 some libraries lie beside /usr.
-        libraries = [path for top in ("usr/lib", "lib") for path in (self.path / top).glob("*-linux-gnu")]
-        loader = _first("ld-linux*.so.*", *libraries)
-        found = _first(name, self.path / "usr/sbin", self.path / "usr/bin")
-        return [str(loader), "--library-path", ":".join(map(str, libraries)), str(found)]
+        loader = _first("ld-linux*.so.*", *self.libraries)
+        found = _first(name, *self.programs)
+        return [str(loader), "--library-path", ":".join(map(str, self.libraries)), str(found)]
+
+
+class Home(Tree):
+    """An unpacked MariaDB or MySQL; `data` is the data directory of a server that has never been used."""
 
     def server(self) -> list[str]:
         """The beginning of a command that starts the server's program, without any settings file of the machine."""
@@ -85,6 +102,45 @@ class Home:
         return _first("**/plugin", self.path / "usr/lib")
 
 
+# What the client library needs, in the order of loading; beside it, so that whoever loads it finds them.
+NEEDED = ("libtommath.so.1", "libtomcrypt.so.1")
+# Debian compiles folders into Firebird 3.0, each a string of its own. Where such a string is empty, as in the builds of
+# the project, Firebird looks in its root.
+_COMPILED_IN = re.compile(rb"(?<=\0)/(?=(?:usr|var|run)/[^\0]*firebird[^\0]*\0)")
+
+
+class Firebird(Tree):
+    """An unpacked Firebird; `data` has an empty database and a security database without users."""
+
+    @property
+    def root(self) -> Path:
+        """What Firebird itself calls its root: settings, messages, plugins and the client library."""
+        return self.path / "root"
+
+    @property
+    def client_library(self) -> Path:
+        return self.root / "libfbclient.so.2"
+
+    @property
+    def libraries(self) -> list[Path]:
+        return [self.root, *super().libraries]
+
+    @property
+    def programs(self) -> list[Path]:
+        # What newer releases of Debian have in /usr/bin are scripts that look for the installed version.
+        return [*(self.path / "usr/lib/firebird").glob("*/bin"), *super().programs]
+
+    def isql(self, text: str, environment: Mapping[str, str], database: Path | None = None, **options: Any) -> None:
+        """Run statements, without a server and with all rights."""
+        command = [*self.program("isql-fb"), "-quiet", "-bail", "-user", "SYSDBA", *([database] if database else [])]
+        _run(*command, input=text, env=os.environ | environment, **options)
+
+
+def environment(root: Path, locks: Path) -> dict[str, str]:
+    """What tells Firebird which root is its own, and where those who share a database meet."""
+    return {"FIREBIRD": str(root), "FIREBIRD_MSG": str(root), "FIREBIRD_LOCK": str(locks)}
+
+
 def _first(pattern: str, *folders: Path) -> Path:
     for folder in folders:
         for path in folder.glob(pattern):
@@ -93,9 +149,15 @@ def _first(pattern: str, *folders: Path) -> Path:
 
 
 def home(name: str) -> Home | None:
-    """The server of that name, or None when it has not been fetched."""
+    """The MariaDB or MySQL of that name, or None when it has not been fetched."""
     path = FOLDER / name
     return Home(path) if path.is_dir() else None
+
+
+def firebird(name: str) -> Firebird | None:
+    """The Firebird of that name, or None when it has not been fetched."""
+    path = FOLDER / name
+    return Firebird(path) if path.is_dir() else None
 
 
 def mirrors() -> list[str]:
@@ -109,10 +171,10 @@ def mirrors() -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _run(*command: object, input: str | None = None) -> None:
+def _run(*command: object, **options: Any) -> None:
     """Run a command; what it says is told when it fails."""
     words = [str(word) for word in command]
-    done = subprocess.run(words, input=input, capture_output=True, text=True, errors="replace")
+    done = subprocess.run(words, capture_output=True, text=True, errors="replace", **options)
     if done.returncode:
         raise OSError(f"{words[0]} ended with status {done.returncode}: {(done.stdout + done.stderr)[-800:]}")
 
@@ -161,6 +223,54 @@ def initialize(made: Home) -> None:
     _run(*command, *settings, input=start + text)
 
 
+def unpack_wheel(wheel: str, work: Path, made: Firebird) -> None:
+    """Fetch a wheel of Firebird: its runtime becomes the root."""
+    settings = ["--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:"]
+    _run(sys.executable, "-m", "pip", "download", *settings, "--dest", work / "wheel", wheel)
+    with zipfile.ZipFile(_first("*.whl", work / "wheel")) as archive:
+        archive.extractall(work / "wheel")
+    (work / "wheel/firebird/embedded/runtime").rename(made.root)
+
+
+def gather_root(made: Firebird) -> None:
+    """Make a root of what Debian has in several folders, and let the programs look there."""
+    found = _first("firebird/*.*", *made.libraries)
+    for link in filter(Path.is_symlink, found.rglob("*")):
+        target = link.readlink()
+        source = made.path / target.relative_to("/") if target.is_absolute() else link.parent / target
+        link.unlink()
+        if source.exists():  # some are made only by an installation
+            shutil.copyfile(source, link)
+    found.rename(made.root)
+    shutil.copy(_first("libfbclient.so.2", *made.libraries), made.root)
+    for path in made.path.rglob("*"):
+        if path.is_file() and not path.is_symlink() and (old := path.read_bytes()).startswith(b"\x7fELF"):
+            new = _COMPILED_IN.sub(b"\0", old)
+            if new != old:
+                path.write_bytes(new)
+
+
+def initialize_firebird(made: Firebird, wheel: str, work: Path) -> None:
+    """Make the root, and the databases that every server of the tests begins with a copy of."""
+    if wheel:
+        unpack_wheel(wheel, work, made)
+    else:
+        gather_root(made)
+    for name in NEEDED:
+        found = next((path for folder in made.libraries for path in folder.glob(name)), None)
+        if found and found.parent != made.root:
+            shutil.copy(found, made.root)
+    # For whoever uses the engine without a server: several processes on one database.
+    (made.root / "firebird.conf").write_text("ServerMode = SuperClassic\n")
+    (made.root / "databases.conf").write_text("")
+    made.data.mkdir()
+    with tempfile.TemporaryDirectory() as locks:
+        for name in ("empty.fdb", "security.fdb"):
+            text = f"CREATE DATABASE '{made.data / name}' PAGE_SIZE 8192 DEFAULT CHARACTER SET UTF8;\n"
+            made.isql(text, environment(made.root, Path(locks)))
+            (made.data / name).chmod(0o644)
+
+
 def fetch(name: str) -> None:
     """Fetch and unpack one server; the folder appears when all of it is there."""
     build = BUILDS[name]
@@ -170,7 +280,10 @@ def fetch(name: str) -> None:
             work = Path(folder)
             for package in download(build, mirror, work):
                 _run("dpkg", "-x", package, work / "root")
-            initialize(Home(work / "root"))
+            if name.startswith("firebird"):
+                initialize_firebird(Firebird(work / "root"), build.wheel, work)
+            else:
+                initialize(Home(work / "root"))
             (work / "root").chmod(0o755)
             (work / "root").rename(FOLDER / name)
             return
@@ -185,14 +298,14 @@ def _attempt(name: str) -> str | None:
             return None
         except OSError as error:
             why = str(error)
-        if home(name):  # another process was faster
+        if (FOLDER / name).is_dir():  # another process was faster
             return None
         time.sleep(2 * attempt)
     return f"could not fetch {name}; the tests on it are skipped: {why}"
 
 
 def main() -> int:
-    missing = [name for name in BUILDS if not home(name)]
+    missing = [name for name in BUILDS if not (FOLDER / name).is_dir()]
     if missing and not (shutil.which("apt-get") and shutil.which("dpkg")):
         print(f"fetch: no Debian, no {', '.join(missing)}; the tests on them are skipped", file=sys.stderr)
         return 1

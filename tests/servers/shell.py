@@ -1,4 +1,4 @@
-"""A shell as the README and the guide for MySQL and MariaDB expect it."""
+"""A shell as the README and the guides for MySQL, MariaDB and Firebird expect it."""
 
 import os
 import shlex
@@ -7,29 +7,46 @@ import sys
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from .firebird import LocalFirebird
 from .mysql import LocalMySQL, programs
 
 
 class Shell:
-    """A shell with `runner` and with the server's own client under the name mysql, which logs in by its option file."""
+    """A shell with `runner` and with the server's own client under its usual name, logged in without being asked."""
 
-    def __init__(self, server: LocalMySQL, folder: Path) -> None:
-        home = programs(server.name)
+    def __init__(self, server: LocalMySQL | LocalFirebird, folder: Path) -> None:
         self._folder = folder
-        self._give("mysql", home.program("mariadb" if home.is_mariadb else "mysql"))
-        if not home.is_mariadb:
-            self._give("mysqldump", home.program("mysqldump"))
+        path = os.pathsep.join([str(folder), str(Path(sys.executable).parent), os.environ["PATH"]])
+        self._environment = os.environ | {"PATH": path}
+        if isinstance(server, LocalFirebird):
+            self._give_isql(server)
+        else:
+            self._give_mysql(server)
+
+    def _give_mysql(self, server: LocalMySQL) -> None:
+        home = programs(server.name)
         login = urlsplit(server.url)
-        (folder / "my.cnf").write_text(
+        settings = self._folder / "my.cnf"
+        settings.write_text(
             f"[client]\nprotocol=tcp\nhost={login.hostname}\nport={login.port}\n"
             f'user={login.username}\npassword="{unquote(login.password or "")}"\n'
         )
-        path = os.pathsep.join([str(folder), str(Path(sys.executable).parent), os.environ["PATH"]])
-        self._environment = os.environ | {"PATH": path}
+        option = f"--defaults-file={settings}"
+        self._give("mysql", [*home.program("mariadb" if home.is_mariadb else "mysql"), option])
+        if not home.is_mariadb:
+            self._give("mysqldump", [*home.program("mysqldump"), option])
+
+    def _give_isql(self, server: LocalFirebird) -> None:
+        command, environment = server.isql
+        words = ["env", *(f"{key}={value}" for key, value in environment.items()), *command]
+        for name in ("isql", "isql-fb"):  # the project's name and Debian's
+            self._give(name, words)
+        for name in ("gbak", "gfix"):
+            self._give(name, [*words[:-1], str(Path(words[-1]).with_name(name))])
 
     def _give(self, name: str, command: list[str]) -> None:
         script = self._folder / name
-        script.write_text(f'#!/bin/sh\nexec {shlex.join(command)} --defaults-file={self._folder}/my.cnf "$@"\n')
+        script.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
         script.chmod(0o755)
 
     def __call__(self, command: str, text: str = "") -> str:
