@@ -17,7 +17,7 @@ PUBLISHED = set(contract.load().procedures)
 INTERNAL = {
     name
     for name, item in contract.load().internals.items()
-    if item.kind == "function" and item.databases in ((), ("postgresql",))
+    if item.kind == "function" and (not item.databases or "postgresql" in item.databases)
 }
 ROLES = ["mq_producer", "mq_consumer", "mq_operator"]
 
