@@ -134,6 +134,16 @@ def mailbox() -> Any:
     return _context.SimpleQueue()
 
 
+def insert(connection: Any, table: str, columns: str, rows: Sequence[str]) -> None:
+    """Insert rows of literals in the transaction of the driver's connection, in one statement where that can be."""
+    into = f"INSERT INTO {table} ({columns})"
+    if "firebird" in type(connection).__module__:
+        statements = [f"{into} VALUES ({row});" for row in rows]
+        connection.cursor().execute(f"EXECUTE BLOCK AS BEGIN {' '.join(statements)} END")
+    else:
+        connection.cursor().execute(f"{into} VALUES {', '.join(f'({row})' for row in rows)}")
+
+
 LEDGER = "id BIGINT NOT NULL, n BIGINT NOT NULL, consumer INTEGER NOT NULL, attempt INTEGER NOT NULL"
 
 
@@ -145,8 +155,8 @@ class Ledger:
 
     def note(self, connection: Any, rows: Sequence[Row], consumer: int) -> None:
         """Write one row a message, in the transaction of the driver's connection, if it has one."""
-        values = ", ".join(f"({row['id']}, {int(row['body'])}, {consumer}, {row['attempt']})" for row in rows)
-        connection.cursor().execute(f"INSERT INTO {self.name} (id, n, consumer, attempt) VALUES {values}")
+        values = [f"{row['id']}, {int(row['body'])}, {consumer}, {row['attempt']}" for row in rows]
+        insert(connection, self.name, "id, n, consumer, attempt", values)
 
 
 def numbers(first: int, count: int) -> str:

@@ -12,7 +12,9 @@ from rowqueue import install
 from rowqueue.databases import Disconnected, open_database
 from servers import Server
 
-CRASHES = 4
+pytestmark = pytest.mark.one_version
+
+CRASHES = 3
 SECONDS_BETWEEN = 0.5
 BATCH = 20
 LEASE = 1

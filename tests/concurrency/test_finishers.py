@@ -5,13 +5,16 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from crowd import Crowd, Ledger, Member, mailbox, numbers
 from rowqueue.databases import Session
+
+pytestmark = pytest.mark.one_version
 
 CLAIMERS = 8
 PRODUCERS = 4
 FINISHERS = 4
-MESSAGES = 100_000
+MESSAGES = 50_000
 SEND = 250
 BATCH = 100
 

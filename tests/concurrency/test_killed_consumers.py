@@ -5,8 +5,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from crowd import Crowd, Ledger, Member, numbers, until
 from rowqueue.databases import Session
+
+pytestmark = pytest.mark.one_version
 
 CONSUMERS = 6
 PRODUCERS = 2

@@ -10,12 +10,14 @@ import pytest
 from crowd import Crowd, Ledger, Member, until
 from rowqueue.databases import Database, Session
 
+pytestmark = pytest.mark.one_engine
+
 CONSUMERS = 3
 # Long enough for claims to forget about the late ones: they begin where they found something, or a second ago.
 CLAIMED_SINCE = 6_000
 HELD_SECONDS = 2.5
-# About one, and on MySQL and MariaDB up to five more after a look that took long.
-SECONDS = {"postgresql": 6, "mysql": 11}
+# About one, and on the others up to five more after a look that took long.
+SECONDS = {"postgresql": 6, "mysql": 11, "firebird": 11}
 BATCH = 20
 LATE = -1
 

@@ -13,7 +13,7 @@ from rowqueue.databases import Session
 
 CONSUMERS = 8
 MESSAGES = 100_000
-MIXED_MESSAGES = 50_000
+MIXED_MESSAGES = 25_000
 BATCH = 100
 KEYS = 100
 GROUPS = 300
@@ -23,21 +23,27 @@ Sql = Callable[..., list[dict[str, Any]]]
 Look = Callable[[str], dict[str, int]]
 
 
+def is_empty(member: Member, type: str) -> bool:
+    """A claim may find nothing beside others and leave for a moment what they give back."""
+    return not member.session.call("queue_stats", type)[0]["ready"]
+
+
 def take_all(member: Member, type: str, ledger: Ledger) -> None:
     while True:
         with member.session.transaction() as connection:
-            rows = member.session.call("take_batch", type, BATCH)
-            if not rows:
-                return
-            ledger.note(connection, rows, member.number)
+            if rows := member.session.call("take_batch", type, BATCH):
+                ledger.note(connection, rows, member.number)
+        if not rows and is_empty(member, type):
+            return
 
 
 def claim_all(member: Member, type: str, ledger: Ledger) -> None:
-    rows = member.session.call("claim_batch", type, BATCH, None, 600)
-    while rows:
-        with member.session.transaction() as connection:
-            ledger.note(connection, rows, member.number)
-        rows = member.session.call("finish_batch", rows[0]["batch_key"], None, BATCH)
+    while not is_empty(member, type):
+        rows = member.session.call("claim_batch", type, BATCH, None, 600)
+        while rows:
+            with member.session.transaction() as connection:
+                ledger.note(connection, rows, member.number)
+            rows = member.session.call("finish_batch", rows[0]["batch_key"], None, BATCH)
 
 
 def claim_ring(member: Member, type: str, ledger: Ledger) -> None:
@@ -47,7 +53,14 @@ def claim_ring(member: Member, type: str, ledger: Ledger) -> None:
         assert member.session.call("complete_batch", rows[0]["batch_key"])[0]["count"] == len(rows)
 
 
-@pytest.mark.parametrize("work", [take_all, claim_all, claim_ring])
+@pytest.mark.parametrize(
+    "work",
+    [
+        claim_all,
+        pytest.param(take_all, marks=pytest.mark.one_version),
+        pytest.param(claim_ring, marks=pytest.mark.one_version),
+    ],
+)
 def test_eight_consumers_lose_nothing_and_finish_nothing_twice(
     crowd: Crowd, session: Session, queue: str, ledger: Ledger, sql: Sql, rest: Look, work: Callable[..., None]
 ) -> None:

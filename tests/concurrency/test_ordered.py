@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from crowd import Crowd, Member, until
+from crowd import Crowd, Member, insert, until
 from rowqueue.databases import Row, Session
 
 pytestmark = pytest.mark.one_engine
@@ -46,9 +46,9 @@ def diary(sql: Sql) -> Iterator[str]:
 
 def write(member: Member, diary: str, rows: list[Row], beginning: int) -> None:
     times = f"{beginning}, {time.monotonic_ns()}"
-    values = ", ".join(f"({row['id']}, {row['attempt']}, '{row['body']}', {times})" for row in rows)
+    values = [f"{row['id']}, {row['attempt']}, '{row['body']}', {times}" for row in rows]
     with member.session.transaction() as connection:
-        connection.cursor().execute(f"INSERT INTO {diary} (id, attempt, body, beginning, ending) VALUES {values}")
+        insert(connection, diary, "id, attempt, body, beginning, ending", values)
 
 
 def handle(member: Member, type: str, diary: str, size: int, trouble: float, retries: list[int]) -> None:

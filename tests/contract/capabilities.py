@@ -18,6 +18,9 @@ class Capabilities:
     rings_go_by_id:  once claim_wraparound has found something in a type, claim_batch goes by id there too.
     undoes_a_call:   a call that fails inside the caller's transaction undoes its own work, and the transaction goes on;
                      where it does not, the caller sets a savepoint before the call.
+    blank_endings:   names that differ in blanks at their end are different names; where they are not, such an ending is
+                     an invalid_argument.
+    waits:           wait_for_message can wait; where it cannot, it answers at once.
     """
 
     view: str
@@ -27,6 +30,8 @@ class Capabilities:
     empties_parts: bool
     rings_go_by_id: bool
     undoes_a_call: bool
+    blank_endings: bool = True
+    waits: bool = True
 
 
 BY_DATABASE = {
@@ -52,5 +57,17 @@ BY_DATABASE = {
         empties_parts=False,
         rings_go_by_id=True,
         undoes_a_call=True,
+    ),
+    # Texts compare there as if padded with blanks. Nothing sleeps in PSQL: consumers wait for an event.
+    "firebird": Capabilities(
+        view="mq_message_state",
+        key=str,
+        nul=False,
+        holder=lambda connection, name: f"attachment {connection.info.id},",
+        empties_parts=False,
+        rings_go_by_id=False,
+        undoes_a_call=True,
+        blank_endings=False,
+        waits=False,
     ),
 }

@@ -15,9 +15,15 @@ LONG_AGO = datetime(2001, 1, 1, tzinfo=UTC)
 NO_KEY = "00000000-0000-4000-8000-000000000000"
 
 
+def in_time(**span: float) -> datetime:
+    """So much later than now, in whole milliseconds, which every database can keep."""
+    moment = datetime.now(UTC) + timedelta(**span)
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
 def in_an_hour() -> datetime:
     """Not due while any test runs."""
-    return datetime.now(UTC) + timedelta(hours=1)
+    return in_time(hours=1)
 
 
 def call(session: Session, procedure: str, *values: Any, **named: Any) -> list[Row]:

@@ -37,6 +37,20 @@ TEXTS = {
 hostile = pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 
 
+def skip_blank_endings(q: Queue, name: str) -> None:
+    """Where a name cannot end with a blank, see that it is refused, and leave it at that."""
+    if name.endswith(" ") and not q.can.blank_endings:
+        for procedure, values in (
+            ("send_message", {"body": "b", "group_key": name}),
+            ("claim_batch", {"reader": name}),
+        ):
+            with q.refused("invalid_argument", list(values)[-1], "blank"):
+                q.call(procedure, **values)
+        with q.refused("invalid_argument", "type", "blank"):
+            call(q.session, "send", name, "b")
+        pytest.skip("a name cannot end with a blank here")
+
+
 @hostile
 def test_a_body_comes_back_byte_for_byte_by_every_way(q: Queue, text: str) -> None:
     q.call("send", text)
@@ -52,6 +66,7 @@ def test_a_body_comes_back_byte_for_byte_by_every_way(q: Queue, text: str) -> No
 
 @hostile
 def test_every_name_and_key_is_kept_as_it_is(q: Queue, connect: Callable[..., Session], text: str) -> None:
+    skip_blank_endings(q, text)
     hostile_queue = q.named(f"{q.name} {text}")
     [sent] = hostile_queue.call("send_message", "b", None, None, text, text, None, text, text)
     assert hostile_queue.call("send_message", "c", dedup_key=text) == [{"id": sent["id"], "created": 0}]
@@ -67,6 +82,7 @@ def test_every_name_and_key_is_kept_as_it_is(q: Queue, connect: Callable[..., Se
 
 @hostile
 def test_every_procedure_takes_a_hostile_type(q: Queue, text: str) -> None:
+    skip_blank_endings(q, text)
     each = q.named(f"{q.name} {text}")
     assert each.call("set_queue", on_complete="archive")[0]["type"] == each.name
     assert [each.count("pause"), each.count("resume")] == [1, 1]
@@ -84,6 +100,8 @@ def test_every_procedure_takes_a_hostile_type(q: Queue, text: str) -> None:
 def test_an_ordered_queue_tells_hostile_groups_apart(q: Queue, text: str) -> None:
     q.ordered()
     groups = [text, text + " ", text + "'", text.swapcase() + "x", None]
+    if not q.can.blank_endings:
+        groups = [group for group in groups if not (group or "").endswith(" ")]
     sent = [q.send(group_key=group) for group in groups * 2]
     assert sorted(ids(q.claim(10))) == sent[: len(groups)]
 

@@ -5,6 +5,8 @@ from datetime import timedelta
 import pytest
 from queues import LONG_AGO, Queue, ids, in_an_hour
 
+pytestmark = pytest.mark.one_version
+
 
 def test_peek_shows_new_messages_in_claim_order_the_delayed_ones_last(q: Queue) -> None:
     later = in_an_hour()

@@ -3,6 +3,8 @@
 import pytest
 from queues import Queue, ids, in_an_hour
 
+pytestmark = pytest.mark.one_version
+
 
 def one_in_each_state(q: Queue) -> dict[str, int]:
     """Ids of a ready, a delayed, an active, a dead and an archived message."""

@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from queues import LONG_AGO, Queue, call
 
+pytestmark = pytest.mark.one_version
+
 
 @pytest.fixture(autouse=True)
 def empty_archive(q: Queue) -> None:

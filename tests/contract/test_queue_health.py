@@ -3,10 +3,13 @@
 import time
 from collections.abc import Callable
 
+import pytest
 import servers
 from queues import Queue, call
 from rowqueue import install
 from rowqueue.databases import Database, Row, Session, open_database
+
+pytestmark = pytest.mark.one_version
 
 # On every database; a database adds checks of its own.
 COMMON = {"oldest_transaction", "expired_leases", "changed_objects", "missing_indexes"}

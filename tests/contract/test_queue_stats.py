@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from queues import Queue, call, in_an_hour
 
+pytestmark = pytest.mark.one_version
+
 EMPTY = {
     "ready": 0,
     "delayed": 0,

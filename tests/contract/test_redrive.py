@@ -3,7 +3,10 @@
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from queues import LONG_AGO, Queue, ids
+
+pytestmark = pytest.mark.one_version
 
 
 def dead(q: Queue, count: int, **options: Any) -> list[int]:

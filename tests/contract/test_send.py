@@ -45,7 +45,7 @@ def test_send_to_an_ordered_queue_joins_the_group_of_messages_without_a_key(q: Q
 
 
 def test_send_keeps_types_apart_that_differ_by_case_or_blanks(q: Queue) -> None:
-    types = [q.name, q.name.upper(), q.name + " ", " " + q.name]
+    types = [q.name, q.name.upper(), " " + q.name, *([q.name + " "] if q.can.blank_endings else [])]
     for type in types:
         call(q.session, "send", type, f"for {type}")
     for type in types:

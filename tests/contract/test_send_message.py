@@ -1,20 +1,21 @@
 """send_message: one message with all options."""
 
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from queues import LONG_AGO, Queue, in_an_hour
+from queues import LONG_AGO, Queue, in_an_hour, in_time
 
 # Long enough to tell waiting from not waiting.
 A_MOMENT = 0.3
 
 
 def test_send_message_keeps_every_option(q: Queue) -> None:
-    due = datetime.now(UTC) + timedelta(hours=2)
+    due = in_time(hours=2)
     options = {"priority": -7, "group_key": "g", "dedup_key": "d", "headers": '{"a": 1}', "source": "shop"}
     [sent] = q.call("send_message", "b", run_at=due, max_attempts=3, **options)
     assert sent["created"] == 1
@@ -30,9 +31,9 @@ def test_send_message_with_a_time_to_come_is_not_claimed(q: Queue) -> None:
 
 
 def test_send_message_is_claimed_once_it_is_due(q: Queue) -> None:
-    id = q.send(run_at=datetime.now(UTC) + timedelta(seconds=0.4))
+    id = q.send(run_at=in_time(seconds=0.4))
     assert q.claim() == []
-    q.call("wait_for_message", 5)
+    time.sleep(0.5)
     assert [row["id"] for row in q.claim()] == [id]
 
 
@@ -118,7 +119,7 @@ def test_a_dedup_key_belongs_to_one_type(q: Queue) -> None:
 
 
 def test_dedup_keys_that_differ_by_case_or_blanks_are_different(q: Queue) -> None:
-    keys = ["d", "D", "d ", " d", "đ"]
+    keys = ["d", "D", "d " if q.can.blank_endings else "dd", " d", "đ"]
     assert [q.call("send_message", "b", dedup_key=key)[0]["created"] for key in keys] == [1] * len(keys)
 
 

@@ -219,7 +219,7 @@ class Call:
 
     def work(self, connection: Any) -> None:
         """Something of the caller's own."""
-        connection.cursor().execute("INSERT INTO mine VALUES (%s)", [self.q.name])
+        connection.cursor().execute(f"INSERT INTO mine VALUES ('{self.q.name}')")
 
     @contextmanager
     def failing(self, connection: Any) -> Iterator[None]:

@@ -5,8 +5,19 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
-from queues import Queue, in_an_hour
+import pytest
+from capabilities import Capabilities
+from queues import Queue, in_an_hour, in_time
 from rowqueue.databases import Row
+
+pytestmark = pytest.mark.one_version
+
+
+@pytest.fixture
+def waits(can: Capabilities) -> None:
+    """For tests in which the call waits."""
+    if not can.waits:
+        pytest.skip("nothing can wait inside this database")
 
 
 def wait(q: Queue, seconds: int | None = None) -> Row:
@@ -31,6 +42,7 @@ def test_wait_for_message_answers_at_once_when_not_asked_to_wait(q: Queue) -> No
     assert time.monotonic() - start < 5
 
 
+@pytest.mark.usefixtures("waits")
 def test_wait_for_message_gives_up_when_the_time_is_up(q: Queue) -> None:
     row, seconds = waited(q, 1)
     assert row["ready"] == 0 and 0.9 < seconds < 5
@@ -47,11 +59,13 @@ def while_waiting(q: Queue, other: Queue, event: Callable[[], object]) -> tuple[
         return answer.result(60), time.monotonic() - start
 
 
+@pytest.mark.usefixtures("waits")
 def test_wait_for_message_returns_soon_after_another_session_sends(q: Queue, other: Queue) -> None:
     row, seconds = while_waiting(q, other, other.send)
     assert row["ready"] == 1 and seconds < 5
 
 
+@pytest.mark.usefixtures("waits")
 def test_wait_for_message_returns_when_the_sender_commits_and_not_before(q: Queue, other: Queue) -> None:
     with ThreadPoolExecutor(1) as pool:
         with other.session.transaction():
@@ -62,8 +76,9 @@ def test_wait_for_message_returns_when_the_sender_commits_and_not_before(q: Queu
         assert answer.result(60)["ready"] == 1
 
 
+@pytest.mark.usefixtures("waits")
 def test_wait_for_message_returns_when_a_delayed_message_is_due(q: Queue) -> None:
-    due = datetime.now(UTC) + timedelta(seconds=1)
+    due = in_time(seconds=1)
     q.send(run_at=due)
     assert wait(q) == {"ready": 0, "next_run_at": due}
     row, seconds = waited(q, 30)
@@ -71,6 +86,7 @@ def test_wait_for_message_returns_when_a_delayed_message_is_due(q: Queue) -> Non
     assert len(q.claim()) == 1
 
 
+@pytest.mark.usefixtures("waits")
 def test_wait_for_message_returns_when_a_lease_runs_out(q: Queue) -> None:
     q.send()
     [claimed] = q.claim(lease_seconds=1)
@@ -78,12 +94,20 @@ def test_wait_for_message_returns_when_a_lease_runs_out(q: Queue) -> None:
     assert wait(q, 30)["ready"] == 1
 
 
+@pytest.mark.usefixtures("waits")
 def test_wait_for_message_returns_when_a_paused_queue_is_resumed(q: Queue, other: Queue) -> None:
     q.send()
     q.call("pause")
     assert wait(q)["ready"] == 0
     row, seconds = while_waiting(q, other, lambda: other.call("resume"))
     assert row["ready"] == 1 and seconds < 5
+
+
+def test_wait_for_message_answers_at_once_where_nothing_can_wait(q: Queue, can: Capabilities) -> None:
+    if can.waits:
+        pytest.skip("this database can wait")
+    row, seconds = waited(q, 60)
+    assert row == {"ready": 0, "next_run_at": None} and seconds < 5
 
 
 def test_wait_for_message_tells_the_first_time_that_something_is_due(q: Queue) -> None:

@@ -108,7 +108,7 @@ def return_nonsense(messages: list[Message]) -> Any:
 def effect(message: Message) -> None:
     """Work in the queue's own transaction; a body of fail does its work and then fails, one of swallow spoils it."""
     cursor = message.connection.cursor()
-    cursor.execute("INSERT INTO effect (body) VALUES (%s)", [message.body])
+    cursor.execute(f"INSERT INTO effect (body) VALUES ('{message.body}')")
     if message.body == "fail":
         raise ValueError("after the work")
     if message.body == "swallow":

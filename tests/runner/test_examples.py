@@ -22,6 +22,8 @@ from processes import environment, until
 from rowqueue import install
 from rowqueue.databases import Database, Session
 from servers import base
+from servers.firebird import LocalFirebird, dsn
+from servers.shell import Shell
 
 pytestmark = pytest.mark.one_engine
 
@@ -197,6 +199,32 @@ def test_psql_by_hand_tells_its_usage_and_stops_at_an_error(program: Callable[[s
     assert "invalid_argument: type" in failed.stderr
 
 
+@pytest.mark.product("firebird")
+def test_isql_by_hand_leaves_an_empty_queue_and_stops_at_an_error(
+    server: LocalFirebird, database: Database, session: Session, queue: str, tmp_path: Path
+) -> None:
+    shell, address = Shell(server, tmp_path), dsn(database.url)
+    script = EXAMPLES / "isql" / "by_hand.sh"
+    quoted = f"{queue}'s"
+    shown = shell(f'{script} {address} "{quoted}"')
+    rows = re.findall(r"^(BODY|STATE|ERROR|READY|DEAD) +(.*?) *$", shown, re.M)
+    bodies = [value for name, value in rows if name == "BODY"]
+    assert bodies == ["one", "two", "two", "two", "three"]
+    assert rows[2:] == [
+        ("STATE", "E"),
+        ("READY", "1"),
+        ("DEAD", "1"),
+        ("BODY", "two"),
+        ("ERROR", "no such customer"),
+        ("BODY", "two"),
+        ("BODY", "three"),
+    ]
+    assert [session.call("peek", quoted, state) for state in "NAE"] == [[], [], []]
+    failed = shell(f"{script} {address} {'x' * 201} 2>&1 || echo failed; {script} 2>&1 || echo usage")
+    assert "invalid_argument: type" in failed
+    assert failed.endswith("failed\nusage: by_hand.sh DATABASE [TYPE]\nusage\n")
+
+
 class Hook(BaseHTTPRequestHandler):
     """Answers with the status that the path names, and notes what it got."""
 
@@ -236,6 +264,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.product("postgresql", "mariadb", "mysql")
 def test_webhooks_are_delivered_retried_and_refused_from_node(
     program: Callable[[str], str], node: Path, hook: str, empty_database: Database
 ) -> None:

@@ -1,4 +1,4 @@
-"""The quick starts of the README for Python and for the mysql client, done as they stand there."""
+"""The quick starts of the README for Python, for the mysql client and for isql, done as they stand there."""
 
 import os
 import re
@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rowqueue.databases import Database
+from rowqueue import install
+from rowqueue.databases import Database, open_database
+from servers.firebird import LocalFirebird, dsn
 from servers.mysql import LocalMySQL
 from servers.shell import Shell
 
@@ -100,4 +102,63 @@ def test_the_consumer_for_pymysql_finishes_and_reports_failures(shop: Shell, pri
         names["consume"](connection, handle)
     assert handled == [str(n) for n in range(300)]
     left = private_server.query(url, "SELECT state, body, attempts, error FROM mq_message_state")
+    assert left == [{"state": "N", "body": "250", "attempts": 1, "error": "ValueError('two\\nlines')"}]
+
+
+# ---- isql
+
+
+@pytest.fixture
+def firebird_shop(private_server: LocalFirebird) -> str:
+    """The URL of an empty database."""
+    return private_server.create_database()
+
+
+@pytest.mark.product("firebird")
+def test_the_sql_for_isql_does_what_it_says(firebird_shop: str, private_server: LocalFirebird, tmp_path: Path) -> None:
+    shell = Shell(private_server, tmp_path)
+    shell(block("sh", "runner sql --database firebird").replace("localhost:shop", dsn(firebird_shop)))
+    statements = re.findall(r"^```sql\n(.*?)^```$", section("Quick start in isql"), re.M | re.S)
+    shown = shell(f"isql -quiet -bail -charset UTF8 {dsn(firebird_shop)} 2>&1", "\n".join(statements))
+    found = [
+        tuple(line.split(maxsplit=1)) for line in shown.splitlines() if line.startswith(("BODY", "STATE", "ERROR"))
+    ]
+    assert found[0] == ("BODY", '{"to":"ada@example.org"}')
+    dead = found.index(("STATE", "E"))
+    assert found[dead + 1 : dead + 3] == [("ERROR", "no such mailbox"), ("BODY", '{"to":"nobody@gone.example"}')]
+    assert private_server.query(firebird_shop, "SELECT body FROM delivered") == [
+        {"body": '{"to":"nobody@gone.example"}'}
+    ]
+    left = private_server.query(
+        firebird_shop, "SELECT TRIM(state) AS state, body, error FROM mq_message_state ORDER BY id"
+    )
+    assert left == [
+        {"state": "N", "body": '{"to":"alan@example.org"}', "error": "mailbox busy"},
+        {"state": "N", "body": '{"to":"edsger@example.org"}', "error": None},
+    ]
+    login = firebird_shop.replace(firebird_shop[len("firebird://") : firebird_shop.rindex("@")], "web:change%20me")
+    assert private_server.query(f"{login}?role=mq_producer", "SELECT id FROM mq_send('email', 'x')") == [{"id": 6}]
+
+
+@pytest.mark.product("firebird")
+def test_the_consumer_for_firebird_driver_finishes_and_reports_failures(
+    firebird_shop: str, private_server: LocalFirebird
+) -> None:
+    handled = []
+
+    def handle(message: dict[str, Any]) -> None:
+        handled.append(message["body"])
+        if message["body"] == "250":
+            raise ValueError("two\nlines")
+
+    install.apply(open_database(firebird_shop))
+    names: dict[str, Any] = {}
+    exec(block("python", "from firebird.driver import"), names)
+    with private_server.client(firebird_shop) as client:
+        names["call"](client.connection, "send_batch", "email", "\n".join(map(str, range(300))))
+        names["consume"](client.connection, handle)
+    assert handled == [str(n) for n in range(300)]
+    left = private_server.query(
+        firebird_shop, "SELECT TRIM(state) AS state, body, attempts, error FROM mq_message_state"
+    )
     assert left == [{"state": "N", "body": "250", "attempts": 1, "error": "ValueError('two\\nlines')"}]
