@@ -236,7 +236,8 @@ def rate(bench: Bench, url: str, work: Work, batch: int, consumers: int, message
         done.append(found)
     for process in processes:
         process.join()
-    assert sum(count for count, _, _ in done) == messages, "messages were lost"
+    count = sum(count for count, _, _ in done)
+    assert count == messages, f"{count} messages came of {messages}"
     return messages / (max(end for _, _, end in done) - min(start for _, start, _ in done))
 
 
@@ -494,7 +495,8 @@ def idle_lines(bench: Bench) -> Iterator[Line]:
     yield Line("the same, 95 of 100", f"{late:.1f} ms", "", None, "")
 
 
-LINES: dict[str, Callable[[Bench], Iterator[Line]]] = {
+Lines = Callable[[Bench], Iterator[Line]]
+LINES: dict[str, Lines] = {
     "take": take_lines,
     "finish": finish_lines,
     "send": send_lines,
@@ -505,15 +507,16 @@ LINES: dict[str, Callable[[Bench], Iterator[Line]]] = {
 }
 
 
-def main(kind: type[Client], description: str) -> None:
-    """Parse the command line, start the server, print the table line by line."""
+def main(kind: type[Client], description: str, **more: Lines) -> None:
+    """Parse the command line, start the server, print the table line by line; `more`: the database's own lines."""
+    all_lines = LINES | more
     known = [name for name in servers.names() if servers.product(name) in kind.products]
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--server", default=kind.server, choices=known, help="which to start")
     parser.add_argument("--database", metavar="URL", help="a server of yours, of an account that may create databases")
     parser.add_argument("--quick", action="store_true", help="a tenth of the messages, one repetition")
     parser.add_argument("--repeat", type=int, help="repetitions; 3, or 1 with --quick")
-    parser.add_argument("--only", choices=LINES, action="append", help="these lines only")
+    parser.add_argument("--only", choices=all_lines, action="append", help="these lines only")
     options = parser.parse_args()
     try:
         server = servers.external(options.database) if options.database else servers.make(options.server)
@@ -525,8 +528,8 @@ def main(kind: type[Client], description: str) -> None:
         with bench.connect(server.url) as client:
             print(f"{client.describe()}, {os.cpu_count()} processors\n")
         print("| line | rowqueue | floor | ratio | target |\n| --- | --- | --- | --- | --- |")
-        for name in options.only or LINES:
-            for line in LINES[name](bench):
+        for name in options.only or all_lines:
+            for line in all_lines[name](bench):
                 print(line, flush=True)
     finally:
         server.close()
