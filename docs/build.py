@@ -13,7 +13,7 @@ from rowqueue.contract import Argument, Column, Procedure
 DOCS = Path(__file__).resolve().parent
 PAGE = DOCS / "procedures.md"
 HEAD = DOCS / "procedures.head.md"
-DATABASE_NAMES = {"postgresql": "PostgreSQL", "mysql": "MySQL and MariaDB"}
+DATABASE_NAMES = {"postgresql": "PostgreSQL", "mysql": "MySQL and MariaDB", "firebird": "Firebird"}
 
 
 def page() -> str:
