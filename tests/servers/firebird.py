@@ -29,6 +29,10 @@ PASSWORD = "p@ss:w/rd %+"  # what a URL must quote
 # Names the client library, to these tests and to the runner that they start.
 CLIENT_LIBRARY = "FIREBIRD_CLIENT_LIBRARY"
 
+# At once, not when the first server is made: a server of forks may be started before, and keeps its environment.
+if _newest := fetch.firebird(NEWEST):
+    os.environ.setdefault(CLIENT_LIBRARY, str(_newest.client_library))
+
 # One process with one cache for all sessions, as a server is by default. Events come through a second port, which is
 # any free one unless it is set. Writes are forced: that is a property of the databases, and on by default.
 _SETTINGS = {
@@ -207,6 +211,8 @@ class _Firebird(base.Server):
             for name, rows in tables.items()
             for row in rows
             if row.get("rdb$system_flag") != 1
+            # Of a type without a name 3.0 may keep the owner's right when what it was made for is dropped.
+            and not (name == "user_privileges" and str(row["rdb$relation_name"]).startswith("RDB$"))
         }
         return sorted(lines)
 
