@@ -175,10 +175,10 @@ BEGIN
                 SUSPEND;
             END
 
-        IF (v_full = 0 AND v_left = p_size AND v_looked_at <= DATEADD(500 MILLISECOND TO v_now)) THEN
+        IF (v_full = 0 AND v_left = p_size) THEN
         BEGIN
             -- That there is nothing only a look from the very start can say: the engine may have begun another claim again, and
-            -- what it had before lies behind. Not where such looks take long, as behind many dead rows.
+            -- what it had before lies behind.
             FOR SELECT id, attempt FROM mq_take_ready(:p_type, -32769, 32768, NULL, NULL, :v_left) INTO id, attempt DO
             BEGIN
                 v_learn = 1;
