@@ -40,7 +40,6 @@ DECLARE v_reader mq_name;
 DECLARE v_size integer;
 DECLARE v_n bigint;
 DECLARE v_after bigint;
-DECLARE v_key mq_key;
 DECLARE v_count integer = 0;
 DECLARE v_moved bigint;
 DECLARE v_due timestamp;
@@ -61,7 +60,7 @@ BEGIN
     v_now = mq_utc_now();
     v_size = COALESCE(p_size, 1);
     v_reader = mq_reader_name(p_reader);
-    v_key = LOWER(UUID_TO_CHAR(GEN_UUID()));
+    batch_key = LOWER(UUID_TO_CHAR(GEN_UUID()));
     IF (EXISTS (SELECT * FROM mq_batch WHERE type = :p_type AND lease_until <= :v_now)) THEN
         EXECUTE PROCEDURE mq_rescue(p_type, 20) RETURNING_VALUES v_moved;
     IF (EXISTS (SELECT * FROM mq_delayed WHERE type = :p_type AND run_at <= :v_now)) THEN
@@ -76,19 +75,18 @@ BEGIN
     FOR SELECT id, attempt FROM mq_take_ring(:p_type, :v_after, 9223372036854775807, :v_size) INTO id, attempt DO
     BEGIN
         v_count = v_count + 1;
-        INSERT INTO mq_claimed (batch_key, id, n, attempt) VALUES (:v_key, :id, :v_count, :attempt);
+        INSERT INTO mq_claimed (batch_key, id, n, attempt) VALUES (:batch_key, :id, :v_count, :attempt);
     END
     IF (v_count < v_size) THEN
         FOR SELECT id, attempt FROM mq_take_ring(:p_type, -9223372036854775807, :v_after, :v_size - :v_count) INTO id, attempt DO
         BEGIN
             v_count = v_count + 1;
-            INSERT INTO mq_claimed (batch_key, id, n, attempt) VALUES (:v_key, :id, :v_count, :attempt);
+            INSERT INTO mq_claimed (batch_key, id, n, attempt) VALUES (:batch_key, :id, :v_count, :attempt);
         END
     IF (v_count = 0) THEN
         EXIT;
 
-    SELECT c.id FROM mq_claimed AS c WHERE c.batch_key = :v_key AND c.n = :v_count INTO v_after;
-    INSERT INTO mq_ring (type, reader, n, after_id) VALUES (:p_type, :v_reader, COALESCE(:v_n, 0) + 1, :v_after);
+    INSERT INTO mq_ring (type, reader, n, after_id) VALUES (:p_type, :v_reader, COALESCE(:v_n, 0) + 1, :id);
     FOR SELECT n FROM mq_ring WHERE type = :p_type AND reader = :v_reader AND n BETWEEN :v_n - 20 AND :v_n
         INTO v_n AS CURSOR old
     DO
@@ -97,8 +95,7 @@ BEGIN
         WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
             v_moved = 0;
     END
-    batch_key = v_key;
-    EXECUTE PROCEDURE mq_hold(v_key, p_type, v_reader, v_seconds) RETURNING_VALUES lease_until;
+    EXECUTE PROCEDURE mq_hold(batch_key, p_type, v_reader, v_seconds) RETURNING_VALUES lease_until;
     -- The sort is of narrow rows, and the join begins with them.
     FOR SELECT c.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, c.attempt, m.created_at, m.source
         FROM (SELECT id, attempt FROM mq_claimed WHERE batch_key = :batch_key ORDER BY n) AS c

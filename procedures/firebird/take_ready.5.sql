@@ -73,9 +73,7 @@ BEGIN
                     v_front = GEN_ID(mq_front, p_size) - p_size;
                     -- Behind: nobody has met anybody for a while. Ahead of all messages: more was promised than there was.
                     IF (v_front < id OR v_front > GEN_ID(mq_message_id, 0)) THEN
-                    BEGIN
                         v_front = GEN_ID(mq_front, id - v_front) - p_size;
-                    END
                 END
             END
         END

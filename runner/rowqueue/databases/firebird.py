@@ -177,18 +177,12 @@ class FirebirdSession(Session):
         self._database = database
         self._connection = connection
         self._main = connection.main_transaction
-        self._cursors = {
-            self._main: _cursor(self._main),
-            **{manager: _cursor(manager) for manager in self._own_managers(connection)},
-        }
+        self._polling = connection.transaction_manager(client.NO_WAIT)
+        self._waiting = connection.transaction_manager(client.WAIT)
+        self._cursors = {manager: _cursor(manager) for manager in (self._main, self._polling, self._waiting)}
         self._statements: dict[str, Statement] = {}
         self._prepared_at = 0.0
         self._listener: Listener | None = None
-
-    def _own_managers(self, connection: Connection) -> tuple[TransactionManager, ...]:
-        self._polling = connection.transaction_manager(client.NO_WAIT)
-        self._waiting = connection.transaction_manager(client.WAIT)
-        return self._polling, self._waiting
 
     def call(self, procedure: str, *arguments: Any) -> list[Row]:
         known = contract.load().procedures[procedure].arguments
