@@ -23,27 +23,21 @@ Sql = Callable[..., list[dict[str, Any]]]
 Look = Callable[[str], dict[str, int]]
 
 
-def is_empty(member: Member, type: str) -> bool:
-    """A claim may find nothing beside others and leave for a moment what they give back."""
-    return not member.session.call("queue_stats", type)[0]["ready"]
-
-
 def take_all(member: Member, type: str, ledger: Ledger) -> None:
     while True:
         with member.session.transaction() as connection:
-            if rows := member.session.call("take_batch", type, BATCH):
-                ledger.note(connection, rows, member.number)
-        if not rows and is_empty(member, type):
-            return
+            rows = member.session.call("take_batch", type, BATCH)
+            if not rows:
+                return
+            ledger.note(connection, rows, member.number)
 
 
 def claim_all(member: Member, type: str, ledger: Ledger) -> None:
-    while not is_empty(member, type):
-        rows = member.session.call("claim_batch", type, BATCH, None, 600)
-        while rows:
-            with member.session.transaction() as connection:
-                ledger.note(connection, rows, member.number)
-            rows = member.session.call("finish_batch", rows[0]["batch_key"], None, BATCH)
+    rows = member.session.call("claim_batch", type, BATCH, None, 600)
+    while rows:
+        with member.session.transaction() as connection:
+            ledger.note(connection, rows, member.number)
+        rows = member.session.call("finish_batch", rows[0]["batch_key"], None, BATCH)
 
 
 def claim_ring(member: Member, type: str, ledger: Ledger) -> None:
