@@ -1,7 +1,12 @@
 """Fixtures that every suite shares. Tests ask for `database` and never know which server is behind it."""
 
+import os
+import re
+import shutil
+import tempfile
 import uuid
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +20,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--every-version", action="store_true", help="the marks one_version and one_engine do not count")
 
 
+# Servers that keep their files in memory write as durably as the tests can tell, which kill processes and never the
+# machine, and a quarter of the suite's time is saved. All servers of three workers take about 6 GB at their fullest.
+_MEMORY = Path("/dev/shm")
+_MEMORY_BYTES = 10 << 30
+
+
+def _keep_files_in_memory() -> None:
+    """Where there is room for it, and the user has not named a folder himself."""
+    if "TMPDIR" in os.environ or not _MEMORY.is_dir() or shutil.disk_usage(_MEMORY).free < _MEMORY_BYTES:
+        return
+    available = re.search(r"MemAvailable: +(\d+) kB", Path("/proc/meminfo").read_text())
+    if available and int(available[1]) << 10 >= _MEMORY_BYTES:
+        os.environ["TMPDIR"] = str(_MEMORY)
+        tempfile.tempdir = None  # asked for anew
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    _keep_files_in_memory()
     config.addinivalue_line(
         "markers",
         "one_version: what hardly depends on the version, on the newest server of each product only, so that the whole"
