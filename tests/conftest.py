@@ -21,9 +21,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 # Servers that keep their files in memory write as durably as the tests can tell, which kill processes and never the
-# machine, and a quarter of the suite's time is saved. All servers of three workers take about 6 GB at their fullest.
+# machine, and a quarter of the suite's time is saved. All servers of three workers have taken 3 GB at their fullest.
 _MEMORY = Path("/dev/shm")
-_MEMORY_BYTES = 10 << 30
+_MEMORY_BYTES = 8 << 30
 
 
 def _keep_files_in_memory() -> None:

@@ -23,7 +23,6 @@ DECLARE v_run_at timestamp;
 DECLARE v_first smallint = 1;
 DECLARE v_free integer;
 DECLARE v_done integer;
-DECLARE v_tries integer;
 BEGIN
     FOR SELECT id, attempts
         FROM mq_grouped
@@ -51,16 +50,8 @@ BEGIN
                 WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
                     v_done = 0;
             END
-            v_tries = 0;
-            WHILE (v_done = 0 AND v_tries < 1000) DO
-            BEGIN
-                INSERT INTO mq_ready (type, priority, run_at, id, attempts)
-                VALUES (:p_type, :v_priority, DATEADD(-:v_tries MILLISECOND TO :v_run_at), :v_id, :v_attempts);
-                v_done = 1;
-                -- Another transaction is dropping or making one there.
-                WHEN GDSCODE unique_key_violation, GDSCODE no_dup DO
-                    v_tries = v_tries + 1;
-            END
+            IF (v_done = 0) THEN
+                EXECUTE PROCEDURE mq_place_ready(p_type, v_priority, v_run_at, v_id, v_attempts) RETURNING_VALUES v_run_at;
         END
         IF (v_free = 1) THEN
             LEAVE;

@@ -38,9 +38,12 @@ LEFT JOIN (mq_batch AS b JOIN mq_claimed AS c ON c.batch_key = b.batch_key) ON b
 LEFT JOIN mq_dead AS e ON e.id = m.id
 LEFT JOIN mq_delayed AS d ON d.id = m.id
 LEFT JOIN mq_grouped AS g ON g.type = m.type AND g.group_key = COALESCE(m.group_key, '') AND g.id = m.id
--- In an ordered queue these are tickets, and a message may have left more than one.
+-- In an ordered queue these are tickets, and a message may have left more than one. The one that is left is told by its key, and
+-- so that no index can serve for that: 5.0 would look for a lower DB_KEY in the whole table.
 LEFT JOIN mq_ready AS r ON r.type = m.type AND r.id = m.id AND NOT EXISTS (
-    SELECT 1 FROM mq_ready AS t WHERE t.type = r.type AND t.id = r.id AND t.rdb$db_key < r.rdb$db_key
+    SELECT 1 FROM mq_ready AS t
+    WHERE t.type = r.type AND t.id = r.id
+        AND (0 > t.priority - r.priority OR (t.priority = r.priority AND t.run_at < r.run_at))
 )
 UNION ALL
 SELECT a.id, a.type, 'C', a.body, a.headers, a.priority, a.group_key, a.dedup_key, a.attempts, a.created_at, a.source,

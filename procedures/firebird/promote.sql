@@ -27,8 +27,6 @@ DECLARE v_priority smallint;
 DECLARE v_attempts smallint;
 DECLARE v_group_key mq_name;
 DECLARE v_mine integer;
-DECLARE v_done integer;
-DECLARE v_tries integer;
 BEGIN
     moved = 0;
     FOR SELECT id, run_at, priority, attempts
@@ -55,23 +53,8 @@ BEGIN
                 -- A failed head comes back: its group may go on, and it is the first of it again.
                 DELETE FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key AND id = :v_id;
             END
-            -- At its place there may be what a transaction put there that is rolling back at this moment, or, in an ordered
-            -- queue, an old ticket that another claim is dropping.
-            v_done = 0;
-            v_tries = 0;
-            WHILE (v_done = 0) DO
-            BEGIN
-                INSERT INTO mq_ready (type, priority, run_at, id, attempts)
-                VALUES (:p_type, :v_priority, DATEADD(-:v_tries MILLISECOND TO :v_run_at), :v_id, :v_attempts);
-                v_done = 1;
-                WHEN GDSCODE unique_key_violation, GDSCODE no_dup DO
-                BEGIN
-                    v_tries = v_tries + 1;
-                    IF (v_tries = 1000) THEN
-                        EXCEPTION;
-                END
-            END
-            first_run_at = COALESCE(first_run_at, DATEADD(-v_tries MILLISECOND TO v_run_at));
+            EXECUTE PROCEDURE mq_place_ready(p_type, v_priority, v_run_at, v_id, v_attempts) RETURNING_VALUES v_run_at;
+            first_run_at = COALESCE(first_run_at, v_run_at);
             moved = moved + 1;
         END
         IF (moved >= p_size) THEN

@@ -17,8 +17,7 @@ AS
 DECLARE v_priority smallint;
 DECLARE v_run_at timestamp;
 DECLARE v_group_key mq_name;
-DECLARE v_done integer = 0;
-DECLARE v_tries integer = 0;
+DECLARE v_placed_at timestamp;
 BEGIN
     SELECT priority, run_at, COALESCE(group_key, '') FROM mq_message WHERE id = :p_id
     INTO v_priority, v_run_at, v_group_key;
@@ -29,20 +28,7 @@ BEGIN
         INSERT INTO mq_grouped (type, group_key, id, attempts) VALUES (:p_type, :v_group_key, :p_id, :p_attempts);
         DELETE FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key AND id = :p_id;
     END
-    -- At its place there may be what a transaction put there that is rolling back at this moment, or, in an ordered queue, an
-    -- old ticket that is being dropped: it goes just before that.
-    WHILE (v_done = 0) DO
-    BEGIN
-        INSERT INTO mq_ready (type, priority, run_at, id, attempts)
-        VALUES (:p_type, :v_priority, DATEADD(-:v_tries MILLISECOND TO :v_run_at), :p_id, :p_attempts);
-        v_done = 1;
-        WHEN GDSCODE unique_key_violation, GDSCODE no_dup DO
-        BEGIN
-            v_tries = v_tries + 1;
-            IF (v_tries = 1000) THEN
-                EXCEPTION;
-        END
-    END
+    EXECUTE PROCEDURE mq_place_ready(p_type, v_priority, v_run_at, p_id, p_attempts) RETURNING_VALUES v_placed_at;
 END^
 
 SET TERM ; ^

@@ -5,7 +5,7 @@
 -- Returns:     id, created (0: a live message has this type and dedup_key, and id is that one's)
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; waits for an open transaction that has sent the same dedup_key, in a NO WAIT transaction
---              for about half a second, and then fails with isc_unique_key_violation
+--              for two seconds, and then fails with isc_unique_key_violation
 -- Example:     SELECT * FROM mq_send_message('email', '{}', DATEADD(1 HOUR TO mq_utc_now()), NULL, NULL, 'a-1');
 
 SET TERM ^ ;
@@ -30,7 +30,8 @@ DECLARE v_now timestamp;
 DECLARE v_run_at timestamp;
 DECLARE v_ordered smallint;
 DECLARE v_notify smallint;
-DECLARE v_tries integer = 0;
+DECLARE c_seconds integer = 2;
+DECLARE v_until timestamp;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
     IF (p_body IS NULL OR OCTET_LENGTH(p_body) > 16777216) THEN
@@ -65,8 +66,8 @@ BEGIN
                 IN AUTONOMOUS TRANSACTION DO
                     SELECT d.id, 0 FROM mq_dedup AS d WHERE d.type = :p_type AND d.dedup_key = :p_dedup_key INTO id, created;
             -- Neither ours nor committed: somebody is sending it, or finishing it. A WAIT transaction has waited for him.
-            v_tries = v_tries + 1;
-            IF (created IS NULL AND v_tries > 1000) THEN
+            v_until = COALESCE(v_until, DATEADD(c_seconds SECOND TO mq_utc_now()));
+            IF (created IS NULL AND mq_utc_now() > v_until) THEN
                 EXCEPTION;
         END
     END

@@ -19,8 +19,8 @@ CREATE OR ALTER PROCEDURE mq_settle (
     p_done_at timestamp
 )
 AS
-DECLARE c_tries integer = 20000;
-DECLARE v_tries integer = 0;
+DECLARE c_seconds integer = 2;
+DECLARE v_until timestamp;
 DECLARE v_done integer = 0;
 DECLARE v_type mq_name;
 DECLARE v_group_key mq_name;
@@ -36,8 +36,8 @@ BEGIN
         v_done = 1;
         WHEN GDSCODE unique_key_violation, GDSCODE no_dup DO
         BEGIN
-            v_tries = v_tries + 1;
-            IF (v_tries = c_tries) THEN
+            v_until = COALESCE(v_until, DATEADD(c_seconds SECOND TO mq_utc_now()));
+            IF (mq_utc_now() > v_until) THEN
                 EXCEPTION;
         END
     END
@@ -48,8 +48,8 @@ BEGIN
         v_done = 1;
         WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
         BEGIN
-            v_tries = v_tries + 1;
-            IF (v_tries = c_tries) THEN
+            v_until = COALESCE(v_until, DATEADD(c_seconds SECOND TO mq_utc_now()));
+            IF (mq_utc_now() > v_until) THEN
                 EXCEPTION;
         END
     END

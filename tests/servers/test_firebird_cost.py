@@ -249,6 +249,24 @@ def test_every_type_is_found_behind_the_others(server: Server) -> None:
     server.drop_database(url)
 
 
+@pytest.mark.parametrize("before", [1, 10, 100])
+def test_the_view_reads_a_message_once_also_by_a_plan_for_tables_that_held_next_to_nothing(
+    server: Server, before: int
+) -> None:
+    """The engine keeps the plan of a statement while its tables fill."""
+    url = server.create_database()
+    install.apply(open_database(url))
+    with raw_on(server, url) as raw:
+        for count in (before, 2_000):
+            raw.done("send_batch", "q", "x\n" * count)
+            then = counts(raw)
+            raw.run("SELECT id, state FROM mq_message_state WHERE type = 'q' ORDER BY id")
+            raw.commit()
+            now = counts(raw)
+        assert all(sum(now[name]) - sum(then.get(name, (0, 0))) <= 3 * (before + 2_000) for name in now), (then, now)
+    server.drop_database(url)
+
+
 def fetched(raw: Raw) -> int:
     [row] = raw.run(PAGES)
     raw.commit()

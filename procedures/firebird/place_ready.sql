@@ -1,0 +1,40 @@
+-- place_ready: write a ready message, or its group's ticket, at its place in the order.
+-- Arguments:   p_type, p_priority, p_run_at, p_id, p_attempts
+-- Returns:     placed_at: the run_at that it has in mq_ready
+-- Errors:      none
+-- Transaction: joins the caller's, which is NO WAIT
+-- Example:     EXECUTE PROCEDURE mq_place_ready('email', 0, v_run_at, 17, 0) RETURNING_VALUES v_placed_at;
+--
+-- At its place there may be what a transaction put there that is rolling back at this moment, or, in an ordered queue, an old
+-- ticket that another claim is dropping: then it goes just before that.
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_place_ready (
+    p_type mq_name,
+    p_priority smallint,
+    p_run_at timestamp,
+    p_id bigint,
+    p_attempts smallint
+)
+RETURNS (
+    placed_at timestamp
+)
+AS
+DECLARE v_tries integer = 0;
+BEGIN
+    WHILE (placed_at IS NULL) DO
+    BEGIN
+        INSERT INTO mq_ready (type, priority, run_at, id, attempts)
+        VALUES (:p_type, :p_priority, DATEADD(-:v_tries MILLISECOND TO :p_run_at), :p_id, :p_attempts);
+        placed_at = DATEADD(-v_tries MILLISECOND TO p_run_at);
+        WHEN GDSCODE unique_key_violation, GDSCODE no_dup DO
+        BEGIN
+            v_tries = v_tries + 1;
+            IF (v_tries = 1000) THEN
+                EXCEPTION;
+        END
+    END
+END^
+
+SET TERM ; ^
