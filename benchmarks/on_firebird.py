@@ -138,7 +138,7 @@ class Client(lines.Client):
     server = "firebird-5.0"
     products = ("firebird",)
     targets = {"take": "≥ 0.7", "finish": "≥ 0.7", "send": "≥ 0.5", "idle": "< 10 ms"}  # noqa: RUF012
-    take_cases = tuple((length, consumers, 100, 20_000) for length in (100, 1500) for consumers in (1, 4, 8))
+    take_cases = tuple((size, n, 100, many) for size, many in ((100, 50_000), (1500, 30_000)) for n in (1, 4, 8))
     finish_cases = (*take_cases, (100, 1, 1, 3_000), (100, 4, 1, 5_000))
     send_size = 1000
 
