@@ -5,7 +5,8 @@ import re
 import shutil
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,9 @@ from rowqueue.databases import Database, Session, open_database
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--require-databases", action="store_true", help="a server that is not there fails its tests")
-    parser.addoption("--every-version", action="store_true", help="the marks one_version and one_engine do not count")
+    parser.addoption(
+        "--every-version", action="store_true", help="the marks one_version, one_engine and any_engine do not count"
+    )
 
 
 # Servers that keep their files in memory write as durably as the tests can tell, which kill processes and never the
@@ -47,6 +50,10 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers",
         "one_engine: likewise, on one server of each engine only: MariaDB runs the SQL and the driver of MySQL",
     )
+    config.addinivalue_line(
+        "markers",
+        "any_engine: what is the runner's own doing, on one server of one engine, another one from test to test",
+    )
     config.addinivalue_line("markers", "product(name, ...): what is tested is special to these products")
 
 
@@ -61,12 +68,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _is_for(item: pytest.Item, name: str, every: bool) -> bool:
     if name in servers.BETWEEN and not every:
         return False
-    if item.get_closest_marker("one_version") and not every and name not in servers.newest(servers.product):
-        return False
-    if item.get_closest_marker("one_engine") and not every and name not in servers.newest(servers.engine):
+    if not every and name not in _on(item):
         return False
     product = item.get_closest_marker("product")
     return product is None or servers.product(name) in product.args
+
+
+def _on(item: pytest.Item) -> Sequence[str]:
+    """The servers that a short run has a test on: the mark nearest to it decides."""
+    marks = {"one_version", "one_engine", "any_engine"}
+    nearest = next((mark.name for mark in item.iter_markers() if mark.name in marks), "")
+    if not nearest:
+        return servers.names()
+    if nearest == "one_version":
+        return servers.newest(servers.product)
+    newest = servers.newest(servers.engine)
+    if nearest == "one_engine":
+        return newest
+    # Always the same one, and as many tests on each.
+    others = item.name.replace(_server_name(item) or "", "")
+    return [newest[zlib.crc32(others.encode()) % len(newest)]]
 
 
 def _server_name(item: pytest.Item) -> str | None:

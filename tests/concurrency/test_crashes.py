@@ -12,7 +12,7 @@ from rowqueue import install
 from rowqueue.databases import Disconnected, open_database
 from servers import Server
 
-pytestmark = pytest.mark.one_version
+pytestmark = pytest.mark.one_engine
 
 CRASHES = 3
 SECONDS_BETWEEN = 0.5

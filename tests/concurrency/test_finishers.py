@@ -14,7 +14,7 @@ pytestmark = pytest.mark.one_version
 CLAIMERS = 8
 PRODUCERS = 4
 FINISHERS = 4
-MESSAGES = 50_000
+MESSAGES = 25_000
 SEND = 250
 BATCH = 100
 

@@ -28,7 +28,7 @@ FAST_RETRIES = [0] * 40 + [1, -1, -1]
 # A message of this group always fails and then waits for longer than the test.
 HOPELESS = "hopeless"
 DRAIN_SECONDS = 200
-BURSTS = 25
+BURSTS = 15
 BURST_GROUPS = 30
 
 Sql = Callable[..., list[dict[str, Any]]]
@@ -164,8 +164,11 @@ def test_groups_keep_their_order_through_failures_crashes_and_cancels(
         assert sql(f"SELECT count(*) AS n FROM {diary} WHERE id = %s", id)[0]["n"] >= 1
 
 
-@pytest.mark.parametrize("priorities", [1, 3], ids=["one-priority", "mixed-priorities"])
-@pytest.mark.parametrize("trouble", [0.0, 0.3], ids=["all-succeed", "many-fail"])
+@pytest.mark.parametrize(
+    ("priorities", "trouble"),
+    [(1, 0.0), (3, 0.3)],
+    ids=["one-priority-all-succeed", "mixed-priorities-many-fail"],
+)
 def test_no_group_is_left_behind_when_finishing_races_with_claiming(
     crowd: Crowd,
     session: Session,

@@ -1,6 +1,6 @@
 """Fixtures of the contract suite, on top of those that every suite shares."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -16,9 +16,12 @@ def can(database: Database) -> Capabilities:
 
 
 @pytest.fixture
-def q(queue: str, session: Session, sql: Callable[..., list[dict[str, Any]]], can: Capabilities) -> Queue:
+def q(queue: str, session: Session, sql: Callable[..., list[dict[str, Any]]], can: Capabilities) -> Iterator[Queue]:
     """A queue that no other test uses."""
-    return Queue(queue, session, sql, can)
+    q = Queue(queue, session, sql, can)
+    yield q
+    if q.is_big:
+        q.empty()
 
 
 @pytest.fixture

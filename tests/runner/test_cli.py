@@ -18,7 +18,7 @@ from rowqueue.cli import app
 from rowqueue.databases import Database, Session
 from servers import Server
 
-pytestmark = pytest.mark.one_engine
+pytestmark = pytest.mark.any_engine
 
 Runner = Callable[..., subprocess.CompletedProcess[str]]
 Sql = Callable[..., list[dict[str, Any]]]
@@ -104,6 +104,7 @@ def test_no_command_at_all_shows_the_help() -> None:
 # ---- installing ----------------------------------------------------------------------------------
 
 
+@pytest.mark.one_engine
 def test_apply_then_doctor_then_uninstall(runner: Runner, empty_database: Database, server: Server) -> None:
     url = empty_database.url
     before = server.catalog(url)
@@ -122,6 +123,7 @@ def test_apply_then_doctor_then_uninstall(runner: Runner, empty_database: Databa
     assert server.catalog(url) == before
 
 
+@pytest.mark.one_engine
 def test_doctor_names_what_is_missing_or_changed(runner: Runner, empty_database: Database, server: Server) -> None:
     url = empty_database.url
     assert runner("apply", url=url).returncode == 0
@@ -137,6 +139,7 @@ def test_doctor_names_what_is_missing_or_changed(runner: Runner, empty_database:
     assert runner("doctor", url=url).returncode == 0
 
 
+@pytest.mark.one_engine
 def test_doctor_tells_an_operator_what_hurts(runner: Runner, server: Server, database: Database, queue: str) -> None:
     with server.login(database.url, f"operator_{queue[5:15]}", "mq_operator") as url:
         done = runner("doctor", "--json", url=url)
@@ -147,6 +150,7 @@ def test_doctor_tells_an_operator_what_hurts(runner: Runner, server: Server, dat
     assert done.returncode == int("bad" in {row["verdict"] for row in rows})
 
 
+@pytest.mark.one_engine
 def test_sql_prints_the_script_of_a_database(runner: Runner, database: Database) -> None:
     done = runner("sql", "--database", database.name)
     assert done.returncode == 0
@@ -166,6 +170,7 @@ def test_send_keeps_the_body_and_prints_the_id(runner: Runner, queue: str, messa
     assert done.stdout == f"{message['id']}\n"
 
 
+@pytest.mark.one_engine
 def test_send_passes_every_option_on(runner: Runner, queue: str, messages: Messages) -> None:
     options = [
         "--priority",
@@ -201,6 +206,7 @@ def test_send_with_a_delay(runner: Runner, queue: str, messages: Messages) -> No
     assert abs(message["run_at"] - datetime.now(UTC) - timedelta(seconds=100)) < timedelta(seconds=30)
 
 
+@pytest.mark.one_engine
 def test_send_reads_a_list_in_chunks(runner: Runner, queue: str, messages: Messages, tmp_path: Path) -> None:
     bodies = [f"m{n}" for n in range(25_001)]
     file = tmp_path / "list"
@@ -248,6 +254,7 @@ def test_send_says_after_which_line_a_list_failed(
 # ---- watching ------------------------------------------------------------------------------------
 
 
+@pytest.mark.one_engine
 def test_stats_counts_each_state(runner: Runner, session: Session, queue: str) -> None:
     session.call("send_batch", queue, "a\nb\nc")
     session.call("claim_batch", queue, 1)
@@ -269,6 +276,7 @@ def test_stats_says_when_a_number_is_capped(runner: Runner, session: Session, qu
     assert json.loads(runner("stats", queue, "--json").stdout)["ready"] == 10_000
 
 
+@pytest.mark.one_engine
 def test_peek_shows_messages_in_any_state(runner: Runner, session: Session, queue: str) -> None:
     body = "tab\there, é and\nmore " + "x" * 200
     session.call("send", queue, body)
@@ -326,6 +334,7 @@ def test_output_into_a_closed_pipe_is_quiet(session: Session, queue: str, databa
 # ---- operating -----------------------------------------------------------------------------------
 
 
+@pytest.mark.one_engine
 def test_dead_redrive_goes_on_until_none_is_left(
     runner: Runner, session: Session, queue: str, messages: Messages
 ) -> None:
@@ -377,6 +386,7 @@ def test_pause_and_resume(runner: Runner, session: Session, queue: str) -> None:
     assert len(session.call("claim_batch", queue)) == 1
 
 
+@pytest.mark.one_engine
 def test_bench_measures_and_leaves_nothing(runner: Runner, sql: Sql, server: Server) -> None:
     done = runner("bench", "--messages", 500, "--batch", 50, "--json")
     assert done.returncode == 0, done.stderr
@@ -515,6 +525,7 @@ def test_bytes_that_are_not_text_are_refused(database: Database, queue: str, mes
     assert messages() == []
 
 
+@pytest.mark.one_engine
 def test_unreachable_server_is_told_in_one_line(runner: Runner, private_server: Server, queue: str) -> None:
     url = private_server.create_database()
     private_server.stop()

@@ -60,6 +60,7 @@ def test_drain_handles_every_message_once_and_ends(
     assert states() == {}
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize("name", ["record_batch", "record_sequence", "by_attribute", "record_async_batch"])
 def test_batch_handler_gets_a_list(
     runner: Runner, session: Session, queue: str, joblog: Log, states: States, name: str
@@ -71,6 +72,7 @@ def test_batch_handler_gets_a_list(
     assert states() == {}
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize(("name", "batch"), [("record_async", 40), ("record_async", 2), ("record_async_alone", 1)])
 def test_async_handler_runs_as_many_at_once_as_concurrency_says(
     runner: Runner, session: Session, queue: str, joblog: Log, states: States, name: str, batch: int
@@ -87,6 +89,7 @@ def test_async_handler_runs_as_many_at_once_as_concurrency_says(
     assert states() == {}
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize("name", ["obey", "obey_async"])
 def test_exceptions_decide_what_becomes_of_a_message(
     runner: Runner, session: Session, queue: str, states: States, name: str
@@ -116,6 +119,7 @@ def test_any_error_text_is_kept(runner: Runner, session: Session, queue: str, st
     assert {b: row["error"] for b, row in states().items()} == {body: f"ValueError: {text}"[:4000].replace("\0", "")}
 
 
+@pytest.mark.any_engine
 def test_batch_handler_may_name_the_messages_that_failed(
     runner: Runner, session: Session, queue: str, states: States
 ) -> None:
@@ -125,6 +129,7 @@ def test_batch_handler_may_name_the_messages_that_failed(
     assert {body: (row["state"], row["error"]) for body, row in states().items()} == {"bad": ("E", "bad")}
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize(
     ("name", "error"),
     [
@@ -144,6 +149,7 @@ def test_exception_of_a_batch_handler_fails_the_whole_batch(
     }
 
 
+@pytest.mark.any_engine
 def test_system_exit_in_a_handler_ends_the_process_and_costs_no_attempt(
     runner: Runner, session: Session, queue: str, joblog: Log, states: States
 ) -> None:
@@ -159,6 +165,7 @@ def test_system_exit_in_a_handler_ends_the_process_and_costs_no_attempt(
     }
 
 
+@pytest.mark.any_engine
 def test_exec_decides_by_exit_status(runner: Runner, session: Session, queue: str, states: States) -> None:
     send(session, queue, "0", "65", "3", "kill")
     command = (
@@ -174,6 +181,7 @@ def test_exec_decides_by_exit_status(runner: Runner, session: Session, queue: st
     }
 
 
+@pytest.mark.any_engine
 def test_exec_gets_the_message_as_json_and_in_the_environment(
     runner: Runner, session: Session, queue: str, states: States
 ) -> None:
@@ -200,6 +208,7 @@ def test_exec_gets_the_message_as_json_and_in_the_environment(
     assert states() == {}
 
 
+@pytest.mark.any_engine
 def test_exec_may_leave_its_input_unread(runner: Runner, session: Session, queue: str, states: States) -> None:
     session.call("send", queue, "x" * 3_000_000)
     done = runner("consume", "--type", queue, "--exec", "exit 0", "--drain")
@@ -207,6 +216,7 @@ def test_exec_may_leave_its_input_unread(runner: Runner, session: Session, queue
     assert states() == {}
 
 
+@pytest.mark.any_engine
 def test_trace_goes_on_from_the_headers(runner: Runner, session: Session, queue: str, joblog: Log) -> None:
     trace = "0af7651916cd43dd8448eb211c80319c"
     headers = json.dumps({"traceparent": f"00-{trace}-b7ad6b7169203331-01", "other": 1})
@@ -222,6 +232,7 @@ def test_trace_goes_on_from_the_headers(runner: Runner, session: Session, queue:
 # ---- when it ends, and what it claims ------------------------------------------------------------
 
 
+@pytest.mark.any_engine
 def test_once_claims_one_batch_of_each_type(
     runner: Runner, session: Session, queue: str, joblog: Log, sql: Sql, server: Server
 ) -> None:
@@ -261,6 +272,7 @@ def test_max_messages_is_exact(
     assert {row["attempts"] for row in states().values()} == {0}, "more was claimed than asked for"
 
 
+@pytest.mark.any_engine
 def test_idle_timeout_ends_after_the_last_message(
     start: Start, session: Session, queue: str, joblog: Log, states: States
 ) -> None:
@@ -274,6 +286,7 @@ def test_idle_timeout_ends_after_the_last_message(
     assert states() == {}
 
 
+@pytest.mark.any_engine
 def test_drain_does_not_wait_for_delayed_messages(runner: Runner, session: Session, queue: str, states: States) -> None:
     send(session, queue, "retry 300")
     assert runner("consume", "--type", queue, "--handler", "jobs:obey", "--drain").returncode == 0
@@ -292,6 +305,7 @@ def test_drain_of_a_paused_queue_ends_and_changes_nothing(
     assert states()["a"]["state"] == "N"
 
 
+@pytest.mark.any_engine
 def test_types_take_turns(runner: Runner, session: Session, queue: str, joblog: Log, sql: Sql, server: Server) -> None:
     busy, quiet = f"{queue}.busy", f"{queue}.quiet"
     send(session, busy, *"a" * 100)
@@ -359,6 +373,7 @@ def test_lease_is_extended_while_a_handler_runs(
     assert joblog.read() == ["sleep 6", "woke"]
 
 
+@pytest.mark.any_engine
 def test_lease_of_the_queue_is_extended_too(
     start: Start, session: Session, queue: str, joblog: Log, states: States
 ) -> None:
@@ -386,6 +401,7 @@ def test_lost_batch_is_not_finished_and_its_rest_not_started(
     assert {body: row["state"] for body, row in states().items()} == {"sleep 2": "N", "rest": "N"}
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signal_finishes_what_runs_and_releases_the_rest(
     start: Start, session: Session, queue: str, joblog: Log, states: States, number: signal.Signals
@@ -411,6 +427,7 @@ def test_idle_consumer_stops_at_once(start: Start, queue: str) -> None:
     assert time.monotonic() - started < 20
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_second_signal_aborts_and_kills_commands(
     start: Start, session: Session, queue: str, states: States, joblog: Log, number: signal.Signals, code: int
@@ -426,6 +443,7 @@ def test_second_signal_aborts_and_kills_commands(
     assert states()["a"]["state"] == "A", "what an aborted consumer held comes back with its lease"
 
 
+@pytest.mark.any_engine
 def test_shutdown_timeout_aborts(start: Start, session: Session, queue: str, states: States, joblog: Log) -> None:
     send(session, queue, "sleep 60")
     running = start("consume", "--type", queue, "--handler", "jobs:obey", "--shutdown-timeout", 0.5)
@@ -488,6 +506,7 @@ def test_consumer_waits_for_the_server_without_a_busy_loop(
     private_server.start()
 
 
+@pytest.mark.any_engine
 def test_idle_timeout_beside_a_busy_worker_is_no_busy_loop(
     start: Start, session: Session, queue: str, joblog: Log, states: States
 ) -> None:
@@ -623,6 +642,7 @@ def get(running: Running, path: str) -> tuple[int, str]:
         return error.code, error.read().decode()
 
 
+@pytest.mark.any_engine
 def test_health_port_tells_live_ready_and_metrics(start: Start, session: Session, queue: str, states: States) -> None:
     session.call("set_queue", queue, None, None, 1000)  # what failed stays away, however slow this machine is
     send(session, queue, "a", "b", "discard", "backoff")

@@ -122,6 +122,7 @@ def test_the_demo_delivers_each_mail_once_and_can_be_run_again(
     assert [json.loads(line)["body"] for line in own.stdout.splitlines()] == ["a user's own"]
 
 
+@pytest.mark.any_engine
 def test_a_demo_stopped_in_the_middle_leaves_nothing_claimed_and_the_next_one_works(
     empty_database: Database, tmp_path: Path, sent: list[dict[str, str]]
 ) -> None:

@@ -82,6 +82,7 @@ def test_before_apply_every_file_is_missing(empty_database: Database) -> None:
     assert len(states(empty_database)) == len(install.files(empty_database.name))
 
 
+@pytest.mark.one_engine
 def test_a_changed_procedure_file_is_pending_until_it_is_applied_alone(
     empty_database: Database, procedures: Path, catalog: Catalog
 ) -> None:
@@ -95,6 +96,7 @@ def test_a_changed_procedure_file_is_pending_until_it_is_applied_alone(
     assert catalog() == before
 
 
+@pytest.mark.one_engine
 def test_an_object_that_was_dropped_by_hand_is_drifted_and_apply_makes_it_anew(
     empty_database: Database, server: Server, catalog: Catalog
 ) -> None:
@@ -106,6 +108,7 @@ def test_an_object_that_was_dropped_by_hand_is_drifted_and_apply_makes_it_anew(
     assert catalog() == before
 
 
+@pytest.mark.one_engine
 def test_an_edited_migration_is_refused_and_nothing_is_changed(
     empty_database: Database, migrations: Path, procedures: Path, catalog: Catalog, server: Server
 ) -> None:
@@ -120,6 +123,7 @@ def test_an_edited_migration_is_refused_and_nothing_is_changed(
     assert states(empty_database) == {first.stem: "edited", "cancel": "pending"}
 
 
+@pytest.mark.one_engine
 def test_a_new_migration_is_applied_once_to_a_database_that_has_the_others(
     empty_database: Database, migrations: Path, server: Server
 ) -> None:
@@ -133,6 +137,7 @@ def test_a_new_migration_is_applied_once_to_a_database_that_has_the_others(
     assert server.query(empty_database.url, f"SELECT id FROM {more}") == [{"id": 7}]
 
 
+@pytest.mark.one_engine
 def test_a_database_newer_than_the_release_is_refused(
     empty_database: Database, migrations: Path, server: Server
 ) -> None:
@@ -218,6 +223,7 @@ def test_plain_yoyo_apply_is_adopted_and_gives_the_same_schema(
         server.drop_database(other)
 
 
+@pytest.mark.one_engine
 def test_plain_yoyo_apply_after_apply_has_nothing_to_do(empty_database: Database, catalog: Catalog) -> None:
     install.apply(empty_database)
     before = catalog()
@@ -226,6 +232,7 @@ def test_plain_yoyo_apply_after_apply_has_nothing_to_do(empty_database: Database
     assert catalog() == before
 
 
+@pytest.mark.one_engine
 def test_the_lock_of_a_crashed_yoyo_is_explained_and_can_be_broken(
     empty_database: Database, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -253,6 +260,7 @@ def test_uninstall_removes_everything_and_apply_works_again(
     assert catalog() == installed
 
 
+@pytest.mark.one_engine
 def test_uninstall_leaves_another_projects_migrations_alone(
     empty_database: Database, server: Server, tmp_path: Path
 ) -> None:
