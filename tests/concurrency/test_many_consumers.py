@@ -52,8 +52,8 @@ def claim_ring(member: Member, type: str, ledger: Ledger) -> None:
     ("work", "messages"),
     [
         pytest.param(claim_all, MESSAGES, id="claim_all"),
-        pytest.param(take_all, FEWER_MESSAGES, id="take_all", marks=pytest.mark.one_version),
-        pytest.param(claim_ring, FEWER_MESSAGES, id="claim_ring", marks=pytest.mark.one_version),
+        pytest.param(take_all, FEWER_MESSAGES, id="take_all", marks=pytest.mark.one_engine),
+        pytest.param(claim_ring, FEWER_MESSAGES, id="claim_ring", marks=pytest.mark.one_engine),
     ],
 )
 def test_eight_consumers_lose_nothing_and_finish_nothing_twice(

@@ -139,7 +139,6 @@ def test_doctor_names_what_is_missing_or_changed(runner: Runner, empty_database:
     assert runner("doctor", url=url).returncode == 0
 
 
-@pytest.mark.one_engine
 def test_doctor_tells_an_operator_what_hurts(runner: Runner, server: Server, database: Database, queue: str) -> None:
     with server.login(database.url, f"operator_{queue[5:15]}", "mq_operator") as url:
         done = runner("doctor", "--json", url=url)
@@ -206,7 +205,6 @@ def test_send_with_a_delay(runner: Runner, queue: str, messages: Messages) -> No
     assert abs(message["run_at"] - datetime.now(UTC) - timedelta(seconds=100)) < timedelta(seconds=30)
 
 
-@pytest.mark.one_engine
 def test_send_reads_a_list_in_chunks(runner: Runner, queue: str, messages: Messages, tmp_path: Path) -> None:
     bodies = [f"m{n}" for n in range(25_001)]
     file = tmp_path / "list"
@@ -254,7 +252,6 @@ def test_send_says_after_which_line_a_list_failed(
 # ---- watching ------------------------------------------------------------------------------------
 
 
-@pytest.mark.one_engine
 def test_stats_counts_each_state(runner: Runner, session: Session, queue: str) -> None:
     session.call("send_batch", queue, "a\nb\nc")
     session.call("claim_batch", queue, 1)
@@ -276,7 +273,6 @@ def test_stats_says_when_a_number_is_capped(runner: Runner, session: Session, qu
     assert json.loads(runner("stats", queue, "--json").stdout)["ready"] == 10_000
 
 
-@pytest.mark.one_engine
 def test_peek_shows_messages_in_any_state(runner: Runner, session: Session, queue: str) -> None:
     body = "tab\there, é and\nmore " + "x" * 200
     session.call("send", queue, body)
@@ -525,7 +521,6 @@ def test_bytes_that_are_not_text_are_refused(database: Database, queue: str, mes
     assert messages() == []
 
 
-@pytest.mark.one_engine
 def test_unreachable_server_is_told_in_one_line(runner: Runner, private_server: Server, queue: str) -> None:
     url = private_server.create_database()
     private_server.stop()

@@ -247,6 +247,7 @@ def test_once_claims_one_batch_of_each_type(
     assert {(row["body"], row["state"]) for row in left} == {("c", "N"), ("d", "N"), ("e", "N"), ("z", "N")}
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize("more", [[], ["--transaction"]])
 def test_max_messages_is_exact(
     runner: Runner, session: Session, queue: str, joblog: Log, states: States, more: list[str]
@@ -293,6 +294,7 @@ def test_drain_does_not_wait_for_delayed_messages(runner: Runner, session: Sessi
     assert states()["retry 300"]["state"] == "N"
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize("more", [[], ["--transaction"]])
 def test_drain_of_a_paused_queue_ends_and_changes_nothing(
     runner: Runner, session: Session, queue: str, joblog: Log, states: States, more: list[str]
@@ -418,6 +420,7 @@ def test_signal_finishes_what_runs_and_releases_the_rest(
     }
 
 
+@pytest.mark.any_engine
 def test_idle_consumer_stops_at_once(start: Start, queue: str) -> None:
     running = start("consume", "--type", queue, "--handler", "jobs:record", "--health-port", 0, env=SELDOM)
     until(lambda: "health: http" in running.stderr)
