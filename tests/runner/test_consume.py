@@ -110,6 +110,7 @@ def test_exceptions_decide_what_becomes_of_a_message(
     assert 0 < (left["backoff"]["run_at"] - left["discard"]["changed_at"]).total_seconds() < 60
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize("text", ['two\nlines, "quoted"', '"', "a,b,-1", "", "é😀\r\ttab", "x" * 5000, "nul\0nul"])
 def test_any_error_text_is_kept(runner: Runner, session: Session, queue: str, states: States, text: str) -> None:
     body = f"raise {json.dumps(text)}"
@@ -668,6 +669,7 @@ def test_health_port_tells_live_ready_and_metrics(start: Start, session: Session
     assert running.stop() == 0
 
 
+@pytest.mark.any_engine
 def test_ready_says_no_while_the_server_is_away(private_server: Server, start: Start, queue: str) -> None:
     url = private_server.create_database()
     install.apply(open_database(url))
