@@ -24,7 +24,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 # Servers that keep their files in memory write as durably as the tests can tell, which kill processes and never the
-# machine, and a quarter of the suite's time is saved. All servers of three workers have taken 3 GB at their fullest.
+# machine, and the contract suite takes a quarter less time. All servers of three workers have taken 3 GB at most.
 _MEMORY = Path("/dev/shm")
 _MEMORY_BYTES = 8 << 30
 

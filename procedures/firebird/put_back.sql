@@ -17,7 +17,6 @@ AS
 DECLARE v_priority smallint;
 DECLARE v_run_at timestamp;
 DECLARE v_group_key mq_name;
-DECLARE v_placed_at timestamp;
 BEGIN
     SELECT priority, run_at, COALESCE(group_key, '') FROM mq_message WHERE id = :p_id
     INTO v_priority, v_run_at, v_group_key;
@@ -28,7 +27,7 @@ BEGIN
         INSERT INTO mq_grouped (type, group_key, id, attempts) VALUES (:p_type, :v_group_key, :p_id, :p_attempts);
         DELETE FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key AND id = :p_id;
     END
-    EXECUTE PROCEDURE mq_place_ready(p_type, v_priority, v_run_at, p_id, p_attempts) RETURNING_VALUES v_placed_at;
+    EXECUTE PROCEDURE mq_place_ready(p_type, v_priority, v_run_at, p_id, p_attempts) RETURNING_VALUES v_run_at;
 END^
 
 SET TERM ; ^

@@ -301,7 +301,7 @@ def test_a_lock_that_stays_ends_the_call_with_the_engines_conflict_and_changes_n
     key = holder.done("claim_batch", queue, 3)[0]["batch_key"]
     holder.call("extend_lease", key, 60)
     before = content(sql, queue)
-    for procedure in ("finish_batch", "extend_lease"):
+    for procedure in ("complete_batch", "finish_batch", "release_batch", "extend_lease"):
         with pytest.raises(driver().DatabaseError) as caught:
             caller.call(procedure, key)
         assert CONFLICTS & set(codes(caught.value)), procedure
