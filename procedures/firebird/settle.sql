@@ -7,6 +7,8 @@
 --
 -- Whoever settles a message has taken it out of the ready table or out of a batch. A transaction that had it before and is
 -- rolling back undoes its changes one by one: for a moment the place is free, but the message locked, and archived, still.
+-- Nothing is written before the lock is there, and a try waits for a millisecond: the engine (4.0, 5.0) can fail to undo an
+-- INSERT that is refused while others undo theirs beside it, and then keeps that row, whatever becomes of the transaction.
 
 SET TERM ^ ;
 
@@ -21,36 +23,36 @@ CREATE OR ALTER PROCEDURE mq_settle (
 AS
 DECLARE c_seconds integer = 2;
 DECLARE v_until timestamp;
+DECLARE v_again_at timestamp;
 DECLARE v_done integer = 0;
+DECLARE v_id bigint;
 DECLARE v_type mq_name;
 DECLARE v_group_key mq_name;
 DECLARE v_dedup_key mq_name;
 BEGIN
-    WHILE (p_on_complete = 'archive' AND v_done = 0) DO
-    BEGIN
-        INSERT INTO mq_archive (id, completed_at, created_at, priority, attempts, type, body, headers, group_key, dedup_key,
-            source, reader)
-        SELECT id, :p_done_at, created_at, priority, :p_attempt, type, body, headers, group_key, dedup_key, source, :p_reader
-        FROM mq_message
-        WHERE id = :p_id;
-        v_done = 1;
-        WHEN GDSCODE unique_key_violation, GDSCODE no_dup DO
-        BEGIN
-            v_until = COALESCE(v_until, DATEADD(c_seconds SECOND TO mq_utc_now()));
-            IF (mq_utc_now() > v_until) THEN
-                EXCEPTION;
-        END
-    END
-    v_done = 0;
     WHILE (v_done = 0) DO
     BEGIN
+        IF (p_on_complete = 'archive') THEN
+        BEGIN
+            SELECT id FROM mq_message WHERE id = :p_id FOR UPDATE WITH LOCK INTO v_id;
+            INSERT INTO mq_archive (id, completed_at, created_at, priority, attempts, type, body, headers, group_key,
+                dedup_key, source, reader)
+            SELECT id, :p_done_at, created_at, priority, :p_attempt, type, body, headers, group_key, dedup_key, source,
+                :p_reader
+            FROM mq_message
+            WHERE id = :p_id;
+        END
         DELETE FROM mq_message WHERE id = :p_id RETURNING type, group_key, dedup_key INTO v_type, v_group_key, v_dedup_key;
         v_done = 1;
-        WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+        WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec,
+            GDSCODE unique_key_violation, GDSCODE no_dup DO
         BEGIN
-            v_until = COALESCE(v_until, DATEADD(c_seconds SECOND TO mq_utc_now()));
-            IF (mq_utc_now() > v_until) THEN
+            v_again_at = DATEADD(1 MILLISECOND TO mq_utc_now());
+            v_until = COALESCE(v_until, DATEADD(c_seconds SECOND TO v_again_at));
+            IF (v_again_at > v_until) THEN
                 EXCEPTION;
+            WHILE (mq_utc_now() < v_again_at) DO
+                v_done = 0;
         END
     END
     IF (v_dedup_key IS NOT NULL) THEN

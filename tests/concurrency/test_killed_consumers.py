@@ -9,7 +9,7 @@ import pytest
 from crowd import Crowd, Ledger, Member, numbers, until
 from rowqueue.databases import Session
 
-pytestmark = pytest.mark.one_version
+pytestmark = pytest.mark.one_engine
 
 CONSUMERS = 6
 PRODUCERS = 2

@@ -206,6 +206,7 @@ def test_four_installers_at_once_install_once(empty_database: Database, server: 
     assert states(empty_database) == {}
 
 
+@pytest.mark.one_version
 def test_plain_yoyo_apply_is_adopted_and_gives_the_same_schema(
     empty_database: Database, server: Server, catalog: Catalog
 ) -> None:
@@ -247,6 +248,7 @@ def test_the_lock_of_a_crashed_yoyo_is_explained_and_can_be_broken(
     assert states(empty_database) == {}
 
 
+@pytest.mark.one_version
 def test_uninstall_removes_everything_and_apply_works_again(
     empty_database: Database, server: Server, catalog: Catalog
 ) -> None:

@@ -311,6 +311,49 @@ def test_a_lock_that_stays_ends_the_call_with_the_engines_conflict_and_changes_n
     assert caller.done("complete_batch", key) == [{"count": 3}]
 
 
+ARCHIVED_BY_ME = """
+    SELECT COALESCE(SUM(r.mon$record_inserts), 0) AS n
+    FROM mon$attachments AS a
+    JOIN mon$table_stats AS t ON t.mon$stat_id = a.mon$stat_id
+    JOIN mon$record_stats AS r ON r.mon$stat_id = t.mon$record_stat_id
+    WHERE a.mon$attachment_id = CURRENT_CONNECTION AND t.mon$table_name = 'MQ_ARCHIVE'
+"""
+
+
+@pytest.mark.one_version
+@pytest.mark.parametrize(
+    ("held", "tries"),
+    [
+        ("SELECT id FROM mq_message WHERE id = ? WITH LOCK", 0),
+        (
+            "INSERT INTO mq_archive (id, completed_at, created_at, priority, attempts, type, body)"
+            " SELECT id, created_at, created_at, priority, 1, type, body FROM mq_message WHERE id = ?",
+            2_100,  # one a millisecond
+        ),
+    ],
+    ids=["message", "archive"],
+)
+def test_who_settles_beside_a_rollback_writes_nothing_that_is_bound_to_be_refused(
+    raw: Open, session: Session, queue: str, sql: Sql, held: str, tries: int
+) -> None:
+    """Tried without a pause, an INSERT that was refused once in a while stayed: a message both archived and ready."""
+    session.call("set_queue", queue, None, None, None, None, "archive")
+    send_many(session, queue, 1)
+    holder, caller = raw(), raw()
+    [row] = caller.done("claim_batch", queue, 1)
+    holder.run(held, row["id"])
+    before = content(sql, queue)
+    with pytest.raises(driver().DatabaseError):
+        caller.call("complete", row["id"], row["batch_key"])
+    caller.rollback()
+    assert caller.run(ARCHIVED_BY_ME)[0]["n"] <= tries
+    caller.rollback()
+    holder.rollback()
+    assert content(sql, queue) == before
+    assert caller.done("complete", row["id"], row["batch_key"]) == [{"count": 1}]
+    assert count(sql, "archive", queue) == 1
+
+
 # ---- a dedup_key that another transaction has -------------------------------------------------------
 
 SENDERS = ["SNAPSHOT WAIT", "READ COMMITTED WAIT", "READ COMMITTED NO WAIT", "SNAPSHOT NO WAIT"]
