@@ -158,7 +158,8 @@ def test_groups_keep_their_order_through_failures_crashes_and_cancels(
     entries = sql(f"SELECT * FROM {diary}")
     assert_order(entries)
     assert cancelled
-    assert left.keys() == {"message", "dead"} and left["message"] == left["dead"]
+    # How many use up their attempts before somebody cancels them is luck, and it may be none.
+    assert left.keys() <= {"message", "dead"} and left.get("message") == left.get("dead")
     assert len({entry["id"] for entry in entries}) == sent, "every message was handled at least once"
     for id in cancelled:
         assert sql(f"SELECT count(*) AS n FROM {diary} WHERE id = %s", id)[0]["n"] >= 1
