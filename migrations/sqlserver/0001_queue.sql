@@ -1,0 +1,189 @@
+-- The tables of the queue on SQL Server. A message is written once; its state is which narrow table holds its id: ready and
+-- delayed (N), claimed (A), dead (E), archive (C). See docs/decisions/0001_tables.md and 0009_sqlserver.md.
+-- Only the procedures are a public interface: tables may change from one release to the next.
+--
+-- Names compare code unit by code unit (BIN2), but for blanks at the end, which this server does not see. 400 units hold 200
+-- characters of any kind.
+
+CREATE SCHEMA mq;
+
+CREATE TABLE mq.installed (
+    name nvarchar(200) COLLATE Latin1_General_100_BIN2 NOT NULL CONSTRAINT installed_pk PRIMARY KEY,
+    kind varchar(20) NOT NULL,
+    sha256 char(64) NOT NULL,
+    fingerprint char(64),
+    applied_at datetime2(7) NOT NULL
+);
+
+CREATE TABLE mq.queue (
+    type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL CONSTRAINT queue_pk PRIMARY KEY,
+    lease_seconds int NOT NULL CONSTRAINT queue_lease_seconds DEFAULT 60,
+    max_attempts int NOT NULL CONSTRAINT queue_max_attempts DEFAULT 10,
+    backoff_seconds int NOT NULL CONSTRAINT queue_backoff_seconds DEFAULT 5,
+    backoff_max_seconds int NOT NULL CONSTRAINT queue_backoff_max_seconds DEFAULT 3600,
+    on_complete varchar(7) NOT NULL CONSTRAINT queue_on_complete DEFAULT 'delete',
+    ordered bit NOT NULL CONSTRAINT queue_ordered DEFAULT 0,
+    notify bit NOT NULL CONSTRAINT queue_notify DEFAULT 1,
+    paused bit NOT NULL CONSTRAINT queue_paused DEFAULT 0,
+    CONSTRAINT queue_on_complete_known CHECK (on_complete IN ('delete', 'archive'))
+);
+
+-- The type without a name holds the defaults.
+INSERT INTO mq.queue (type) VALUES (N'');
+
+-- run_at is the message's place in mq.ready or mq.delayed: with it both are found by their only index. A message that fails
+-- moves; sent_run_at then keeps where it was sent to, and comes back to when it is released, rescued or redriven.
+CREATE TABLE mq.message (
+    id bigint IDENTITY (1, 1) NOT NULL CONSTRAINT message_pk PRIMARY KEY,
+    run_at datetime2(7) NOT NULL,
+    created_at datetime2(7) NOT NULL,
+    priority smallint NOT NULL,
+    max_attempts smallint,
+    sent_run_at datetime2(7),
+    type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    body nvarchar(max) NOT NULL,
+    headers nvarchar(max),
+    group_key nvarchar(400) COLLATE Latin1_General_100_BIN2,
+    dedup_key nvarchar(400) COLLATE Latin1_General_100_BIN2,
+    source nvarchar(400)
+);
+
+-- A table of its own: in an index of mq.message every message would pay for it.
+CREATE TABLE mq.dedup (
+    type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    dedup_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    id bigint NOT NULL CONSTRAINT dedup_pk PRIMARY KEY,
+    CONSTRAINT dedup_key_once UNIQUE NONCLUSTERED (type, dedup_key)
+);
+
+-- State N, due. In an ordered queue a row is a ticket: it says that its group has something to do. No second index: whoever
+-- locks rows through two indexes in two orders deadlocks.
+CREATE TABLE mq.ready (
+    type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    priority smallint NOT NULL,
+    run_at datetime2(7) NOT NULL,
+    id bigint NOT NULL,
+    attempts smallint NOT NULL,
+    CONSTRAINT ready_pk PRIMARY KEY (type, priority, run_at, id)
+);
+
+-- State N, not due yet, or due and not promoted yet; error is that of the last attempt.
+CREATE TABLE mq.delayed (
+    type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    run_at datetime2(7) NOT NULL,
+    id bigint NOT NULL,
+    priority smallint NOT NULL,
+    attempts smallint NOT NULL,
+    error nvarchar(max),
+    CONSTRAINT delayed_pk PRIMARY KEY (type, run_at, id)
+);
+
+-- One row a claim.
+CREATE TABLE mq.batch (
+    batch_key uniqueidentifier NOT NULL CONSTRAINT batch_pk PRIMARY KEY,
+    claimed_at datetime2(7) NOT NULL,
+    lease_until datetime2(7) NOT NULL,
+    lease_seconds int NOT NULL,
+    type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    reader nvarchar(400) NOT NULL
+);
+
+CREATE INDEX batch_lease ON mq.batch (type, lease_until);
+
+-- State A: what the batches hold. priority and run_at are the places in mq.ready, which tell the order of the claim. Rows come
+-- here by OUTPUT INTO: so there are no constraints, foreign keys or triggers.
+CREATE TABLE mq.claimed (
+    batch_key uniqueidentifier NOT NULL,
+    id bigint NOT NULL,
+    attempt smallint NOT NULL,
+    priority smallint NOT NULL,
+    run_at datetime2(7) NOT NULL,
+    CONSTRAINT claimed_pk PRIMARY KEY (batch_key, id)
+);
+
+-- State E: dead letters. The message itself stays in mq.message until it is redriven or purged.
+CREATE TABLE mq.dead (
+    id bigint NOT NULL CONSTRAINT dead_pk PRIMARY KEY,
+    died_at datetime2(7) NOT NULL,
+    attempts smallint NOT NULL,
+    type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    reader nvarchar(400),
+    error nvarchar(max)
+);
+
+CREATE INDEX dead_age ON mq.dead (type, died_at, id);
+
+-- State C: completed messages of the types whose policy is archive, in the order of their completion, so that what is old
+-- goes from one end.
+CREATE TABLE mq.archive (
+    id bigint NOT NULL,
+    completed_at datetime2(7) NOT NULL,
+    created_at datetime2(7) NOT NULL,
+    priority smallint NOT NULL,
+    attempts smallint NOT NULL,
+    type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    body nvarchar(max) NOT NULL,
+    headers nvarchar(max),
+    group_key nvarchar(400) COLLATE Latin1_General_100_BIN2,
+    dedup_key nvarchar(400) COLLATE Latin1_General_100_BIN2,
+    source nvarchar(400),
+    reader nvarchar(400),
+    CONSTRAINT archive_pk PRIMARY KEY (completed_at, id)
+);
+
+CREATE INDEX archive_type ON mq.archive (type, completed_at, id);
+
+-- The low-water marks of a type: claims start behind what is done. The rows with the highest n count, one a priority. Marks
+-- are inserted, never updated: nobody waits for one.
+CREATE TABLE mq.mark (
+    type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    n bigint NOT NULL,
+    priority smallint NOT NULL,
+    run_at datetime2(7) NOT NULL,
+    id bigint NOT NULL,
+    looked_at datetime2(7) NOT NULL,
+    promoted_to datetime2(7) NOT NULL
+);
+
+CREATE CLUSTERED INDEX mark_newest ON mq.mark (type, n DESC);
+
+-- Where each reader of claim_wraparound stopped; the row with the highest n counts. A type that has a row here is a ring.
+CREATE TABLE mq.ring (
+    type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    reader nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    n bigint NOT NULL,
+    after_id bigint NOT NULL
+);
+
+CREATE INDEX ring_newest ON mq.ring (type, reader, n DESC) INCLUDE (after_id);
+
+-- Due messages of ordered queues, by group; an empty group_key stands for messages sent without one.
+CREATE TABLE mq.grouped (
+    type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    group_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    id bigint NOT NULL CONSTRAINT grouped_pk PRIMARY KEY,
+    attempts smallint NOT NULL
+);
+
+CREATE UNIQUE INDEX grouped_order ON mq.grouped (type, group_key, id) INCLUDE (attempts);
+
+-- Groups whose head (id) is being handled, or has failed and waits for its next attempt.
+CREATE TABLE mq.group_lock (
+    type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    group_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    id bigint NOT NULL CONSTRAINT group_lock_pk PRIMARY KEY,
+    CONSTRAINT group_lock_once UNIQUE NONCLUSTERED (type, group_key)
+);
+
+-- What procedures hand to each other.
+CREATE TYPE mq.items AS TABLE (
+    id bigint NOT NULL PRIMARY KEY,
+    attempts smallint NOT NULL
+);
+
+CREATE TYPE mq.failures AS TABLE (
+    id bigint NOT NULL PRIMARY KEY,
+    attempts smallint NOT NULL,
+    retry int,
+    error nvarchar(max)
+);

@@ -1,0 +1,38 @@
+-- claim_batch: claim up to @size ready messages of one type under one new batch key.
+-- Arguments:   @type, @size (1 to 10,000; NULL: 1), @reader (NULL: the application name), @lease_seconds (NULL: the queue's)
+-- Returns:     the messages in order of priority, run_at, id; no rows when nothing is ready or the queue is paused
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's; never waits for another claim
+-- Example:     EXEC mq.claim_batch N'email', 10, N'worker-1', 60;
+
+CREATE OR ALTER PROCEDURE mq.claim_batch
+    @type nvarchar(max),
+    @size bigint = NULL,
+    @reader nvarchar(max) = NULL,
+    @lease_seconds bigint = NULL
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    -- For as long as this call: claims pass over locked rows, which no higher level allows.
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
+    BEGIN TRY
+        EXEC mq.require_name 'type', @type, 0;
+        EXEC mq.require_range 'size', @size, 1, 10000;
+        EXEC mq.require_name 'reader', @reader, 1;
+        EXEC mq.require_range 'lease_seconds', @lease_seconds, 0, 315360000;
+        SET @size = COALESCE(@size, 1);
+        SET @reader = mq.reader_name(@reader);
+        IF @own = 1
+            BEGIN TRANSACTION;
+        EXEC mq.claim @type, @size, @reader, @lease_seconds;
+        IF @own = 1
+            COMMIT TRANSACTION;
+    END TRY
+    BEGIN CATCH
+        IF @own = 1 AND XACT_STATE() <> 0
+            ROLLBACK TRANSACTION;
+        THROW;
+    END CATCH;
+END;
+GO

@@ -1,0 +1,42 @@
+-- complete: one claimed message is done.
+-- Arguments:   @id, @batch_key (the key that holds it)
+-- Returns:     count: 1, or 0 when the key does not hold it
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's
+-- Example:     EXEC mq.complete 17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2';
+
+CREATE OR ALTER PROCEDURE mq.complete
+    @id bigint,
+    @batch_key nvarchar(max)
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    -- For as long as this call: claims pass over locked rows, which no higher level allows.
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
+    DECLARE @key uniqueidentifier, @type nvarchar(400), @attempt smallint, @reader nvarchar(400), @count bigint = 0;
+    DECLARE @ordered bit, @on_complete varchar(7);
+    BEGIN TRY
+        IF @id IS NULL
+            EXEC mq.raise_error 'invalid_argument', N'id: must not be NULL';
+        EXEC mq.require_key @batch_key, @key OUTPUT;
+        IF @own = 1
+            BEGIN TRANSACTION;
+        EXEC mq.withdraw @id, @key, @type OUTPUT, @attempt OUTPUT, @reader OUTPUT;
+        IF @type IS NOT NULL
+        BEGIN
+            SELECT TOP (1) @ordered = ordered, @on_complete = on_complete
+            FROM mq.queue WHERE type IN (@type, N'') ORDER BY type DESC;
+            EXEC mq.settle @key, @id, @type, @reader, @on_complete, @ordered, @count OUTPUT;
+        END;
+        IF @own = 1
+            COMMIT TRANSACTION;
+    END TRY
+    BEGIN CATCH
+        IF @own = 1 AND XACT_STATE() <> 0
+            ROLLBACK TRANSACTION;
+        THROW;
+    END CATCH;
+    SELECT @count AS count;
+END;
+GO

@@ -1,0 +1,39 @@
+-- complete_batch: all messages that the batch key still holds are done.
+-- Arguments:   @batch_key
+-- Returns:     count: messages completed; 0 when the batch was lost
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's
+-- Example:     EXEC mq.complete_batch '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2';
+
+CREATE OR ALTER PROCEDURE mq.complete_batch
+    @batch_key nvarchar(max)
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    -- For as long as this call: claims pass over locked rows, which no higher level allows.
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
+    DECLARE @key uniqueidentifier, @type nvarchar(400), @reader nvarchar(400), @seconds int, @count bigint = 0;
+    DECLARE @ordered bit, @on_complete varchar(7);
+    BEGIN TRY
+        EXEC mq.require_key @batch_key, @key OUTPUT;
+        IF @own = 1
+            BEGIN TRANSACTION;
+        EXEC mq.drop_batch @key, @type OUTPUT, @reader OUTPUT, @seconds OUTPUT;
+        IF @type IS NOT NULL
+        BEGIN
+            SELECT TOP (1) @ordered = ordered, @on_complete = on_complete
+            FROM mq.queue WHERE type IN (@type, N'') ORDER BY type DESC;
+            EXEC mq.settle @key, NULL, @type, @reader, @on_complete, @ordered, @count OUTPUT;
+        END;
+        IF @own = 1
+            COMMIT TRANSACTION;
+    END TRY
+    BEGIN CATCH
+        IF @own = 1 AND XACT_STATE() <> 0
+            ROLLBACK TRANSACTION;
+        THROW;
+    END CATCH;
+    SELECT @count AS count;
+END;
+GO

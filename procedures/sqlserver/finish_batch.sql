@@ -1,0 +1,69 @@
+-- finish_batch: complete a batch but for the listed failures, and claim the next one, in one transaction.
+-- Arguments:   @batch_key, @failures (one a line: id,retry_after_seconds,error; an empty second field: the queue's backoff, -1:
+--              dead now), @next_size (0 to 10,000; NULL or 0: claim nothing)
+-- Returns:     the next batch, as claim_batch does; no rows when the batch was lost
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's; never waits for another claim
+-- Example:     EXEC mq.finish_batch '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', N'17,30,busy', 100;
+
+CREATE OR ALTER PROCEDURE mq.finish_batch
+    @batch_key nvarchar(max),
+    @failures nvarchar(max) = NULL,
+    @next_size bigint = NULL
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    -- For as long as this call: claims pass over locked rows, which no higher level allows.
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
+    DECLARE @key uniqueidentifier, @type nvarchar(400), @reader nvarchar(400), @seconds int, @count bigint, @dead bigint;
+    DECLARE @ordered bit, @on_complete varchar(7), @step int = 1000, @took int = 1;
+    DECLARE @listed mq.failures, @failed mq.failures;
+    BEGIN TRY
+        EXEC mq.require_key @batch_key, @key OUTPUT;
+        EXEC mq.require_range 'next_size', @next_size, 0, 10000;
+        IF @own = 1
+            BEGIN TRANSACTION;
+        EXEC mq.drop_batch @key, @type OUTPUT, @reader OUTPUT, @seconds OUTPUT;
+        IF @type IS NULL
+            SET @next_size = 0;
+        ELSE
+        BEGIN
+            IF @failures <> N''
+            BEGIN
+                INSERT INTO @listed (id, attempts, retry, error)
+                EXEC mq.read_failures @failures, @key;
+                WHILE @took > 0
+                BEGIN
+                    DELETE FROM @failed;
+                    DELETE TOP (@step) FROM @listed
+                    OUTPUT deleted.id, deleted.attempts, deleted.retry, deleted.error INTO @failed (id, attempts, retry, error);
+                    SET @took = @@ROWCOUNT;
+                    IF @took > 0
+                    BEGIN
+                        DELETE c
+                        FROM @failed AS f
+                        INNER JOIN mq.claimed AS c WITH (ROWLOCK) ON c.batch_key = @key AND c.id = f.id
+                        OPTION (FORCE ORDER, LOOP JOIN);
+                        EXEC mq.fail_messages @type, @reader, @failed, @dead OUTPUT;
+                    END;
+                END;
+            END;
+            SELECT TOP (1) @ordered = ordered, @on_complete = on_complete
+            FROM mq.queue WHERE type IN (@type, N'') ORDER BY type DESC;
+            EXEC mq.settle @key, NULL, @type, @reader, @on_complete, @ordered, @count OUTPUT;
+        END;
+        IF @next_size > 0
+            EXEC mq.claim @type, @next_size, @reader, @seconds;
+        ELSE
+            EXEC mq.no_messages;
+        IF @own = 1
+            COMMIT TRANSACTION;
+    END TRY
+    BEGIN CATCH
+        IF @own = 1 AND XACT_STATE() <> 0
+            ROLLBACK TRANSACTION;
+        THROW;
+    END CATCH;
+END;
+GO

@@ -1,0 +1,20 @@
+-- lower_mark: what was put back lies below the low-water mark: let the next claim look from the very start.
+-- Arguments:   @type
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's
+-- Example:     EXEC mq.lower_mark N'email';
+
+CREATE OR ALTER PROCEDURE mq.lower_mark
+    @type nvarchar(400)
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @n bigint;
+    SELECT TOP (1) @n = n FROM mq.mark WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type ORDER BY n DESC;
+    IF @n IS NOT NULL
+        -- Two higher, so that it also counts over the mark that a claim at work at this moment will leave.
+        INSERT INTO mq.mark (type, n, priority, run_at, id, looked_at, promoted_to)
+        VALUES (@type, @n + 2, 0, '1900-01-01', 0, '1900-01-01', '1900-01-01');
+END;
+GO

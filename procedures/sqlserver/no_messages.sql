@@ -1,0 +1,17 @@
+-- no_messages: the result of a claim that found nothing.
+-- Arguments:   none
+-- Returns:     no rows, with the columns of a message
+-- Errors:      none
+-- Transaction: reads nothing
+-- Example:     EXEC mq.no_messages;
+
+CREATE OR ALTER PROCEDURE mq.no_messages
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    SELECT id, type, body, headers, CAST(priority AS int) AS priority, group_key, dedup_key, CAST(NULL AS int) AS attempt,
+        created_at, source, CAST(NULL AS uniqueidentifier) AS batch_key, CAST(NULL AS datetime2(7)) AS lease_until
+    FROM mq.message
+    WHERE 1 = 0;
+END;
+GO

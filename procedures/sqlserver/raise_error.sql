@@ -1,0 +1,23 @@
+-- raise_error: stop with a numbered error of the contract.
+-- Arguments:   @name (the error's name), @detail (which argument and which limit)
+-- Returns:     never
+-- Errors:      the one named; its message is 'name: detail'
+-- Transaction: the caller undoes its work
+-- Example:     EXEC mq.raise_error 'invalid_argument', N'size: must be 1 to 10,000';
+
+CREATE OR ALTER PROCEDURE mq.raise_error
+    @name varchar(200),
+    @detail nvarchar(2000)
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @number int = CASE @name
+        WHEN 'wrong_isolation' THEN 50001
+        WHEN 'invalid_argument' THEN 50002
+        WHEN 'queue_is_ordered' THEN 50003
+        WHEN 'queue_not_empty' THEN 50004
+    END;
+    DECLARE @message nvarchar(2048) = CONCAT(@name, N': ', @detail);
+    THROW @number, @message, 1;
+END;
+GO

@@ -1,0 +1,14 @@
+-- reader_name: the name of a process that gave none: its application name, else its login, with its session's number.
+-- Arguments:   @name (NULL: make one up)
+-- Returns:     the name, at most 200 characters
+-- Errors:      none
+-- Transaction: reads nothing
+-- Example:     SELECT mq.reader_name(NULL);
+
+CREATE OR ALTER FUNCTION mq.reader_name (@name nvarchar(400))
+RETURNS nvarchar(400)
+AS
+BEGIN
+    RETURN COALESCE(@name, CONCAT(LEFT(COALESCE(NULLIF(APP_NAME(), N''), ORIGINAL_LOGIN()), 180), N'/', @@SPID));
+END;
+GO

@@ -1,0 +1,34 @@
+-- release_batch: give back what the batch key still holds, without costing an attempt.
+-- Arguments:   @batch_key
+-- Returns:     count: messages given back; 0 when the batch was lost
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's
+-- Example:     EXEC mq.release_batch '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2';
+
+CREATE OR ALTER PROCEDURE mq.release_batch
+    @batch_key nvarchar(max)
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    -- For as long as this call: claims pass over locked rows, which no higher level allows.
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
+    DECLARE @key uniqueidentifier, @type nvarchar(400), @reader nvarchar(400), @seconds int, @count bigint = 0;
+    BEGIN TRY
+        EXEC mq.require_key @batch_key, @key OUTPUT;
+        IF @own = 1
+            BEGIN TRANSACTION;
+        EXEC mq.drop_batch @key, @type OUTPUT, @reader OUTPUT, @seconds OUTPUT;
+        IF @type IS NOT NULL
+            EXEC mq.put_back @key, @type, -1, @count OUTPUT;
+        IF @own = 1
+            COMMIT TRANSACTION;
+    END TRY
+    BEGIN CATCH
+        IF @own = 1 AND XACT_STATE() <> 0
+            ROLLBACK TRANSACTION;
+        THROW;
+    END CATCH;
+    SELECT @count AS count;
+END;
+GO

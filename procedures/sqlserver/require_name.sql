@@ -1,0 +1,28 @@
+-- require_name: refuse a type, key or name that has not 1 to 200 characters, or ends with a blank.
+-- Arguments:   @argument (its name in the contract), @value, @optional (1: NULL passes)
+-- Returns:     nothing
+-- Errors:      50002 invalid_argument
+-- Transaction: reads nothing
+-- Example:     EXEC mq.require_name 'type', N'email', 0;
+--
+-- To this server 'a' and 'a ' are the same name.
+
+CREATE OR ALTER PROCEDURE mq.require_name
+    @argument varchar(200),
+    @value nvarchar(max),
+    @optional bit
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @detail nvarchar(2000);
+    IF @value IS NULL AND @optional = 1
+        RETURN;
+    -- LEN does not count blanks at the end, and only such a collation takes a surrogate pair for one character.
+    IF @value IS NULL OR LEN((@value + N'.') COLLATE Latin1_General_100_CI_AS_SC) NOT BETWEEN 2 AND 201
+        SET @detail = CONCAT(@argument, N': must have 1 to 200 characters');
+    ELSE IF RIGHT(@value, 1) = N' '
+        SET @detail = CONCAT(@argument, N': must not end with a blank');
+    IF @detail IS NOT NULL
+        EXEC mq.raise_error 'invalid_argument', @detail;
+END;
+GO

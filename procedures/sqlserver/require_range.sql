@@ -1,0 +1,23 @@
+-- require_range: refuse a number outside its limits; NULL passes, it means 'the default'.
+-- Arguments:   @argument (its name in the contract), @value, @low, @high
+-- Returns:     nothing
+-- Errors:      50002 invalid_argument
+-- Transaction: reads nothing
+-- Example:     EXEC mq.require_range 'size', 10, 1, 10000;
+
+CREATE OR ALTER PROCEDURE mq.require_range
+    @argument varchar(200),
+    @value bigint,
+    @low bigint,
+    @high bigint
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @detail nvarchar(2000);
+    IF @value NOT BETWEEN @low AND @high
+    BEGIN
+        SET @detail = CONCAT(@argument, N': must be ', FORMAT(@low, 'N0', 'en-US'), N' to ', FORMAT(@high, 'N0', 'en-US'));
+        EXEC mq.raise_error 'invalid_argument', @detail;
+    END;
+END;
+GO

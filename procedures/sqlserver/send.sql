@@ -1,0 +1,40 @@
+-- send: send one message, ready now.
+-- Arguments:   @type (1 to 200 characters), @body (up to 16 MiB)
+-- Returns:     id
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's; the message can be claimed when it commits
+-- Example:     EXEC mq.send N'email', N'{"to":"ada@example.org"}';
+
+CREATE OR ALTER PROCEDURE mq.send
+    @type nvarchar(max),
+    @body nvarchar(max)
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
+    DECLARE @now datetime2(7) = SYSUTCDATETIME(), @ordered bit, @ring bit, @id bigint;
+    BEGIN TRY
+        EXEC mq.require_name 'type', @type, 0;
+        EXEC mq.require_body 'body', @body;
+        IF @own = 1
+            BEGIN TRANSACTION;
+        SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@type, N'') ORDER BY type DESC;
+        SET @ring = mq.is_ring(@type);
+        INSERT INTO mq.message (run_at, created_at, priority, type, body, source)
+        VALUES (@now, @now, 0, @type, @body, mq.reader_name(NULL));
+        SET @id = SCOPE_IDENTITY();
+        IF @ordered = 1
+            INSERT INTO mq.grouped (type, group_key, id, attempts) VALUES (@type, N'', @id, 0);
+        INSERT INTO mq.ready (type, priority, run_at, id, attempts)
+        VALUES (@type, CASE @ring WHEN 1 THEN -32768 ELSE 0 END, CASE @ring WHEN 1 THEN '1900-01-01' ELSE @now END, @id, 0);
+        IF @own = 1
+            COMMIT TRANSACTION;
+    END TRY
+    BEGIN CATCH
+        IF @own = 1 AND XACT_STATE() <> 0
+            ROLLBACK TRANSACTION;
+        THROW;
+    END CATCH;
+    SELECT @id AS id;
+END;
+GO

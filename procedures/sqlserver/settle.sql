@@ -1,0 +1,56 @@
+-- settle: messages are completed: delete them, or archive them when the policy says so.
+-- Arguments:   @key (the batch whose rows in mq.claimed they are), @id (one of them; NULL: all), @type, @reader, @on_complete and
+--              @ordered (the policy)
+-- Returns:     @count: how many there were
+-- Errors:      none
+-- Transaction: joins the caller's
+-- Example:     EXEC mq.settle @key, NULL, N'email', N'worker-1', 'delete', 0, @count OUTPUT;
+
+CREATE OR ALTER PROCEDURE mq.settle
+    @key uniqueidentifier,
+    @id bigint,
+    @type nvarchar(400),
+    @reader nvarchar(400),
+    @on_complete varchar(7),
+    @ordered bit,
+    @count bigint OUTPUT
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @now datetime2(7) = SYSUTCDATETIME(), @step int = 1000, @took int = 1;
+    DECLARE @done mq.items;
+    DECLARE @keys TABLE (id bigint NOT NULL PRIMARY KEY);
+    SET @count = 0;
+    WHILE @took > 0
+    BEGIN
+        DELETE FROM @done;
+        DELETE FROM @keys;
+        IF @id IS NULL
+            DELETE TOP (@step) FROM mq.claimed WITH (ROWLOCK)
+            OUTPUT deleted.id, deleted.attempt INTO @done (id, attempts)
+            WHERE batch_key = @key;
+        ELSE
+            DELETE FROM mq.claimed WITH (ROWLOCK)
+            OUTPUT deleted.id, deleted.attempt INTO @done (id, attempts)
+            WHERE batch_key = @key AND id = @id;
+        SET @took = @@ROWCOUNT;
+        SET @count = @count + @took;
+        IF @took > 0
+        BEGIN
+            IF @on_complete = 'archive'
+                INSERT INTO mq.archive (id, completed_at, created_at, priority, attempts, type, body, headers, group_key, dedup_key,
+                    source, reader)
+                SELECT m.id, @now, m.created_at, m.priority, d.attempts, m.type, m.body, m.headers, m.group_key, m.dedup_key,
+                    m.source, @reader
+                FROM @done AS d
+                INNER JOIN mq.message AS m ON m.id = d.id
+                OPTION (FORCE ORDER, LOOP JOIN);
+            IF @ordered = 1
+                EXEC mq.free_groups @type, @done;
+            EXEC mq.delete_messages @done;
+        END;
+        IF @took < @step
+            SET @took = 0;
+    END;
+END;
+GO

@@ -1,0 +1,53 @@
+-- take_batch: receive and finish in one: the messages are gone when the caller commits and back when it rolls back.
+-- Arguments:   @type, @size (1 to 10,000; NULL: 1)
+-- Returns:     the messages in order of priority, run_at, id, with neither key nor lease; no rows when nothing is ready or the
+--              queue is paused
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's; never waits for another claim
+-- Example:     BEGIN TRANSACTION; EXEC mq.take_batch N'email', 10; COMMIT;
+
+CREATE OR ALTER PROCEDURE mq.take_batch
+    @type nvarchar(max),
+    @size bigint = NULL
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    -- For as long as this call: claims pass over locked rows, which no higher level allows.
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
+    DECLARE @key uniqueidentifier = NEWID(), @count int = 0, @settled bigint, @reader nvarchar(400) = mq.reader_name(NULL);
+    DECLARE @paused bit, @ordered bit, @on_complete varchar(7);
+    BEGIN TRY
+        EXEC mq.require_name 'type', @type, 0;
+        EXEC mq.require_range 'size', @size, 1, 10000;
+        SET @size = COALESCE(@size, 1);
+        IF @own = 1
+            BEGIN TRANSACTION;
+        SELECT TOP (1) @paused = paused, @ordered = ordered, @on_complete = on_complete
+        FROM mq.queue WHERE type IN (@type, N'') ORDER BY type DESC;
+        IF @paused = 0
+            EXEC mq.pick @type, @size, 1, @key, @count OUTPUT;
+        IF @count > 0
+        BEGIN
+            SELECT m.id, m.type, m.body, m.headers, CAST(m.priority AS int) AS priority, m.group_key, m.dedup_key,
+                CAST(c.attempt AS int) AS attempt, m.created_at, m.source, CAST(NULL AS uniqueidentifier) AS batch_key,
+                CAST(NULL AS datetime2(7)) AS lease_until
+            FROM mq.claimed AS c
+            INNER JOIN mq.message AS m ON m.id = c.id
+            WHERE c.batch_key = @key
+            ORDER BY c.priority, c.run_at, c.id
+            OPTION (FORCE ORDER, LOOP JOIN);
+            EXEC mq.settle @key, NULL, @type, @reader, @on_complete, @ordered, @settled OUTPUT;
+        END
+        ELSE
+            EXEC mq.no_messages;
+        IF @own = 1
+            COMMIT TRANSACTION;
+    END TRY
+    BEGIN CATCH
+        IF @own = 1 AND XACT_STATE() <> 0
+            ROLLBACK TRANSACTION;
+        THROW;
+    END CATCH;
+END;
+GO

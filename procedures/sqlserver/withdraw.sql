@@ -1,0 +1,31 @@
+-- withdraw: lock the batch that holds one message.
+-- Arguments:   @id, @key
+-- Returns:     @type (NULL when the key does not hold the message), @attempt, @reader
+-- Errors:      none
+-- Transaction: joins the caller's; waits for another call on the same batch
+-- Example:     EXEC mq.withdraw 17, @key, @type OUTPUT, @attempt OUTPUT, @reader OUTPUT;
+
+CREATE OR ALTER PROCEDURE mq.withdraw
+    @id bigint,
+    @key uniqueidentifier,
+    @type nvarchar(400) OUTPUT,
+    @attempt smallint OUTPUT,
+    @reader nvarchar(400) OUTPUT
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @locked nvarchar(400);
+    SELECT @type = NULL, @attempt = NULL;
+    SELECT @locked = type, @reader = reader
+    FROM mq.batch WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
+    WHERE batch_key = @key;
+    IF @locked IS NULL
+        RETURN;
+    SELECT @attempt = attempt FROM mq.claimed WHERE batch_key = @key AND id = @id;
+    IF @attempt IS NULL
+        RETURN;
+    SET @type = @locked;
+    IF NOT EXISTS (SELECT * FROM mq.claimed WHERE batch_key = @key AND id <> @id)
+        DELETE FROM mq.batch WHERE batch_key = @key;
+END;
+GO
