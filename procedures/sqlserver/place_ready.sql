@@ -1,0 +1,51 @@
+-- place_ready: write messages at their old place among the ready ones. The caller lowers the mark.
+-- Arguments:   @type, @items (at most 1,000), @ordered (the policy), @ring
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's
+-- Example:     EXEC mq.place_ready N'email', @items, 0, 0;
+
+CREATE OR ALTER PROCEDURE mq.place_ready
+    @type nvarchar(400),
+    @items mq.items READONLY,
+    @ordered bit,
+    @ring bit
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    UPDATE m
+    SET run_at = m.sent_run_at
+    FROM @items AS i
+    INNER JOIN mq.message AS m WITH (ROWLOCK) ON m.id = i.id
+    WHERE m.sent_run_at IS NOT NULL
+    OPTION (FORCE ORDER, LOOP JOIN);
+    IF @ordered = 1
+    BEGIN
+        INSERT INTO mq.grouped (type, group_key, id, attempts)
+        SELECT @type, COALESCE(m.group_key, N''), m.id, i.attempts
+        FROM @items AS i
+        INNER JOIN mq.message AS m ON m.id = i.id
+        WHERE NOT EXISTS (SELECT * FROM mq.grouped AS g WHERE g.id = i.id)
+        OPTION (FORCE ORDER, LOOP JOIN);
+        DELETE l
+        FROM @items AS i
+        INNER JOIN mq.group_lock AS l WITH (ROWLOCK) ON l.id = i.id
+        OPTION (FORCE ORDER, LOOP JOIN);
+        -- An old ticket may be being dropped at this moment: the new one goes beside it, with a time of its own.
+        INSERT INTO mq.ready (type, priority, run_at, id, attempts)
+        SELECT @type, m.priority, CASE WHEN r.id IS NULL THEN m.run_at ELSE SYSUTCDATETIME() END, m.id, i.attempts
+        FROM @items AS i
+        INNER JOIN mq.message AS m ON m.id = i.id
+        LEFT JOIN mq.ready AS r WITH (READUNCOMMITTED)
+            ON r.type = @type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id
+        OPTION (FORCE ORDER, LOOP JOIN);
+    END
+    ELSE
+        INSERT INTO mq.ready (type, priority, run_at, id, attempts)
+        SELECT @type, CASE @ring WHEN 1 THEN -32768 ELSE m.priority END, CASE @ring WHEN 1 THEN '1900-01-01' ELSE m.run_at END, m.id,
+            i.attempts
+        FROM @items AS i
+        INNER JOIN mq.message AS m ON m.id = i.id
+        OPTION (FORCE ORDER, LOOP JOIN);
+END;
+GO

@@ -1,0 +1,67 @@
+-- promote: move delayed messages that are due to ready.
+-- Arguments:   @type, @after and @until (due in this span), @size (at most so many), @ordered (the policy)
+-- Returns:     @moved, and @first_run_at: the earliest place among them, or NULL
+-- Errors:      none
+-- Transaction: joins the caller's, which is READ COMMITTED; passes over what another claim is promoting
+-- Example:     EXEC mq.promote N'email', '1900-01-01', @now, 1000, 0, @moved OUTPUT, @first OUTPUT;
+
+CREATE OR ALTER PROCEDURE mq.promote
+    @type nvarchar(400),
+    @after datetime2(7),
+    @until datetime2(7),
+    @size int,
+    @ordered bit,
+    @moved int OUTPUT,
+    @first_run_at datetime2(7) OUTPUT
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @ring bit = mq.is_ring(@type), @step int = 1000, @top int, @took int = 1;
+    DECLARE @due TABLE (
+        id bigint NOT NULL PRIMARY KEY, run_at datetime2(7) NOT NULL, priority smallint NOT NULL, attempts smallint NOT NULL
+    );
+    SELECT @moved = 0, @first_run_at = NULL;
+    WHILE @took > 0 AND @moved < @size
+    BEGIN
+        DELETE FROM @due;
+        SET @top = CASE WHEN @size - @moved < @step THEN @size - @moved ELSE @step END;
+        DELETE d
+        OUTPUT deleted.id, deleted.run_at, deleted.priority, deleted.attempts INTO @due (id, run_at, priority, attempts)
+        FROM (
+            SELECT TOP (@top) type, run_at, id
+            FROM mq.delayed WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
+            WHERE type = @type AND run_at > @after AND run_at <= @until
+            ORDER BY run_at, id
+        ) AS f
+        INNER JOIN mq.delayed AS d WITH (ROWLOCK) ON d.type = f.type AND d.run_at = f.run_at AND d.id = f.id
+        OPTION (FORCE ORDER, LOOP JOIN);
+        SET @took = @@ROWCOUNT;
+        IF @took > 0
+        BEGIN
+            SET @moved = @moved + @took;
+            IF @first_run_at IS NULL
+                SELECT @first_run_at = MIN(run_at) FROM @due;
+            IF @ordered = 1
+            BEGIN
+                INSERT INTO mq.grouped (type, group_key, id, attempts)
+                SELECT @type, COALESCE(m.group_key, N''), m.id, i.attempts
+                FROM @due AS i
+                INNER JOIN mq.message AS m ON m.id = i.id
+                WHERE NOT EXISTS (SELECT * FROM mq.grouped AS g WHERE g.id = i.id)
+                OPTION (FORCE ORDER, LOOP JOIN);
+                -- A failed head comes back: its group may go on, and it is the first of it again.
+                DELETE l
+                FROM @due AS i
+                INNER JOIN mq.group_lock AS l WITH (ROWLOCK) ON l.id = i.id
+                OPTION (FORCE ORDER, LOOP JOIN);
+            END;
+            INSERT INTO mq.ready (type, priority, run_at, id, attempts)
+            SELECT @type, CASE @ring WHEN 1 THEN -32768 ELSE i.priority END, CASE @ring WHEN 1 THEN '1900-01-01' ELSE i.run_at END, i.id,
+                i.attempts
+            FROM @due AS i;
+        END;
+        IF @took < @top
+            SET @took = 0;
+    END;
+END;
+GO

@@ -1,0 +1,36 @@
+-- put_back: make what a batch holds ready again, at its old place in the order.
+-- Arguments:   @key (the batch whose rows in mq.claimed they are), @type, @more (added to the attempts: -1 for one that was not made)
+-- Returns:     @count: how many there were
+-- Errors:      none
+-- Transaction: joins the caller's
+-- Example:     EXEC mq.put_back @key, N'email', -1, @count OUTPUT;
+
+CREATE OR ALTER PROCEDURE mq.put_back
+    @key uniqueidentifier,
+    @type nvarchar(400),
+    @more smallint,
+    @count bigint OUTPUT
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @ordered bit, @ring bit = mq.is_ring(@type), @step int = 1000, @took int = 1;
+    DECLARE @back mq.items;
+    SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@type, N'') ORDER BY type DESC;
+    SET @count = 0;
+    WHILE @took > 0
+    BEGIN
+        DELETE FROM @back;
+        DELETE TOP (@step) FROM mq.claimed WITH (ROWLOCK)
+        OUTPUT deleted.id, deleted.attempt + @more INTO @back (id, attempts)
+        WHERE batch_key = @key;
+        SET @took = @@ROWCOUNT;
+        SET @count = @count + @took;
+        IF @took > 0
+            EXEC mq.place_ready @type, @back, @ordered, @ring;
+        IF @took < @step
+            SET @took = 0;
+    END;
+    IF @count > 0
+        EXEC mq.lower_mark @type;
+END;
+GO

@@ -1,0 +1,34 @@
+-- split_list: the items of a list in the contract's format: one a line, empty lines passed over; a line that begins with a double
+--             quote is a JSON string and stands for its value.
+-- Arguments:   @list
+-- Returns:     n (the line's number), item, quoted (1: the item was a JSON string), valid (0: it began as one and is none, or holds
+--              the character NUL; item is NULL then)
+-- Errors:      none
+-- Transaction: reads nothing
+-- Example:     SELECT n, item FROM mq.split_list(N'{"a":1}' + NCHAR(10) + N'"two\nlines"');
+--
+-- The list is made a JSON array of its lines, which the server reads in one pass and numbers. STRING_ESCAPE leaves no control
+-- character in it: so U+0001 can stand for an escaped backslash while the escaped line feeds become ends of items.
+
+CREATE OR ALTER FUNCTION mq.split_list (@list nvarchar(max))
+RETURNS TABLE
+AS
+RETURN
+    SELECT l.n, CASE l.quoted WHEN 1 THEN s.item ELSE l.item END AS item, l.quoted,
+        CASE
+            WHEN l.quoted = 1 AND (s.parts IS NULL OR s.parts <> 1) THEN 0
+            WHEN CHARINDEX(NCHAR(0) COLLATE Latin1_General_100_BIN2, s.item) > 0 THEN 0
+            ELSE 1
+        END AS valid
+    FROM (
+        SELECT CAST(j.[key] AS int) + 1 AS n, j.value AS item, CASE LEFT(j.value, 1) WHEN N'"' THEN 1 ELSE 0 END AS quoted
+        FROM OPENJSON(N'["' + REPLACE(REPLACE(REPLACE(STRING_ESCAPE(@list, 'json') COLLATE Latin1_General_100_BIN2, N'\\', NCHAR(1)),
+            N'\n', N'","'), NCHAR(1), N'\\') + N'"]') AS j
+        WHERE j.value <> N''
+    ) AS l
+    OUTER APPLY (
+        SELECT MAX(CASE v.type WHEN 1 THEN v.value END) AS item, COUNT(CASE v.type WHEN 1 THEN 1 END) + 2 * COUNT(CASE WHEN v.type <> 1 THEN 1 END) AS parts
+        FROM OPENJSON(CASE WHEN l.quoted = 1 AND ISJSON(N'[' + l.item + N']') = 1 THEN N'[' + l.item + N']' ELSE N'[]' END) AS v
+        WHERE l.quoted = 1
+    ) AS s;
+GO
