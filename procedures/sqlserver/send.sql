@@ -15,7 +15,7 @@ BEGIN
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @ordered bit, @ring bit, @id bigint;
     BEGIN TRY
         EXEC mq.require_name 'type', @type, 0;
-        EXEC mq.require_body 'body', @body;
+        EXEC mq.require_body 'body', @body, 16777216, N'16 MiB (16,777,216 bytes)', 0;
         IF @own = 1
             BEGIN TRANSACTION;
         SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@type, N'') ORDER BY type DESC;

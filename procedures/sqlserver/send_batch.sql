@@ -1,0 +1,74 @@
+-- send_batch: send many messages in one call, all or none.
+-- Arguments:   @type (1 to 200 characters), @bodies (1 to 10,000 bodies, one a line; a body that holds a line feed, is empty or
+--              begins with a double quote is written as a JSON string)
+-- Returns:     count
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's; the messages can be claimed when it commits
+-- Example:     EXEC mq.send_batch N'email', N'{"to":"ada@example.org"}';
+
+CREATE OR ALTER PROCEDURE mq.send_batch
+    @type nvarchar(max),
+    @bodies nvarchar(max)
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
+    DECLARE @now datetime2(7) = SYSUTCDATETIME(), @ordered bit, @ring bit, @source nvarchar(400) = mq.reader_name(NULL);
+    DECLARE @count int, @bad int, @line int = 0, @item nvarchar(max), @detail nvarchar(2000), @step int = 1000, @took int = 1;
+    DECLARE @lines TABLE (n int NOT NULL PRIMARY KEY, item nvarchar(max), valid bit NOT NULL);
+    DECLARE @sent TABLE (id bigint NOT NULL PRIMARY KEY);
+    BEGIN TRY
+        EXEC mq.require_name 'type', @type, 0;
+        INSERT INTO @lines (n, item, valid) SELECT n, item, valid FROM mq.split_list(@bodies);
+        SELECT @count = COUNT(*), @bad = MIN(CASE valid WHEN 0 THEN n END) FROM @lines;
+        IF @count NOT BETWEEN 1 AND 10000
+            SET @detail = CONCAT(N'bodies: must be 1 to 10,000 lines, not ', @count);
+        ELSE IF @bad IS NOT NULL
+            SET @detail = CONCAT(N'bodies: line ', @bad, N' begins with a double quote and is not a JSON string');
+        IF @detail IS NOT NULL
+            EXEC mq.raise_error 'invalid_argument', @detail;
+        -- Only what is long enough that it might be too long is counted.
+        WHILE @line IS NOT NULL
+        BEGIN
+            SET @line = (SELECT MIN(n) FROM @lines WHERE n > @line AND DATALENGTH(item) > 11184810);
+            IF @line IS NOT NULL
+            BEGIN
+                SELECT @item = item FROM @lines WHERE n = @line;
+                SET @detail = CONCAT(N'bodies: line ', @line);
+                EXEC mq.require_body @detail, @item, 16777216, N'16 MiB (16,777,216 bytes)', 0;
+            END;
+        END;
+        IF @own = 1
+            BEGIN TRANSACTION;
+        SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@type, N'') ORDER BY type DESC;
+        SET @ring = mq.is_ring(@type);
+        SET @line = 0;
+        WHILE @took > 0
+        BEGIN
+            DELETE FROM @sent;
+            -- Ids in the order of the lines: the server gives them in the order of the SELECT.
+            INSERT INTO mq.message (run_at, created_at, priority, type, body, source)
+            OUTPUT inserted.id INTO @sent (id)
+            SELECT TOP (@step) @now, @now, 0, @type, item, @source FROM @lines WHERE n > @line ORDER BY n;
+            SET @took = @@ROWCOUNT;
+            IF @took > 0
+            BEGIN
+                SELECT @line = MAX(n) FROM (SELECT TOP (@step) n FROM @lines WHERE n > @line ORDER BY n) AS l;
+                IF @ordered = 1
+                    INSERT INTO mq.grouped (type, group_key, id, attempts) SELECT @type, N'', id, 0 FROM @sent;
+                INSERT INTO mq.ready (type, priority, run_at, id, attempts)
+                SELECT @type, CASE @ring WHEN 1 THEN -32768 ELSE 0 END, CASE @ring WHEN 1 THEN '1900-01-01' ELSE @now END, id, 0
+                FROM @sent;
+            END;
+        END;
+        IF @own = 1
+            COMMIT TRANSACTION;
+    END TRY
+    BEGIN CATCH
+        IF @own = 1 AND XACT_STATE() <> 0
+            ROLLBACK TRANSACTION;
+        THROW;
+    END CATCH;
+    SELECT CAST(@count AS bigint) AS count;
+END;
+GO
