@@ -34,6 +34,13 @@ class Capabilities:
     waits: bool = True
 
 
+def _session_id(connection: Any) -> int:
+    cursor = connection.cursor()
+    cursor.execute("SELECT @@SPID")
+    [(number,)] = cursor.fetchall()
+    return int(number)
+
+
 BY_DATABASE = {
     # An error there ends the transaction: only a rollback is possible, of the whole or to a savepoint.
     "postgresql": Capabilities(
@@ -69,5 +76,17 @@ BY_DATABASE = {
         undoes_a_call=True,
         blank_endings=False,
         waits=False,
+    ),
+    # Names compare as if padded with blanks. An error in a procedure, where XACT_ABORT is on, ends the caller's whole
+    # transaction: not even a savepoint helps. A ring as on MySQL, for the same reason.
+    "sqlserver": Capabilities(
+        view="mq.message_state",
+        key=str,
+        nul=False,
+        holder=lambda connection, name: f"session {_session_id(connection)},",
+        empties_parts=False,
+        rings_go_by_id=True,
+        undoes_a_call=False,
+        blank_endings=False,
     ),
 }

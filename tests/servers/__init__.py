@@ -7,6 +7,7 @@ from .base import Server, Unavailable
 from .firebird import ExternalFirebird, LocalFirebird
 from .mysql import ExternalMySQL, LocalMySQL
 from .postgresql import ExternalPostgreSQL, LocalPostgreSQL
+from .sqlserver import ExternalSQLServer
 
 # The newest version of each product stands last.
 _LOCAL: dict[str, Callable[[], Server]] = {
@@ -27,6 +28,7 @@ _EXTERNAL: dict[str, Callable[[str, str], Server]] = {
     "mariadb": ExternalMySQL,
     "mysql": ExternalMySQL,
     "firebird": ExternalFirebird,
+    "sqlserver": ExternalSQLServer,
 }
 
 

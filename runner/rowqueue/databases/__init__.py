@@ -134,6 +134,7 @@ class Database(ABC):
 
 
 _MODULES = {"postgresql": ("postgresql", "postgres"), "mysql": ("mysql", "mariadb"), "firebird": ("firebird",)}
+_MODULES = {**_MODULES, "sqlserver": ("sqlserver", "mssql")}
 
 
 def open_database(url: str) -> Database:

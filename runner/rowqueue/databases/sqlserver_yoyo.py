@@ -1,0 +1,58 @@
+"""yoyo-migrations' backend for SQL Server over connections of ours."""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from yoyo.backends import DatabaseBackend  # type: ignore[import-untyped]
+
+from .sqlserver import SQLServer
+
+
+class Backend(DatabaseBackend):  # type: ignore[misc]
+    """Known to yoyo under `sqlserver`, for the URLs of a database and for that of `SQLServer.yoyo_url`.
+
+    DDL can be rolled back there: a migration that fails leaves nothing.
+    """
+
+    driver_module = "pymssql"
+    _in_transaction: bool
+    # In capitals, which a database that tells letters apart by their case asks for.
+    list_tables_sql = "SELECT TABLE_NAME FROM INFORMATION_SCHEMA.TABLES WHERE TABLE_SCHEMA = SCHEMA_NAME()"
+
+    def connect(self, dburi: Any) -> Any:
+        query = f"?{urlencode(dburi.args)}" if dburi.args else ""
+        url = dburi.args.get("url") or f"sqlserver://{dburi.netloc}/{dburi.database}{query}"
+        return SQLServer(url).open("rowqueue yoyo")
+
+    def execute(self, sql: str, params: Mapping[str, Any] | None = None) -> Any:
+        """yoyo's own statements: a TIMESTAMP is no time there. Migrations do not come this way."""
+        return super().execute(sql.replace(" TIMESTAMP", " DATETIME2"), params)
+
+    # The driver's own commit and rollback do nothing in autocommit.
+    def begin(self) -> None:
+        assert not self._in_transaction
+        self._in_transaction = True
+        self.execute("BEGIN TRANSACTION")
+
+    def commit(self) -> None:
+        self.execute("COMMIT TRANSACTION")
+        self._in_transaction = False
+
+    def rollback(self) -> None:
+        # Some errors have done it already, and one that it is gone would hide the one that matters.
+        self.execute("IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION")
+        self._in_transaction = False
+
+    def savepoint(self, id: str) -> None:
+        self.execute(f"SAVE TRANSACTION {id}")
+
+    def savepoint_release(self, id: str) -> None:
+        pass
+
+    def savepoint_rollback(self, id: str) -> None:
+        self.execute(f"IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION {id}")
+
+    def _check_transactional_ddl(self) -> bool:
+        """It would make and drop a table to find out."""
+        return True
