@@ -1,0 +1,47 @@
+-- erase_archived: delete archived messages, the oldest first.
+-- Arguments:   @type (NULL: all), @before (completed earlier; NULL: whenever), @size (at most so many)
+-- Returns:     @count: how many are gone
+-- Errors:      none
+-- Transaction: joins the caller's, which is READ COMMITTED; passes over rows that another call is deleting
+-- Example:     EXEC mq.erase_archived N'email', NULL, 10000, @count OUTPUT;
+
+CREATE OR ALTER PROCEDURE mq.erase_archived
+    @type nvarchar(400),
+    @before datetime2(7),
+    @size int,
+    @count bigint OUTPUT
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @step int = 1000, @top int, @took int = 1;
+    DECLARE @found TABLE (completed_at datetime2(7) NOT NULL, id bigint NOT NULL, PRIMARY KEY (completed_at, id));
+    SET @count = 0;
+    SET @before = COALESCE(@before, '9999-12-31 23:59:59.9999999');
+    WHILE @took > 0 AND @count < @size
+    BEGIN
+        DELETE FROM @found;
+        SET @top = CASE WHEN @size - @count < @step THEN @size - @count ELSE @step END;
+        -- First the keys, without keeping a lock, then the rows by their primary key: two calls that lock rows of one table by
+        -- way of two indexes deadlock.
+        IF @type IS NULL
+            INSERT INTO @found (completed_at, id)
+            SELECT TOP (@top) completed_at, id
+            FROM mq.archive WITH (READPAST, READCOMMITTEDLOCK)
+            WHERE completed_at < @before
+            ORDER BY completed_at, id;
+        ELSE
+            INSERT INTO @found (completed_at, id)
+            SELECT TOP (@top) completed_at, id
+            FROM mq.archive WITH (READPAST, READCOMMITTEDLOCK)
+            WHERE type = @type AND completed_at < @before
+            ORDER BY completed_at, id;
+        DELETE a
+        FROM @found AS f
+        INNER JOIN mq.archive AS a WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
+            ON a.completed_at = f.completed_at AND a.id = f.id
+        OPTION (FORCE ORDER, LOOP JOIN);
+        SET @took = @@ROWCOUNT;
+        SET @count = @count + @took;
+    END;
+END;
+GO

@@ -1,0 +1,43 @@
+-- grants: who may call what. Roles are given procedures and no table: what a procedure works with has the same owner, and so it
+--         needs no right of the caller.
+-- Arguments:   none; it is run after every change of a procedure
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's
+-- Example:     ALTER ROLE mq_producer ADD MEMBER shop;
+
+IF NOT EXISTS (SELECT * FROM sys.database_principals WHERE name = N'mq_producer')
+    CREATE ROLE mq_producer;
+IF NOT EXISTS (SELECT * FROM sys.database_principals WHERE name = N'mq_consumer')
+    CREATE ROLE mq_consumer;
+IF NOT EXISTS (SELECT * FROM sys.database_principals WHERE name = N'mq_operator')
+    CREATE ROLE mq_operator;
+
+GRANT EXECUTE ON OBJECT::mq.send TO mq_producer;
+GRANT EXECUTE ON OBJECT::mq.send_message TO mq_producer;
+GRANT EXECUTE ON OBJECT::mq.send_batch TO mq_producer;
+GRANT EXECUTE ON OBJECT::mq.get_message TO mq_consumer;
+GRANT EXECUTE ON OBJECT::mq.claim_batch TO mq_consumer;
+GRANT EXECUTE ON OBJECT::mq.claim_wraparound TO mq_consumer;
+GRANT EXECUTE ON OBJECT::mq.take_batch TO mq_consumer;
+GRANT EXECUTE ON OBJECT::mq.complete TO mq_consumer;
+GRANT EXECUTE ON OBJECT::mq.complete_batch TO mq_consumer;
+GRANT EXECUTE ON OBJECT::mq.fail TO mq_consumer;
+GRANT EXECUTE ON OBJECT::mq.finish_batch TO mq_consumer;
+GRANT EXECUTE ON OBJECT::mq.release_batch TO mq_consumer;
+GRANT EXECUTE ON OBJECT::mq.extend_lease TO mq_consumer;
+GRANT EXECUTE ON OBJECT::mq.rescue_expired TO mq_consumer, mq_operator;
+GRANT EXECUTE ON OBJECT::mq.wait_for_message TO mq_consumer;
+GRANT EXECUTE ON OBJECT::mq.cancel TO mq_operator;
+GRANT EXECUTE ON OBJECT::mq.redrive TO mq_operator;
+GRANT EXECUTE ON OBJECT::mq.purge TO mq_operator;
+GRANT EXECUTE ON OBJECT::mq.purge_archive TO mq_operator;
+GRANT EXECUTE ON OBJECT::mq.set_queue TO mq_operator;
+GRANT EXECUTE ON OBJECT::mq.pause TO mq_operator;
+GRANT EXECUTE ON OBJECT::mq.resume TO mq_operator;
+GRANT EXECUTE ON OBJECT::mq.queue_stats TO mq_operator, mq_consumer, mq_producer;
+GRANT EXECUTE ON OBJECT::mq.installed_files TO mq_operator, mq_consumer, mq_producer;
+GRANT EXECUTE ON OBJECT::mq.queue_health TO mq_operator;
+GRANT EXECUTE ON OBJECT::mq.peek TO mq_operator;
+GRANT SELECT ON OBJECT::mq.message_state TO mq_operator;
+GO

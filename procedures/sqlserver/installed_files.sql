@@ -1,0 +1,24 @@
+-- installed_files: which file of the package stands behind each object, and whether the object is still as installed.
+-- Arguments:   none
+-- Returns:     name, kind (migration or procedure), sha256, changed (1: the object is missing or was changed by hand),
+--              applied_at
+-- Errors:      none
+-- Transaction: reads only
+-- Example:     EXEC mq.installed_files;
+
+CREATE OR ALTER PROCEDURE mq.installed_files
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    -- Migrations and grants.sql leave no object of their name: nothing to compare.
+    SELECT i.name, i.kind, i.sha256,
+        CAST(CASE
+            WHEN i.kind <> 'procedure' THEN 0
+            WHEN ISNULL(i.fingerprint, '') = ISNULL(mq.object_fingerprint(i.name), '') THEN 0
+            ELSE 1
+        END AS smallint) AS changed,
+        i.applied_at
+    FROM mq.installed AS i
+    ORDER BY i.name;
+END;
+GO

@@ -1,0 +1,50 @@
+-- message_state: one row a message with its state letter, reader, times and error, for people who look.
+-- Arguments:   none; it is a view
+-- Returns:     id, type, state (N, A, E; C for archived ones; NULL: damaged, in no state), body, headers, priority,
+--              group_key, dedup_key, attempts, created_at, source, run_at, reader, batch_key, lease_until, changed_at, error
+-- Errors:      none
+-- Transaction: reads only, at the caller's level
+-- Example:     SELECT state, COUNT(*) FROM mq.message_state WHERE type = N'email' GROUP BY state;
+
+CREATE OR ALTER VIEW mq.message_state
+AS
+SELECT
+    m.id,
+    m.type,
+    CASE
+        WHEN a.id IS NOT NULL THEN 'A'
+        WHEN e.id IS NOT NULL THEN 'E'
+        WHEN COALESCE(d.id, g.id, r.id, o.id) IS NOT NULL THEN 'N'
+    END AS state,
+    m.body,
+    m.headers,
+    m.priority,
+    m.group_key,
+    m.dedup_key,
+    COALESCE(a.attempt, e.attempts, d.attempts, g.attempts, r.attempts, o.attempts) AS attempts,
+    m.created_at,
+    m.source,
+    CASE WHEN COALESCE(a.id, e.id, g.id) IS NULL THEN m.run_at ELSE COALESCE(m.sent_run_at, m.run_at) END AS run_at,
+    COALESCE(a.reader, e.reader) AS reader,
+    a.batch_key,
+    a.lease_until,
+    COALESCE(a.claimed_at, e.died_at) AS changed_at,
+    COALESCE(e.error, d.error) AS error
+FROM mq.message AS m
+LEFT JOIN (
+    SELECT c.id, c.attempt, b.type, b.reader, b.batch_key, b.lease_until, b.claimed_at
+    FROM mq.batch AS b
+    INNER JOIN mq.claimed AS c ON c.batch_key = b.batch_key
+) AS a ON a.type = m.type AND a.id = m.id
+LEFT JOIN mq.dead AS e ON e.id = m.id
+LEFT JOIN mq.delayed AS d ON d.type = m.type AND d.run_at = m.run_at AND d.id = m.id
+LEFT JOIN mq.grouped AS g ON g.id = m.id
+-- By its place: so of several tickets one counts, and the others are not searched for.
+LEFT JOIN mq.ready AS r ON r.type = m.type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id
+-- The place of a message in a queue that is claimed as a ring.
+LEFT JOIN mq.ready AS o ON o.type = m.type AND o.priority = -32768 AND o.run_at = '1900-01-01' AND o.id = m.id
+UNION ALL
+SELECT c.id, c.type, 'C', c.body, c.headers, c.priority, c.group_key, c.dedup_key, c.attempts, c.created_at, c.source, NULL,
+    c.reader, NULL, NULL, c.completed_at, NULL
+FROM mq.archive AS c;
+GO

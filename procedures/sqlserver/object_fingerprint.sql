@@ -1,0 +1,27 @@
+-- object_fingerprint: a hash of an installed object as the catalog has it, to notice changes made by hand.
+-- Arguments:   @name (a procedure, function or view of schema mq, or an index of one of its tables)
+-- Returns:     64 hexadecimal digits; NULL when there is no such object, or the index is disabled
+-- Errors:      none
+-- Transaction: reads only
+-- Example:     SELECT name FROM mq.installed WHERE fingerprint <> mq.object_fingerprint(name);
+--
+-- It looks with the eyes of its owner: the catalog shows nobody what he may only execute, or not even that.
+
+CREATE OR ALTER FUNCTION mq.object_fingerprint (@name nvarchar(200))
+RETURNS char(64)
+WITH EXECUTE AS OWNER
+AS
+BEGIN
+    DECLARE @definition nvarchar(max);
+    SELECT @definition = definition
+    FROM sys.sql_modules
+    WHERE object_id = OBJECT_ID(CONCAT(N'mq.', QUOTENAME(@name)));
+    IF @definition IS NULL
+        SELECT TOP (1) @definition = CONCAT(t.name, N' ', i.type_desc, N' ', i.is_unique)
+        FROM sys.tables AS t
+        INNER JOIN sys.indexes AS i ON i.object_id = t.object_id
+        WHERE t.schema_id = SCHEMA_ID(N'mq') AND i.name = @name AND i.is_disabled = 0
+        ORDER BY t.name;
+    RETURN LOWER(CONVERT(char(64), HASHBYTES('SHA2_256', @definition), 2));
+END;
+GO

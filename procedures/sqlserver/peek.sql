@@ -1,0 +1,124 @@
+-- peek: look at messages without claiming them.
+-- Arguments:   @type, @state (N: in claim order, ready before delayed; A; E and C: the newest first; NULL: N), @size (1 to
+--              10,000; NULL: 10)
+-- Returns:     up to @size messages with all that is known of them
+-- Errors:      50002 invalid_argument
+-- Transaction: reads only and waits for nobody; where the database does not keep versions it sees uncommitted states
+-- Example:     EXEC mq.peek N'email', N'E', 20;
+
+CREATE OR ALTER PROCEDURE mq.peek
+    @type nvarchar(max),
+    @state nvarchar(max) = NULL,
+    @size bigint = NULL
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @ordered bit, @n int = 0;
+    DECLARE @found TABLE (
+        n int NOT NULL PRIMARY KEY, id bigint NOT NULL, attempts smallint NOT NULL, moment datetime2(7), reader nvarchar(400),
+        batch_key uniqueidentifier, lease_until datetime2(7)
+    );
+    EXEC mq.require_name 'type', @type, 0;
+    -- With something behind it: a blank at the end would not count.
+    IF (@state + N'.') COLLATE Latin1_General_100_BIN2 NOT IN (N'N.', N'A.', N'E.', N'C.')
+        EXEC mq.raise_error 'invalid_argument', N'state: must be N, A, E or C';
+    EXEC mq.require_range 'size', @size, 1, 10000;
+    SET @size = COALESCE(@size, 10);
+    SET @state = COALESCE(@state, N'N');
+
+    -- First the places, of narrow rows, without waiting; then the texts, of which a dirty read could end the connection.
+    IF EXISTS (SELECT * FROM sys.databases WHERE database_id = DB_ID() AND is_read_committed_snapshot_on = 0)
+        SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED;
+    ELSE
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    IF @state = N'A'
+        INSERT INTO @found (n, id, attempts, moment, reader, batch_key, lease_until)
+        SELECT TOP (@size) ROW_NUMBER() OVER (ORDER BY b.lease_until, b.batch_key, c.id), c.id, c.attempt, b.claimed_at, b.reader,
+            b.batch_key, b.lease_until
+        FROM (
+            SELECT TOP (@size) batch_key, claimed_at, lease_until, reader
+            FROM mq.batch
+            WHERE type = @type
+            ORDER BY lease_until, batch_key
+        ) AS b
+        INNER JOIN mq.claimed AS c ON c.batch_key = b.batch_key
+        ORDER BY b.lease_until, b.batch_key, c.id
+        OPTION (FORCE ORDER, LOOP JOIN);
+    ELSE IF @state = N'E'
+        INSERT INTO @found (n, id, attempts, moment)
+        SELECT TOP (@size) ROW_NUMBER() OVER (ORDER BY died_at DESC, id DESC), id, 0, died_at
+        FROM mq.dead
+        WHERE type = @type
+        ORDER BY died_at DESC, id DESC;
+    ELSE IF @state = N'C'
+        INSERT INTO @found (n, id, attempts, moment)
+        SELECT TOP (@size) ROW_NUMBER() OVER (ORDER BY completed_at DESC, id DESC), id, 0, completed_at
+        FROM mq.archive
+        WHERE type = @type
+        ORDER BY completed_at DESC, id DESC;
+    ELSE
+    BEGIN
+        SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@type, N'') ORDER BY LEN(type) DESC;
+        -- In an ordered queue the rows of mq.ready are tickets.
+        IF @ordered = 1
+            INSERT INTO @found (n, id, attempts)
+            SELECT TOP (@size) ROW_NUMBER() OVER (ORDER BY group_key, id), id, attempts
+            FROM mq.grouped
+            WHERE type = @type
+            ORDER BY group_key, id;
+        ELSE
+            INSERT INTO @found (n, id, attempts)
+            SELECT TOP (@size) ROW_NUMBER() OVER (ORDER BY priority, run_at, id), id, attempts
+            FROM mq.ready
+            WHERE type = @type
+            ORDER BY priority, run_at, id;
+        SET @n = @@ROWCOUNT;
+        IF @n < @size
+            INSERT INTO @found (n, id, attempts, moment)
+            SELECT TOP (@size - @n) @n + ROW_NUMBER() OVER (ORDER BY run_at, id), id, attempts, run_at
+            FROM mq.delayed
+            WHERE type = @type
+            ORDER BY run_at, id;
+    END;
+
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    IF @state = N'A'
+        SELECT m.id, m.type, 'A' AS state, m.body, m.headers, CAST(m.priority AS int) AS priority, m.group_key, m.dedup_key,
+            CAST(f.attempts AS int) AS attempts, m.created_at, m.source, CAST(NULL AS datetime2(7)) AS run_at, f.reader,
+            f.batch_key, f.lease_until, f.moment AS changed_at, CAST(NULL AS nvarchar(max)) AS error
+        FROM @found AS f
+        INNER JOIN mq.message AS m WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON m.id = f.id
+        ORDER BY f.n
+        OPTION (FORCE ORDER, LOOP JOIN);
+    ELSE IF @state = N'E'
+        SELECT m.id, m.type, 'E' AS state, m.body, m.headers, CAST(m.priority AS int) AS priority, m.group_key, m.dedup_key,
+            CAST(e.attempts AS int) AS attempts, m.created_at, m.source, CAST(NULL AS datetime2(7)) AS run_at, e.reader,
+            CAST(NULL AS uniqueidentifier) AS batch_key, CAST(NULL AS datetime2(7)) AS lease_until, e.died_at AS changed_at,
+            e.error
+        FROM @found AS f
+        INNER JOIN mq.dead AS e WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON e.id = f.id
+        INNER JOIN mq.message AS m WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON m.id = f.id
+        ORDER BY f.n
+        OPTION (FORCE ORDER, LOOP JOIN);
+    ELSE IF @state = N'C'
+        SELECT c.id, c.type, 'C' AS state, c.body, c.headers, CAST(c.priority AS int) AS priority, c.group_key, c.dedup_key,
+            CAST(c.attempts AS int) AS attempts, c.created_at, c.source, CAST(NULL AS datetime2(7)) AS run_at, c.reader,
+            CAST(NULL AS uniqueidentifier) AS batch_key, CAST(NULL AS datetime2(7)) AS lease_until, c.completed_at AS changed_at,
+            CAST(NULL AS nvarchar(max)) AS error
+        FROM @found AS f
+        INNER JOIN mq.archive AS c WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON c.completed_at = f.moment AND c.id = f.id
+        ORDER BY f.n
+        OPTION (FORCE ORDER, LOOP JOIN);
+    ELSE
+        SELECT m.id, m.type, 'N' AS state, m.body, m.headers, CAST(m.priority AS int) AS priority, m.group_key, m.dedup_key,
+            CAST(f.attempts AS int) AS attempts, m.created_at, m.source, m.run_at, CAST(NULL AS nvarchar(400)) AS reader,
+            CAST(NULL AS uniqueidentifier) AS batch_key, CAST(NULL AS datetime2(7)) AS lease_until,
+            CAST(NULL AS datetime2(7)) AS changed_at, d.error
+        FROM @found AS f
+        INNER JOIN mq.message AS m WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON m.id = f.id
+        LEFT JOIN mq.delayed AS d WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
+            ON d.type = @type AND d.run_at = f.moment AND d.id = f.id
+        ORDER BY f.n
+        OPTION (FORCE ORDER, LOOP JOIN);
+END;
+GO

@@ -1,0 +1,36 @@
+-- purge_archive: delete archived messages that were completed before a time.
+-- Arguments:   @before (UTC), @size (1 to 10,000; NULL: 1,000)
+-- Returns:     count; repeat until it is 0
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's; passes over what another call is deleting
+-- Example:     DECLARE @before datetime2(7) = DATEADD(DAY, -90, SYSUTCDATETIME()); EXEC mq.purge_archive @before, 10000;
+
+CREATE OR ALTER PROCEDURE mq.purge_archive
+    @before datetime2(7),
+    @size bigint = NULL
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    -- For as long as this call: it passes over locked rows, which no higher level allows.
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
+    DECLARE @count bigint = 0;
+    BEGIN TRY
+        IF @before IS NULL
+            EXEC mq.raise_error 'invalid_argument', N'before: must not be NULL';
+        EXEC mq.require_range 'size', @size, 1, 10000;
+        SET @size = COALESCE(@size, 1000);
+        IF @own = 1
+            BEGIN TRANSACTION;
+        EXEC mq.erase_archived NULL, @before, @size, @count OUTPUT;
+        IF @own = 1
+            COMMIT TRANSACTION;
+    END TRY
+    BEGIN CATCH
+        IF @own = 1 AND XACT_STATE() <> 0
+            ROLLBACK TRANSACTION;
+        THROW;
+    END CATCH;
+    SELECT @count AS count;
+END;
+GO

@@ -1,0 +1,185 @@
+-- queue_health: what hurts queues in this database, with a verdict each.
+-- Arguments:   none
+-- Returns:     name, verdict (ok, warn or bad), value (NULL: the caller may not see it), unit, detail
+-- Errors:      none
+-- Transaction: reads only; sees other sessions when the caller's login has VIEW SERVER STATE (on Azure SQL: the caller VIEW
+--              DATABASE STATE)
+-- Example:     EXEC mq.queue_health;
+
+CREATE OR ALTER PROCEDURE mq.queue_health
+AS
+BEGIN
+    SET NOCOUNT ON;
+    -- What may not be seen must not end the caller's transaction: the row says so. Nothing is changed here.
+    SET XACT_ABORT OFF;
+    -- For as long as this call: it passes over locked rows, which no higher level allows.
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    DECLARE @now datetime2(7) = SYSUTCDATETIME(), @value float, @verdict varchar(4), @detail nvarchar(max), @sees bit = 0;
+    DECLARE @right nvarchar(200), @seconds bigint, @level int, @versions bit, @snapshots bit, @delayed_durability int;
+    DECLARE @name nvarchar(200), @changed nvarchar(max), @missing nvarchar(max);
+    DECLARE @checks TABLE (
+        n int NOT NULL PRIMARY KEY, name varchar(60) NOT NULL, verdict varchar(4) NOT NULL, value float,
+        unit varchar(20) NOT NULL, detail nvarchar(max) NOT NULL
+    );
+    DECLARE @wrong TABLE (n int NOT NULL, name nvarchar(200) NOT NULL, PRIMARY KEY (n, name));
+
+    BEGIN TRY
+        -- 5: Azure SQL Database, where the right is one of the database.
+        IF CAST(SERVERPROPERTY('EngineEdition') AS int) = 5
+        BEGIN
+            SET @right = CONCAT(N'GRANT VIEW DATABASE STATE TO ', QUOTENAME(USER_NAME()));
+            SET @sees = COALESCE(HAS_PERMS_BY_NAME(DB_NAME(), 'DATABASE', 'VIEW DATABASE STATE'), 0);
+        END
+        ELSE
+        BEGIN
+            SET @right = CONCAT(N'GRANT VIEW SERVER STATE TO ', QUOTENAME(SUSER_SNAME()));
+            SET @sees = COALESCE(HAS_PERMS_BY_NAME(NULL, NULL, 'VIEW SERVER STATE'), 0);
+        END;
+    END TRY
+    BEGIN CATCH
+        SET @sees = 0;
+    END CATCH;
+    SET @right = CONCAT(N'the caller may not see it: ', @right);
+
+    -- What is deleted is not cleaned up, and the log not emptied, as long as an old transaction is open.
+    SELECT @value = NULL, @verdict = 'warn', @detail = @right;
+    BEGIN TRY
+        IF OBJECT_ID(N'sys.dm_tran_active_transactions') IS NULL
+            SET @detail = N'this server does not tell';
+        ELSE IF @sees = 1
+        BEGIN
+            SELECT @value = 0, @detail = N'no other transaction is open';
+            -- In the time zone of the server's machine.
+            SELECT TOP (1) @value = DATEDIFF_BIG(MILLISECOND, t.transaction_begin_time, GETDATE()) / 1e3,
+                @detail = CASE
+                    WHEN s.session_id IS NULL THEN CONCAT(N'a distributed transaction of nobody; end it with KILL ''',
+                        t.transaction_uow, N'''')
+                    ELSE CONCAT(N'session ', s.session_id, N', login ', e.login_name, N', host ', e.host_name, N', program ',
+                        e.program_name, N', ', e.status, N'; end it with KILL ', s.session_id)
+                END
+            FROM sys.dm_tran_active_transactions AS t
+            LEFT JOIN sys.dm_tran_session_transactions AS s ON s.transaction_id = t.transaction_id
+            LEFT JOIN sys.dm_exec_sessions AS e ON e.session_id = s.session_id
+            WHERE (s.session_id <> @@SPID AND s.is_user_transaction = 1 OR s.session_id IS NULL AND t.transaction_type = 4)
+                AND (e.database_id = DB_ID() OR EXISTS (
+                    SELECT * FROM sys.dm_tran_database_transactions AS d
+                    WHERE d.transaction_id = t.transaction_id AND d.database_id = DB_ID()
+                ))
+            ORDER BY t.transaction_begin_time;
+            SET @value = CASE WHEN @value < 0 THEN 0 ELSE @value END;
+            SET @verdict = CASE WHEN @value > 3600 THEN 'bad' WHEN @value > 300 THEN 'warn' ELSE 'ok' END;
+        END;
+    END TRY
+    BEGIN CATCH
+        SELECT @value = NULL, @verdict = 'warn', @detail = ERROR_MESSAGE();
+    END CATCH;
+    INSERT INTO @checks VALUES (1, 'oldest_transaction', @verdict, @value, 'seconds', @detail);
+
+    -- A counter, which every release has: that of the whole server.
+    SELECT @value = NULL, @verdict = 'warn', @detail = @right;
+    BEGIN TRY
+        IF OBJECT_ID(N'sys.dm_os_performance_counters') IS NULL
+            SET @detail = N'this server does not tell';
+        ELSE IF @sees = 1
+        BEGIN
+            SET @detail = N'this server does not tell';
+            SELECT @value = MAX(cntr_value)
+            FROM sys.dm_os_performance_counters
+            WHERE object_name LIKE N'%:Transactions%' AND counter_name = N'Version Store Size (KB)';
+            IF @value IS NOT NULL
+                SELECT @verdict = CASE WHEN @value > 10485760 THEN 'bad' WHEN @value > 1048576 THEN 'warn' ELSE 'ok' END,
+                    @detail = CASE
+                        WHEN @value > 1048576 THEN N'old row versions of all databases, in tempdb: end old transactions'
+                        ELSE N'old row versions of all databases, in tempdb'
+                    END;
+        END;
+    END TRY
+    BEGIN CATCH
+        SELECT @value = NULL, @verdict = 'warn', @detail = ERROR_MESSAGE();
+    END CATCH;
+    INSERT INTO @checks VALUES (2, 'version_store', @verdict, @value, 'kilobytes', @detail);
+
+    SELECT @value = COUNT(*), @seconds = DATEDIFF(SECOND, MIN(b.lease_until), @now)
+    FROM (
+        SELECT TOP (10000) lease_until FROM mq.batch WITH (READPAST, READCOMMITTEDLOCK) WHERE lease_until <= @now
+    ) AS b;
+    SET @verdict = CASE WHEN @seconds > 3600 THEN 'bad' WHEN @seconds > 60 THEN 'warn' ELSE 'ok' END;
+    SET @detail = CASE
+        WHEN @value = 0 THEN N'none'
+        ELSE CONCAT(N'the oldest for ', @seconds, N' s; claims of the type rescue them, or EXEC mq.rescue_expired')
+    END;
+    INSERT INTO @checks VALUES (3, 'expired_leases', @verdict, @value, 'claims', @detail);
+
+    INSERT INTO @wrong (n, name)
+    SELECT 4, i.name
+    FROM mq.installed AS i
+    WHERE i.kind = 'procedure' AND ISNULL(i.fingerprint, '') <> ISNULL(mq.object_fingerprint(i.name), '');
+    -- Asked of the fingerprint, which sees what the caller may not.
+    INSERT INTO @wrong (n, name)
+    SELECT 5, w.name
+    FROM (
+        VALUES (N'installed_pk'), (N'queue_pk'), (N'message_pk'), (N'dedup_pk'), (N'dedup_key_once'), (N'ready_pk'),
+            (N'delayed_pk'), (N'batch_pk'), (N'batch_lease'), (N'claimed_pk'), (N'dead_pk'), (N'dead_age'), (N'archive_pk'),
+            (N'archive_type'), (N'mark_newest'), (N'ring_newest'), (N'grouped_pk'), (N'grouped_order'), (N'group_lock_pk'), (N'group_lock_once')
+    ) AS w (name)
+    WHERE mq.object_fingerprint(w.name) IS NULL;
+    -- One after the other: the server joins texts by itself from 2017 on.
+    SET @name = N'';
+    WHILE @name IS NOT NULL
+    BEGIN
+        SET @name = (SELECT MIN(name) FROM @wrong WHERE n = 4 AND name > @name);
+        IF @name IS NOT NULL
+            SET @changed = CONCAT(@changed + N', ', @name);
+    END;
+    SET @name = N'';
+    WHILE @name IS NOT NULL
+    BEGIN
+        SET @name = (SELECT MIN(name) FROM @wrong WHERE n = 5 AND name > @name);
+        IF @name IS NOT NULL
+            SET @missing = CONCAT(@missing + N', ', @name);
+    END;
+    SELECT @value = COUNT(*) FROM @wrong WHERE n = 4;
+    SET @verdict = CASE WHEN @value > 0 THEN 'bad' ELSE 'ok' END;
+    SET @detail = COALESCE(N'missing or changed by hand: ' + @changed + N'; run the installation again',
+        N'all procedures are as installed');
+    INSERT INTO @checks VALUES (4, 'changed_objects', @verdict, @value, 'objects', @detail);
+    SELECT @value = COUNT(*) FROM @wrong WHERE n = 5;
+    SET @verdict = CASE WHEN @value > 0 THEN 'bad' ELSE 'ok' END;
+    SET @detail = COALESCE(N'missing or disabled: ' + @missing, N'all there');
+    INSERT INTO @checks VALUES (5, 'missing_indexes', @verdict, @value, 'indexes', @detail);
+
+    SELECT @level = compatibility_level, @versions = is_read_committed_snapshot_on,
+        @snapshots = CASE WHEN snapshot_isolation_state IN (1, 3) THEN 1 ELSE 0 END, @delayed_durability = delayed_durability
+    FROM sys.databases
+    WHERE database_id = DB_ID();
+    SET @verdict = CASE WHEN @level < 130 THEN 'bad' ELSE 'ok' END;
+    SET @detail = CASE
+        WHEN @level < 130 THEN CONCAT(N'lists cannot be read below 130: ALTER DATABASE ', QUOTENAME(DB_NAME()),
+            N' SET COMPATIBILITY_LEVEL = 130')
+        ELSE N'enough to read lists'
+    END;
+    INSERT INTO @checks VALUES (6, 'compatibility_level', @verdict, @level, 'level', @detail);
+    SET @detail = CASE
+        WHEN @versions = 1 THEN N'on: those who look see what is committed'
+        ELSE N'off: those who look see what is not committed, or wait for it; claims do not depend on it'
+    END;
+    INSERT INTO @checks VALUES (7, 'read_committed_snapshot', 'ok', @versions, 'flag', @detail);
+    SET @detail = CASE
+        WHEN @snapshots = 1 THEN N'allowed: what is deleted is not cleaned up while such a transaction is open'
+        ELSE N'not allowed'
+    END;
+    INSERT INTO @checks VALUES (8, 'snapshot_isolation', 'ok', @snapshots, 'flag', @detail);
+    -- 2: forced.
+    SET @value = CASE WHEN @delayed_durability = 2 THEN 0 ELSE 1 END;
+    SET @verdict = CASE WHEN @value = 0 THEN 'warn' ELSE 'ok' END;
+    SET @detail = CASE
+        WHEN @value = 0 THEN N'DELAYED_DURABILITY is FORCED: a crash may lose messages and bring finished ones back'
+        ELSE N'what is committed is on disk, unless the caller commits with DELAYED_DURABILITY'
+    END;
+    INSERT INTO @checks VALUES (9, 'durability', @verdict, @value, 'flag', @detail);
+
+    SELECT name, verdict, value, unit, REPLACE(REPLACE(detail, NCHAR(13), N' '), NCHAR(10), N' ') AS detail
+    FROM @checks
+    ORDER BY n;
+END;
+GO

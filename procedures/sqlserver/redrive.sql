@@ -1,0 +1,66 @@
+-- redrive: send dead letters round again, with their attempts set back to 0.
+-- Arguments:   @type, @id (NULL: all, the oldest dead first, at most 10,000 a call)
+-- Returns:     count
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's; passes over what another call is changing
+-- Example:     EXEC mq.redrive N'email';
+
+CREATE OR ALTER PROCEDURE mq.redrive
+    @type nvarchar(max),
+    @id bigint = NULL
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    -- For as long as this call: it passes over locked rows, which no higher level allows.
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
+    DECLARE @ordered bit, @ring bit, @count bigint = 0, @most int = 10000, @step int = 1000, @top int, @took int = 1;
+    DECLARE @found TABLE (id bigint NOT NULL PRIMARY KEY);
+    DECLARE @back mq.items;
+    BEGIN TRY
+        EXEC mq.require_name 'type', @type, 0;
+        IF @own = 1
+            BEGIN TRANSACTION;
+        SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@type, N'') ORDER BY LEN(type) DESC;
+        SET @ring = mq.is_ring(@type);
+        WHILE @took > 0 AND @count < @most
+        BEGIN
+            DELETE FROM @found;
+            DELETE FROM @back;
+            SET @top = CASE WHEN @most - @count < @step THEN @most - @count ELSE @step END;
+            -- First the ids, without keeping a lock, then the rows by their primary key: who locks rows by way of the other index
+            -- meets those who come by this one, and they deadlock.
+            IF @id IS NULL
+                INSERT INTO @found (id)
+                SELECT TOP (@top) id
+                FROM mq.dead WITH (READPAST, READCOMMITTEDLOCK)
+                WHERE type = @type
+                ORDER BY died_at, id;
+            ELSE
+                INSERT INTO @found (id) VALUES (@id);
+            DELETE e
+            OUTPUT deleted.id, 0 INTO @back (id, attempts)
+            FROM @found AS f
+            INNER JOIN mq.dead AS e WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON e.id = f.id
+            WHERE e.type = @type
+            OPTION (FORCE ORDER, LOOP JOIN);
+            SET @took = @@ROWCOUNT;
+            SET @count = @count + @took;
+            IF @took > 0
+                EXEC mq.place_ready @type, @back, @ordered, @ring;
+            IF @id IS NOT NULL
+                SET @took = 0;
+        END;
+        IF @count > 0
+            EXEC mq.lower_mark @type;
+        IF @own = 1
+            COMMIT TRANSACTION;
+    END TRY
+    BEGIN CATCH
+        IF @own = 1 AND XACT_STATE() <> 0
+            ROLLBACK TRANSACTION;
+        THROW;
+    END CATCH;
+    SELECT @count AS count;
+END;
+GO

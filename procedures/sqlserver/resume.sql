@@ -1,0 +1,34 @@
+-- resume: claims go on after a pause.
+-- Arguments:   @type
+-- Returns:     count (1: it was paused, 0: it was running already)
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's; calls for one type wait for each other, and claims of the type for the end of the transaction
+--              where the database does not keep versions
+-- Example:     EXEC mq.resume N'email';
+
+CREATE OR ALTER PROCEDURE mq.resume
+    @type nvarchar(max)
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    -- For as long as this call: it acts on what is there now, and a snapshot shows what was.
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
+    DECLARE @count bigint;
+    BEGIN TRY
+        EXEC mq.require_name 'type', @type, 0;
+        IF @own = 1
+            BEGIN TRANSACTION;
+        UPDATE mq.queue SET paused = 0 WHERE type = @type AND paused = 1;
+        SET @count = @@ROWCOUNT;
+        IF @own = 1
+            COMMIT TRANSACTION;
+    END TRY
+    BEGIN CATCH
+        IF @own = 1 AND XACT_STATE() <> 0
+            ROLLBACK TRANSACTION;
+        THROW;
+    END CATCH;
+    SELECT @count AS count;
+END;
+GO

@@ -1,0 +1,61 @@
+-- wait_for_message: wait until something is ready or the time is up, looking 20 times a second.
+-- Arguments:   @type, @seconds (0 to ten years; NULL or 0: do not wait)
+-- Returns:     ready (1: a message can be claimed), next_run_at (when the next delayed message is due or the next lease
+--              runs out, or NULL)
+-- Errors:      50002 invalid_argument
+-- Transaction: begins none; inside the caller's it waits as well, and keeps that open for so long
+-- Example:     EXEC mq.wait_for_message N'email', 30;
+
+CREATE OR ALTER PROCEDURE mq.wait_for_message
+    @type nvarchar(max),
+    @seconds bigint = NULL
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    -- For as long as this call: a snapshot never sees what was sent since, and locked rows are passed over.
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    DECLARE @now datetime2(7) = SYSUTCDATETIME(), @until datetime2(7), @ready smallint = 0, @paused bit, @next datetime2(7);
+    EXEC mq.require_name 'type', @type, 0;
+    EXEC mq.require_range 'seconds', @seconds, 0, 315360000;
+    SET @until = DATEADD(SECOND, CAST(COALESCE(@seconds, 0) AS int), @now);
+    WHILE 1 = 1
+    BEGIN
+        SELECT TOP (1) @paused = paused FROM mq.queue WHERE type IN (@type, N'') ORDER BY LEN(type) DESC;
+        -- What is locked is being claimed, or not sent yet.
+        IF @paused = 0 AND EXISTS (SELECT * FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type)
+            SET @ready = 1;
+        ELSE IF @paused = 0 AND EXISTS (
+            SELECT * FROM mq.delayed WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type AND run_at <= @now
+        )
+            SET @ready = 1;
+        ELSE IF @paused = 0 AND EXISTS (
+            SELECT * FROM mq.batch WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type AND lease_until <= @now
+        )
+            SET @ready = 1;
+        IF @ready = 1 OR @now >= @until
+            BREAK;
+        -- As a text: so a server that cannot wait has this procedure too, for calls that do not wait.
+        EXEC (N'WAITFOR DELAY ''00:00:00.050''');
+        SET @now = SYSUTCDATETIME();
+    END;
+    SELECT @next = MIN(t.due)
+    FROM (
+        SELECT d.due
+        FROM (
+            SELECT TOP (1) run_at AS due
+            FROM mq.delayed WITH (READPAST, READCOMMITTEDLOCK)
+            WHERE type = @type
+            ORDER BY run_at, id
+        ) AS d
+        UNION ALL
+        SELECT b.due
+        FROM (
+            SELECT TOP (1) lease_until AS due
+            FROM mq.batch WITH (READPAST, READCOMMITTEDLOCK)
+            WHERE type = @type
+            ORDER BY lease_until
+        ) AS b
+    ) AS t;
+    SELECT @ready AS ready, @next AS next_run_at;
+END;
+GO
