@@ -1,0 +1,39 @@
+-- cancel: remove one message that nobody holds: new or dead.
+-- Arguments:   @id
+-- Returns:     count (0: it is active, is being claimed at this moment, or does not exist)
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's; never waits for a message that is being claimed
+-- Example:     EXEC mq.cancel 17;
+
+CREATE OR ALTER PROCEDURE mq.cancel
+    @id bigint
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    -- For as long as this call: it passes over locked rows, which no higher level allows.
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
+    DECLARE @type nvarchar(400), @count bigint = 0;
+    DECLARE @items mq.items;
+    BEGIN TRY
+        IF @id IS NULL
+            EXEC mq.raise_error 'invalid_argument', N'id: must not be NULL';
+        IF @own = 1
+            BEGIN TRANSACTION;
+        SELECT @type = type FROM mq.message WITH (READPAST, READCOMMITTEDLOCK) WHERE id = @id;
+        IF @type IS NOT NULL
+        BEGIN
+            INSERT INTO @items (id, attempts) VALUES (@id, 0);
+            EXEC mq.erase @type, @items, 'NE', @count OUTPUT;
+        END;
+        IF @own = 1
+            COMMIT TRANSACTION;
+    END TRY
+    BEGIN CATCH
+        IF @own = 1 AND XACT_STATE() <> 0
+            ROLLBACK TRANSACTION;
+        THROW;
+    END CATCH;
+    SELECT @count AS count;
+END;
+GO

@@ -1,0 +1,251 @@
+-- claim_wraparound: claim the next messages round the ring of ids.
+-- Arguments:   @type, @size (1 to 10,000; NULL: 1), @reader (NULL: the application name), @lease_seconds (NULL: the queue's),
+--              @after_id (NULL: where this reader stopped)
+-- Returns:     the messages after @after_id in order of id, then those from the lowest id on; none twice
+-- Errors:      50002 invalid_argument, 50003 queue_is_ordered
+-- Transaction: joins the caller's; never waits for another claim
+-- Example:     EXEC mq.claim_wraparound N'crawl', 10, N'worker-1';
+--
+-- An index by id would cost every other queue as much again as its claims. Instead, the first call that finds something makes
+-- the type a ring: its messages stand in mq.ready at one priority and one run_at, so that the order of its key is that of the
+-- ids, for claim_batch too. What was sent before is moved there in steps of 2,000, by one claim at a time: the others pass over
+-- the rows that it has locked. The reader's place, whose row says that the type is a ring, is inserted, not updated, as in
+-- mq.mark: nobody waits for it.
+
+CREATE OR ALTER PROCEDURE mq.claim_wraparound
+    @type nvarchar(max),
+    @size bigint = NULL,
+    @reader nvarchar(max) = NULL,
+    @lease_seconds bigint = NULL,
+    @after_id bigint = NULL
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    -- For as long as this call: claims pass over locked rows, which no higher level allows.
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
+    DECLARE @now datetime2(7) = SYSUTCDATETIME(), @start datetime2(7) = '1900-01-01';
+    DECLARE @name nvarchar(400), @who nvarchar(400), @ordered bit, @paused bit, @seconds int, @detail nvarchar(2000);
+    DECLARE @batch_key uniqueidentifier = NEWID();
+    DECLARE @rescued bigint, @moved int, @promote int, @first_run_at datetime2(7), @n bigint, @after bigint, @last bigint;
+    DECLARE @outside bit = 0, @resource nvarchar(255), @got int, @round int = 0, @near int, @found int = 0, @from int = 0;
+    DECLARE @left int, @step int = 1000, @top int, @took int = 1;
+    DECLARE @move mq.items;
+    DECLARE @place TABLE (
+        n int NOT NULL PRIMARY KEY, priority smallint NOT NULL, run_at datetime2(7) NOT NULL, id bigint NOT NULL
+    );
+    BEGIN TRY
+        EXEC mq.require_name 'type', @type, 0;
+        EXEC mq.require_range 'size', @size, 1, 10000;
+        EXEC mq.require_name 'reader', @reader, 1;
+        EXEC mq.require_range 'lease_seconds', @lease_seconds, 0, 315360000;
+        SET @left = COALESCE(@size, 1);
+        SELECT @name = @type, @who = mq.reader_name(@reader);
+        IF @own = 1
+            BEGIN TRANSACTION;
+        SELECT TOP (1) @ordered = ordered, @paused = paused, @seconds = COALESCE(@lease_seconds, lease_seconds)
+        FROM mq.queue WHERE type IN (@name, N'') ORDER BY type DESC;
+        IF @ordered = 1
+        BEGIN
+            SET @detail = CONCAT(N'claim_wraparound goes by id and would break the order of ', @name, N'; use claim_batch');
+            EXEC mq.raise_error 'queue_is_ordered', @detail;
+        END;
+        IF @paused = 0
+        BEGIN
+            IF EXISTS (
+                SELECT * FROM mq.batch WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @name AND lease_until <= @now
+            )
+                EXEC mq.rescue @name, 20, @rescued OUTPUT;
+            IF EXISTS (SELECT * FROM mq.delayed WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @name AND run_at <= @now)
+            BEGIN
+                SET @promote = CASE WHEN 2 * @left > 100 THEN 2 * @left ELSE 100 END;
+                EXEC mq.promote @name, @start, @now, @promote, 0, @moved OUTPUT, @first_run_at OUTPUT;
+            END;
+            SELECT TOP (1) @n = n, @after = after_id
+            FROM mq.ring WITH (READPAST, READCOMMITTEDLOCK)
+            WHERE type = @name AND reader = @who
+            ORDER BY n DESC;
+            SET @after = COALESCE(@after_id, @after, 0);
+
+            -- What stands at an ordinary place: sent before the type was a ring, or by a sender who did not see it yet. Two looks,
+            -- here and below: one range of the key each, and not the whole ring.
+            IF EXISTS (SELECT * FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @name AND priority > -32768)
+                SET @outside = 1;
+            ELSE IF EXISTS (
+                SELECT * FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK)
+                WHERE type = @name AND priority = -32768 AND run_at > @start
+            )
+                SET @outside = 1;
+            -- Moved only where we commit at once: until then nobody sees what is on its way.
+            IF @outside = 1 AND @own = 1
+            BEGIN
+                SET @resource = CONCAT(N'mq.ring:',
+                    CONVERT(varchar(64), HASHBYTES('SHA2_256', @name), 2));
+                EXEC @got = sp_getapplock @Resource = @resource, @LockMode = 'Exclusive',
+                    @LockOwner = 'Transaction', @LockTimeout = 0;
+                WHILE @got >= 0 AND @round < 2
+                BEGIN
+                    DELETE FROM @move;
+                    DELETE r
+                    OUTPUT deleted.id, deleted.attempts INTO @move (id, attempts)
+                    FROM (
+                        SELECT TOP (@step) type, priority, run_at, id
+                        FROM mq.ready WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
+                        WHERE type = @name AND priority > -32768
+                        ORDER BY priority, run_at, id
+                    ) AS f
+                    INNER JOIN mq.ready AS r WITH (ROWLOCK)
+                        ON r.type = f.type AND r.priority = f.priority AND r.run_at = f.run_at AND r.id = f.id
+                    OPTION (FORCE ORDER, LOOP JOIN);
+                    IF @@ROWCOUNT = 0
+                        DELETE r
+                        OUTPUT deleted.id, deleted.attempts INTO @move (id, attempts)
+                        FROM (
+                            SELECT TOP (@step) type, priority, run_at, id
+                            FROM mq.ready WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
+                            WHERE type = @name AND priority = -32768 AND run_at > @start
+                            ORDER BY priority, run_at, id
+                        ) AS f
+                        INNER JOIN mq.ready AS r WITH (ROWLOCK)
+                            ON r.type = f.type AND r.priority = f.priority AND r.run_at = f.run_at AND r.id = f.id
+                        OPTION (FORCE ORDER, LOOP JOIN);
+                    INSERT INTO mq.ready (type, priority, run_at, id, attempts)
+                    SELECT @name, -32768, @start, id, attempts FROM @move;
+                    SET @round = @round + 1;
+                END;
+                IF NOT EXISTS (SELECT * FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @name AND priority > -32768)
+                    AND NOT EXISTS (
+                        SELECT * FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK)
+                        WHERE type = @name AND priority = -32768 AND run_at > @start
+                    )
+                    SET @outside = 0;
+            END;
+
+            IF @outside = 1
+            BEGIN
+                -- More than is wanted: others may lock some of them before we do.
+                SET @near = @left + 1000;
+                INSERT INTO @place (n, priority, run_at, id)
+                SELECT ROW_NUMBER() OVER (ORDER BY CASE WHEN a.id > @after THEN 0 ELSE 1 END, a.id), a.priority, a.run_at, a.id
+                FROM (
+                    SELECT o.priority, o.run_at, o.id
+                    FROM (
+                        SELECT TOP (4000) priority, run_at, id
+                        FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK)
+                        WHERE type = @name AND priority > -32768
+                        ORDER BY priority, run_at, id
+                    ) AS o
+                    UNION ALL
+                    SELECT s.priority, s.run_at, s.id
+                    FROM (
+                        SELECT TOP (4000) priority, run_at, id
+                        FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK)
+                        WHERE type = @name AND priority = -32768 AND run_at > @start
+                        ORDER BY run_at, id
+                    ) AS s
+                    UNION ALL
+                    SELECT p.priority, p.run_at, p.id
+                    FROM (
+                        SELECT TOP (@near) priority, run_at, id
+                        FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK)
+                        WHERE type = @name AND priority = -32768 AND run_at = @start AND id > @after
+                        ORDER BY id
+                    ) AS p
+                    UNION ALL
+                    SELECT q.priority, q.run_at, q.id
+                    FROM (
+                        SELECT TOP (@near) priority, run_at, id
+                        FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK)
+                        WHERE type = @name AND priority = -32768 AND run_at = @start AND id <= @after
+                        ORDER BY id
+                    ) AS q
+                ) AS a;
+                SET @found = @@ROWCOUNT;
+                WHILE @left > 0 AND @from < @found
+                BEGIN
+                    SET @top = CASE WHEN @left < @step THEN @left ELSE @step END;
+                    DELETE r
+                    OUTPUT @batch_key, deleted.id, deleted.attempts + 1, CASE WHEN deleted.id > @after THEN 0 ELSE 1 END, @start
+                    INTO mq.claimed (batch_key, id, attempt, priority, run_at)
+                    FROM (
+                        SELECT TOP (@top) k.type, k.priority, k.run_at, k.id
+                        FROM @place AS p
+                        INNER JOIN mq.ready AS k WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
+                            ON k.type = @name AND k.priority = p.priority AND k.run_at = p.run_at AND k.id = p.id
+                        WHERE p.n > @from AND p.n <= @from + @step
+                        ORDER BY p.n
+                    ) AS f
+                    INNER JOIN mq.ready AS r WITH (ROWLOCK)
+                        ON r.type = f.type AND r.priority = f.priority AND r.run_at = f.run_at AND r.id = f.id
+                    OPTION (FORCE ORDER, LOOP JOIN);
+                    SET @left = @left - @@ROWCOUNT;
+                    SET @from = @from + @step;
+                END;
+            END
+            ELSE
+            BEGIN
+                -- priority and run_at of mq.claimed tell the order of the claim: what is behind the place comes first.
+                WHILE @left > 0 AND @took > 0
+                BEGIN
+                    SET @top = CASE WHEN @left < @step THEN @left ELSE @step END;
+                    DELETE r
+                    OUTPUT @batch_key, deleted.id, deleted.attempts + 1, 0, @start
+                    INTO mq.claimed (batch_key, id, attempt, priority, run_at)
+                    FROM (
+                        SELECT TOP (@top) type, priority, run_at, id
+                        FROM mq.ready WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
+                        WHERE type = @name AND priority = -32768 AND run_at = @start AND id > @after
+                        ORDER BY priority, run_at, id
+                    ) AS f
+                    INNER JOIN mq.ready AS r WITH (ROWLOCK)
+                        ON r.type = f.type AND r.priority = f.priority AND r.run_at = f.run_at AND r.id = f.id
+                    OPTION (FORCE ORDER, LOOP JOIN);
+                    SET @took = @@ROWCOUNT;
+                    SET @left = @left - @took;
+                    IF @took < @top
+                        SET @took = 0;
+                END;
+                SET @took = 1;
+                WHILE @left > 0 AND @took > 0
+                BEGIN
+                    SET @top = CASE WHEN @left < @step THEN @left ELSE @step END;
+                    DELETE r
+                    OUTPUT @batch_key, deleted.id, deleted.attempts + 1, 1, @start
+                    INTO mq.claimed (batch_key, id, attempt, priority, run_at)
+                    FROM (
+                        SELECT TOP (@top) type, priority, run_at, id
+                        FROM mq.ready WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
+                        WHERE type = @name AND priority = -32768 AND run_at = @start AND id <= @after
+                        ORDER BY priority, run_at, id
+                    ) AS f
+                    INNER JOIN mq.ready AS r WITH (ROWLOCK)
+                        ON r.type = f.type AND r.priority = f.priority AND r.run_at = f.run_at AND r.id = f.id
+                    OPTION (FORCE ORDER, LOOP JOIN);
+                    SET @took = @@ROWCOUNT;
+                    SET @left = @left - @took;
+                    IF @took < @top
+                        SET @took = 0;
+                END;
+            END;
+            SELECT TOP (1) @last = id FROM mq.claimed WHERE batch_key = @batch_key ORDER BY priority DESC, id DESC;
+        END;
+
+        IF @last IS NULL
+            EXEC mq.no_messages;
+        ELSE
+        BEGIN
+            INSERT INTO mq.ring (type, reader, n, after_id) VALUES (@name, @who, COALESCE(@n, 0) + 1, @last);
+            DELETE FROM mq.ring WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
+            WHERE type = @name AND reader = @who AND n <= @n AND n >= @n - 20;
+            EXEC mq.hold @batch_key, @name, @who, @seconds;
+        END;
+        IF @own = 1
+            COMMIT TRANSACTION;
+    END TRY
+    BEGIN CATCH
+        IF @own = 1 AND XACT_STATE() <> 0
+            ROLLBACK TRANSACTION;
+        THROW;
+    END CATCH;
+END;
+GO

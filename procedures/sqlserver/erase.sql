@@ -1,0 +1,118 @@
+-- erase: delete messages that nobody holds.
+-- Arguments:   @type, @items (messages of that type, at most 1,000; attempts play no part), @states (to delete from: N, E or NE)
+-- Returns:     @count: how many are gone; those that are held or are being claimed at this moment stay
+-- Errors:      none
+-- Transaction: joins the caller's, which is READ COMMITTED; never waits for a message that is being claimed
+-- Example:     EXEC mq.erase N'email', @items, 'NE', @count OUTPUT;
+
+CREATE OR ALTER PROCEDURE mq.erase
+    @type nvarchar(400),
+    @items mq.items READONLY,
+    @states varchar(2),
+    @count bigint OUTPUT
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @ordered bit, @ring bit = mq.is_ring(@type);
+    DECLARE @gone mq.items, @grouped mq.items;
+    DECLARE @place TABLE (id bigint NOT NULL PRIMARY KEY, priority smallint NOT NULL, run_at datetime2(7) NOT NULL);
+    SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@type, N'') ORDER BY type DESC;
+    -- The messages are locked before anything of them is deleted: a claim that no longer finds one in mq.grouped then knows that
+    -- it was not sent late.
+    INSERT INTO @place (id, priority, run_at)
+    SELECT m.id, m.priority, m.run_at
+    FROM @items AS i
+    INNER JOIN mq.message AS m WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON m.id = i.id
+    WHERE m.type = @type
+    OPTION (FORCE ORDER, LOOP JOIN);
+
+    IF @states LIKE '%N%'
+    BEGIN
+        -- Delayed ones first: a claim may be promoting them.
+        DELETE d
+        OUTPUT deleted.id, deleted.attempts INTO @gone (id, attempts)
+        FROM (
+            SELECT k.type, k.run_at, k.id
+            FROM @place AS p
+            INNER JOIN mq.delayed AS k WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
+                ON k.type = @type AND k.run_at = p.run_at AND k.id = p.id
+        ) AS f
+        INNER JOIN mq.delayed AS d WITH (ROWLOCK) ON d.type = f.type AND d.run_at = f.run_at AND d.id = f.id
+        OPTION (FORCE ORDER, LOOP JOIN);
+        IF @ordered = 1
+        BEGIN
+            DELETE g
+            OUTPUT deleted.id, deleted.attempts INTO @grouped (id, attempts)
+            FROM (
+                SELECT k.id
+                FROM @place AS p
+                INNER JOIN mq.grouped AS k WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON k.id = p.id
+            ) AS f
+            INNER JOIN mq.grouped AS g WITH (ROWLOCK) ON g.id = f.id
+            OPTION (FORCE ORDER, LOOP JOIN);
+            INSERT INTO @gone (id, attempts) SELECT id, attempts FROM @grouped;
+            -- Only the tickets of what is already gone.
+            DELETE r
+            FROM (
+                SELECT k.type, k.priority, k.run_at, k.id
+                FROM @grouped AS g
+                INNER JOIN @place AS p ON p.id = g.id
+                INNER JOIN mq.ready AS k WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
+                    ON k.type = @type AND k.priority = p.priority AND k.run_at = p.run_at AND k.id = p.id
+            ) AS f
+            INNER JOIN mq.ready AS r WITH (ROWLOCK)
+                ON r.type = f.type AND r.priority = f.priority AND r.run_at = f.run_at AND r.id = f.id
+            OPTION (FORCE ORDER, LOOP JOIN);
+        END
+        ELSE
+        BEGIN
+            DELETE r
+            OUTPUT deleted.id, deleted.attempts INTO @gone (id, attempts)
+            FROM (
+                SELECT k.type, k.priority, k.run_at, k.id
+                FROM @place AS p
+                INNER JOIN mq.ready AS k WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
+                    ON k.type = @type AND k.priority = p.priority AND k.run_at = p.run_at AND k.id = p.id
+            ) AS f
+            INNER JOIN mq.ready AS r WITH (ROWLOCK)
+                ON r.type = f.type AND r.priority = f.priority AND r.run_at = f.run_at AND r.id = f.id
+            OPTION (FORCE ORDER, LOOP JOIN);
+            -- In a ring some stand at their ordinary place still, the others here.
+            IF @ring = 1
+                DELETE r
+                OUTPUT deleted.id, deleted.attempts INTO @gone (id, attempts)
+                FROM (
+                    SELECT k.type, k.priority, k.run_at, k.id
+                    FROM @place AS p
+                    INNER JOIN mq.ready AS k WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
+                        ON k.type = @type AND k.priority = -32768 AND k.run_at = '1900-01-01' AND k.id = p.id
+                ) AS f
+                INNER JOIN mq.ready AS r WITH (ROWLOCK)
+                    ON r.type = f.type AND r.priority = f.priority AND r.run_at = f.run_at AND r.id = f.id
+                OPTION (FORCE ORDER, LOOP JOIN);
+        END;
+    END;
+    IF @states LIKE '%E%'
+        DELETE e
+        OUTPUT deleted.id, deleted.attempts INTO @gone (id, attempts)
+        FROM (
+            SELECT k.id
+            FROM @place AS p
+            INNER JOIN mq.dead AS k WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON k.id = p.id
+        ) AS f
+        INNER JOIN mq.dead AS e WITH (ROWLOCK) ON e.id = f.id
+        OPTION (FORCE ORDER, LOOP JOIN);
+
+    SELECT @count = COUNT(*) FROM @gone;
+    IF @count > 0
+    BEGIN
+        IF @ordered = 1
+        BEGIN
+            -- A head that waited for its next attempt is gone, or a ticket that stood for its group.
+            EXEC mq.free_groups @type, @gone;
+            EXEC mq.issue_tickets @type, @gone;
+        END;
+        EXEC mq.delete_messages @gone;
+    END;
+END;
+GO

@@ -1,0 +1,51 @@
+-- free_groups: in an ordered queue, messages leave the hands of their consumer for good: their groups go on.
+-- Arguments:   @type, @items (at most 1,000; the messages are still there)
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's; waits for a claim only while that looks at the group
+-- Example:     EXEC mq.free_groups N'invoice', @items;
+--
+-- Without row versions nobody sees a row of mq.group_lock that another transaction is deleting: a claim would take the group,
+-- and we may still roll back. So whoever frees a group holds its application lock until the commit. A claim that finds the group
+-- at work gives that lock back at once and waits for nothing before it does, so no deadlock comes of the wait. A claim that takes
+-- the group keeps the lock, but then there is nothing to free.
+
+CREATE OR ALTER PROCEDURE mq.free_groups
+    @type nvarchar(400),
+    @items mq.items READONLY
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @id bigint = -9223372036854775808, @resource nvarchar(255), @got int;
+    DECLARE @heads mq.items;
+    -- Without a lock: only rows of our own are deleted below, and nobody else changes those.
+    INSERT INTO @heads (id, attempts)
+    SELECT i.id, i.attempts
+    FROM @items AS i
+    INNER JOIN mq.group_lock AS l WITH (READUNCOMMITTED) ON l.id = i.id
+    OPTION (FORCE ORDER, LOOP JOIN);
+    IF NOT EXISTS (SELECT * FROM @heads)
+        RETURN;
+    WHILE @id IS NOT NULL
+    BEGIN
+        SET @id = (SELECT MIN(id) FROM @heads WHERE id > @id);
+        IF @id IS NOT NULL
+        BEGIN
+            SET @resource = NULL;
+            SELECT @resource = CONCAT(N'mq.group:',
+                CONVERT(varchar(64), HASHBYTES('SHA2_256', CONCAT(@type, NCHAR(10), group_key)), 2))
+            FROM mq.group_lock WITH (READUNCOMMITTED)
+            WHERE id = @id;
+            -- If it should ever fail, the unique index of mq.group_lock still lets no two claims into one group.
+            IF @resource IS NOT NULL
+                EXEC @got = sp_getapplock @Resource = @resource, @LockMode = 'Exclusive',
+                    @LockOwner = 'Transaction', @LockTimeout = -1;
+        END;
+    END;
+    DELETE l
+    FROM @heads AS h
+    INNER JOIN mq.group_lock AS l WITH (ROWLOCK) ON l.id = h.id
+    OPTION (FORCE ORDER, LOOP JOIN);
+    EXEC mq.issue_tickets @type, @heads;
+END;
+GO
