@@ -67,8 +67,8 @@ BEGIN
             ORDER BY n DESC;
             SET @after = COALESCE(@after_id, @after, 0);
 
-            -- What stands at an ordinary place: sent before the type was a ring, or by a sender who did not see it yet. Two looks,
-            -- here and below: one range of the key each, and not the whole ring.
+            -- What stands at an ordinary place: sent before the type was a ring, or by a sender who did not see it yet.
+            -- Two looks, here and below: one range of the key each, and not the whole ring.
             IF EXISTS (SELECT * FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @name AND priority > -32768)
                 SET @outside = 1;
             ELSE IF EXISTS (

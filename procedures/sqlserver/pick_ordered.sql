@@ -52,7 +52,8 @@ BEGIN
     DECLARE @kept TABLE (group_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY);
     DECLARE @late TABLE (id bigint NOT NULL PRIMARY KEY, attempts smallint NOT NULL);
     DECLARE @spent TABLE (
-        n int NOT NULL PRIMARY KEY, priority smallint NOT NULL, run_at datetime2(7) NOT NULL, id bigint NOT NULL);
+        n int NOT NULL PRIMARY KEY, priority smallint NOT NULL, run_at datetime2(7) NOT NULL, id bigint NOT NULL
+    );
     DECLARE @heads mq.items;
     SET @count = 0;
     SET @chunk = 50 + 2 * @left;
@@ -124,16 +125,14 @@ BEGIN
                         -- if we can lock it and it is in no table of its state, it is not on its way out.
                         DELETE FROM @late;
                         INSERT INTO @late (id, attempts)
-                        SELECT s.id, MIN(s.attempts)
-                        FROM @seen AS s
-                        INNER JOIN mq.message AS m WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON m.id = s.id
-                        WHERE s.what = 3 AND s.group_key = @group_key
-                        GROUP BY s.id
-                        OPTION (FORCE ORDER, LOOP JOIN);
+                        SELECT id, MIN(attempts)
+                        FROM @seen
+                        WHERE what = 3 AND group_key = @group_key
+                        GROUP BY id;
                         INSERT INTO mq.grouped (type, group_key, id, attempts)
                         SELECT m.type, COALESCE(m.group_key, N''), m.id, i.attempts
                         FROM @late AS i
-                        INNER JOIN mq.message AS m ON m.id = i.id
+                        INNER JOIN mq.message AS m WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON m.id = i.id
                         WHERE NOT EXISTS (SELECT * FROM mq.grouped AS g WITH (READUNCOMMITTED) WHERE g.id = i.id)
                             AND NOT EXISTS (SELECT * FROM mq.dead AS e WITH (READUNCOMMITTED) WHERE e.id = i.id)
                             AND NOT EXISTS (
