@@ -15,6 +15,7 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @ordered bit, @ring bit = mq.is_ring(@type);
     DECLARE @gone mq.items, @grouped mq.items;
+    DECLARE @out TABLE (id bigint NOT NULL, attempts smallint NOT NULL);
     DECLARE @place TABLE (id bigint NOT NULL PRIMARY KEY, priority smallint NOT NULL, run_at datetime2(7) NOT NULL);
     SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@type, N'') ORDER BY type DESC;
     -- The messages are locked before anything of them is deleted: a claim that no longer finds one in mq.grouped then knows that
@@ -30,7 +31,7 @@ BEGIN
     BEGIN
         -- Delayed ones first: a claim may be promoting them.
         DELETE d
-        OUTPUT deleted.id, deleted.attempts INTO @gone (id, attempts)
+        OUTPUT deleted.id, deleted.attempts INTO @out (id, attempts)
         FROM (
             SELECT k.type, k.run_at, k.id
             FROM @place AS p
@@ -50,7 +51,7 @@ BEGIN
             ) AS f
             INNER JOIN mq.grouped AS g WITH (ROWLOCK) ON g.id = f.id
             OPTION (FORCE ORDER, LOOP JOIN);
-            INSERT INTO @gone (id, attempts) SELECT id, attempts FROM @grouped;
+            INSERT INTO @out (id, attempts) SELECT id, attempts FROM @grouped;
             -- Only the tickets of what is already gone.
             DELETE r
             FROM (
@@ -67,7 +68,7 @@ BEGIN
         ELSE
         BEGIN
             DELETE r
-            OUTPUT deleted.id, deleted.attempts INTO @gone (id, attempts)
+            OUTPUT deleted.id, deleted.attempts INTO @out (id, attempts)
             FROM (
                 SELECT k.type, k.priority, k.run_at, k.id
                 FROM @place AS p
@@ -80,7 +81,7 @@ BEGIN
             -- In a ring some stand at their ordinary place still, the others here.
             IF @ring = 1
                 DELETE r
-                OUTPUT deleted.id, deleted.attempts INTO @gone (id, attempts)
+                OUTPUT deleted.id, deleted.attempts INTO @out (id, attempts)
                 FROM (
                     SELECT k.type, k.priority, k.run_at, k.id
                     FROM @place AS p
@@ -94,7 +95,7 @@ BEGIN
     END;
     IF @states LIKE '%E%'
         DELETE e
-        OUTPUT deleted.id, deleted.attempts INTO @gone (id, attempts)
+        OUTPUT deleted.id, deleted.attempts INTO @out (id, attempts)
         FROM (
             SELECT k.id
             FROM @place AS p
@@ -103,7 +104,9 @@ BEGIN
         INNER JOIN mq.dead AS e WITH (ROWLOCK) ON e.id = f.id
         OPTION (FORCE ORDER, LOOP JOIN);
 
-    SELECT @count = COUNT(*) FROM @gone;
+    -- A ticket may have been left beside a message when the queue was ordered.
+    INSERT INTO @gone (id, attempts) SELECT id, MAX(attempts) FROM @out GROUP BY id;
+    SET @count = @@ROWCOUNT;
     IF @count > 0
     BEGIN
         IF @ordered = 1
