@@ -44,7 +44,7 @@ BEGIN
         IF @own = 1
             BEGIN TRANSACTION;
         SELECT TOP (1) @ordered = ordered, @paused = paused, @seconds = COALESCE(@lease_seconds, lease_seconds)
-        FROM mq.queue WHERE type IN (@name, N'') ORDER BY type DESC;
+        FROM mq.queue WHERE type IN (@name, N'') ORDER BY LEN(type) DESC;
         IF @ordered = 1
         BEGIN
             SET @detail = CONCAT(N'claim_wraparound goes by id and would break the order of ', @name, N'; use claim_batch');

@@ -17,7 +17,7 @@ BEGIN
     DECLARE @gone mq.items, @grouped mq.items;
     DECLARE @out TABLE (id bigint NOT NULL, attempts smallint NOT NULL);
     DECLARE @place TABLE (id bigint NOT NULL PRIMARY KEY, priority smallint NOT NULL, run_at datetime2(7) NOT NULL);
-    SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@type, N'') ORDER BY type DESC;
+    SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@type, N'') ORDER BY LEN(type) DESC;
     -- The messages are locked before anything of them is deleted: a claim that no longer finds one in mq.grouped then knows that
     -- it was not sent late.
     INSERT INTO @place (id, priority, run_at)

@@ -22,7 +22,7 @@ BEGIN
     WHERE id = @id;
     IF @named IS NULL
         RETURN;
-    SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@named, N'') ORDER BY type DESC;
+    SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@named, N'') ORDER BY LEN(type) DESC;
     SET @ring = mq.is_ring(@named);
     IF @ordered = 1
     BEGIN
