@@ -11,7 +11,7 @@ CREATE TABLE mq.installed (
     name nvarchar(200) COLLATE Latin1_General_100_BIN2 NOT NULL CONSTRAINT installed_pk PRIMARY KEY,
     kind varchar(20) NOT NULL,
     sha256 char(64) NOT NULL,
-    fingerprint char(64),
+    fingerprint varbinary(32),
     applied_at datetime2(7) NOT NULL
 );
 

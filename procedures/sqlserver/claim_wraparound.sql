@@ -79,8 +79,7 @@ BEGIN
             -- Moved only where we commit at once: until then nobody sees what is on its way.
             IF @outside = 1 AND @own = 1
             BEGIN
-                SET @resource = CONCAT(N'mq.ring:',
-                    CONVERT(varchar(64), HASHBYTES('SHA2_256', @name), 2));
+                SET @resource = CONCAT(N'mq.ring:', CAST(SUBSTRING(HASHBYTES('SHA2_256', @name), 1, 8) AS bigint));
                 EXEC @got = sp_getapplock @Resource = @resource, @LockMode = 'Exclusive',
                     @LockOwner = 'Transaction', @LockTimeout = 0;
                 WHILE @got >= 0 AND @round < 2

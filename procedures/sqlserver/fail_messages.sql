@@ -18,7 +18,7 @@ BEGIN
     DECLARE @gone mq.items;
     DECLARE @back TABLE (id bigint NOT NULL PRIMARY KEY, run_at datetime2(7) NOT NULL, priority smallint NOT NULL);
     SELECT TOP (1) @max_attempts = max_attempts, @backoff = backoff_seconds, @backoff_max = backoff_max_seconds, @ordered = ordered
-    FROM mq.queue WHERE type IN (@type, N'') ORDER BY type DESC;
+    FROM mq.queue WHERE type IN (@type, N'') ORDER BY LEN(type) DESC;
     INSERT INTO mq.dead (id, died_at, attempts, type, reader, error)
     OUTPUT inserted.id, inserted.attempts INTO @gone (id, attempts)
     SELECT m.id, @now, f.attempts, @type, @reader, LEFT(f.error, 4000)

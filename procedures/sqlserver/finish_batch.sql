@@ -50,7 +50,7 @@ BEGIN
                 END;
             END;
             SELECT TOP (1) @ordered = ordered, @on_complete = on_complete
-            FROM mq.queue WHERE type IN (@type, N'') ORDER BY type DESC;
+            FROM mq.queue WHERE type IN (@type, N'') ORDER BY LEN(type) DESC;
             EXEC mq.settle @key, NULL, @type, @reader, @on_complete, @ordered, @count OUTPUT;
         END;
         IF @next_size > 0

@@ -33,7 +33,7 @@ BEGIN
         BEGIN
             SET @resource = NULL;
             SELECT @resource = CONCAT(N'mq.group:',
-                CONVERT(varchar(64), HASHBYTES('SHA2_256', CONCAT(@type, NCHAR(10), group_key)), 2))
+                CAST(SUBSTRING(HASHBYTES('SHA2_256', CONCAT(@type, NCHAR(10), group_key)), 1, 8) AS bigint))
             FROM mq.group_lock WITH (READUNCOMMITTED)
             WHERE id = @id;
             -- If it should ever fail, the unique index of mq.group_lock still lets no two claims into one group.

@@ -44,7 +44,7 @@ BEGIN
         BEGIN
             SELECT @group_key = group_key FROM @groups WHERE n = @n;
             SET @resource = CONCAT(N'mq.group:',
-                CONVERT(varchar(64), HASHBYTES('SHA2_256', CONCAT(@type, NCHAR(10), @group_key)), 2));
+                CAST(SUBSTRING(HASHBYTES('SHA2_256', CONCAT(@type, NCHAR(10), @group_key)), 1, 8) AS bigint));
             DELETE FROM @wanted;
             SELECT @first = NULL, @hidden = NULL, @free = NULL;
             SELECT TOP (1) @first = id

@@ -1,15 +1,15 @@
 -- object_fingerprint: a hash of an installed object as the catalog has it, to notice changes made by hand.
 -- Arguments:   @name (a procedure, function or view of schema mq, or an index of one of its tables)
--- Returns:     64 hexadecimal digits; NULL when there is no such object, or the index is disabled
+-- Returns:     32 bytes; NULL when there is no such object, or the index is disabled
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     SELECT name FROM mq.installed WHERE fingerprint <> mq.object_fingerprint(name);
 --
--- It looks with the eyes of its owner: the catalog shows nobody what he may only execute, or not even that.
+-- The catalog shows nobody what he may only execute: so grants.sql lets the roles see the definitions in schema mq. EXECUTE AS
+-- OWNER would do it for everybody, but fails with 15517 in a restored database whose owner has no login on the new server.
 
 CREATE OR ALTER FUNCTION mq.object_fingerprint (@name nvarchar(200))
-RETURNS char(64)
-WITH EXECUTE AS OWNER
+RETURNS varbinary(32)
 AS
 BEGIN
     DECLARE @definition nvarchar(max);
@@ -22,6 +22,6 @@ BEGIN
         INNER JOIN sys.indexes AS i ON i.object_id = t.object_id
         WHERE t.schema_id = SCHEMA_ID(N'mq') AND i.name = @name AND i.is_disabled = 0
         ORDER BY t.name;
-    RETURN LOWER(CONVERT(char(64), HASHBYTES('SHA2_256', @definition), 2));
+    RETURN HASHBYTES('SHA2_256', @definition);
 END;
 GO

@@ -43,7 +43,7 @@ BEGIN
     DECLARE @place TABLE (priority smallint PRIMARY KEY, run_at datetime2(7) NOT NULL, id bigint NOT NULL);
 
     SET @count = 0;
-    SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@type, N'') ORDER BY type DESC;
+    SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@type, N'') ORDER BY LEN(type) DESC;
     SELECT TOP (1) @n = n, @looked_at = looked_at, @promoted_to = promoted_to
     FROM mq.mark WITH (READPAST, READCOMMITTEDLOCK)
     WHERE type = @type

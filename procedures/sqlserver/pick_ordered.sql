@@ -112,7 +112,7 @@ BEGIN
                 SELECT @group_key = group_key, @ticket_priority = priority, @ticket_run_at = run_at FROM @seen WHERE n = @n;
                 SELECT @picked = 0, @first = NULL, @before = NULL, @head = NULL;
                 SET @resource = CONCAT(N'mq.group:',
-                    CONVERT(varchar(64), HASHBYTES('SHA2_256', CONCAT(@type, NCHAR(10), @group_key)), 2));
+                    CAST(SUBSTRING(HASHBYTES('SHA2_256', CONCAT(@type, NCHAR(10), @group_key)), 1, 8) AS bigint));
                 EXEC @got = sp_getapplock @Resource = @resource, @LockMode = 'Exclusive',
                     @LockOwner = 'Transaction', @LockTimeout = 0;
                 IF @got >= 0 AND NOT EXISTS (

@@ -113,7 +113,7 @@ BEGIN
     INSERT INTO @wrong (n, name)
     SELECT 4, i.name
     FROM mq.installed AS i
-    WHERE i.kind = 'procedure' AND ISNULL(i.fingerprint, '') <> ISNULL(mq.object_fingerprint(i.name), '');
+    WHERE i.kind = 'procedure' AND ISNULL(i.fingerprint, 0x) <> ISNULL(mq.object_fingerprint(i.name), 0x);
     -- Asked of the fingerprint, which sees what the caller may not.
     INSERT INTO @wrong (n, name)
     SELECT 5, w.name

@@ -28,7 +28,7 @@ BEGIN
     BEGIN
         -- As in pick_ordered: whoever begins with a group or frees it has this lock.
         SET @resource = CONCAT(N'mq.group:',
-            CONVERT(varchar(64), HASHBYTES('SHA2_256', CONCAT(@named, NCHAR(10), @group_key)), 2));
+            CAST(SUBSTRING(HASHBYTES('SHA2_256', CONCAT(@named, NCHAR(10), @group_key)), 1, 8) AS bigint));
         EXEC @got = sp_getapplock @Resource = @resource, @LockMode = 'Exclusive',
             @LockOwner = 'Transaction', @LockTimeout = 0;
         IF @got < 0

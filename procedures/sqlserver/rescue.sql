@@ -15,7 +15,7 @@ BEGIN
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @max_attempts int, @key uniqueidentifier, @reader nvarchar(400);
     DECLARE @step int = 1000, @took int, @dead bigint, @back bigint;
     DECLARE @spent mq.failures;
-    SELECT TOP (1) @max_attempts = max_attempts FROM mq.queue WHERE type IN (@type, N'') ORDER BY type DESC;
+    SELECT TOP (1) @max_attempts = max_attempts FROM mq.queue WHERE type IN (@type, N'') ORDER BY LEN(type) DESC;
     SET @count = 0;
     WHILE @batches > 0
     BEGIN

@@ -18,7 +18,7 @@ BEGIN
         EXEC mq.require_body 'body', @body, 16777216, N'16 MiB (16,777,216 bytes)', 0;
         IF @own = 1
             BEGIN TRANSACTION;
-        SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@type, N'') ORDER BY type DESC;
+        SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@type, N'') ORDER BY LEN(type) DESC;
         SET @ring = mq.is_ring(@type);
         INSERT INTO mq.message (run_at, created_at, priority, type, body, source)
         VALUES (@now, @now, 0, @type, @body, mq.reader_name(NULL));

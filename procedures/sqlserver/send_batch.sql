@@ -40,7 +40,7 @@ BEGIN
         END;
         IF @own = 1
             BEGIN TRANSACTION;
-        SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@type, N'') ORDER BY type DESC;
+        SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@type, N'') ORDER BY LEN(type) DESC;
         SET @ring = mq.is_ring(@type);
         SET @line = 0;
         WHILE @took > 0

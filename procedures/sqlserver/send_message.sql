@@ -37,7 +37,7 @@ BEGIN
         EXEC mq.require_name 'source', @source, 1;
         IF @own = 1
             BEGIN TRANSACTION;
-        SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@type, N'') ORDER BY type DESC;
+        SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@type, N'') ORDER BY LEN(type) DESC;
         SET @ring = mq.is_ring(@type);
         -- The range is locked as well: of two senders of a new key the second waits here, and not in front of the unique index,
         -- where it would get an error.

@@ -24,7 +24,7 @@ BEGIN
         IF @own = 1
             BEGIN TRANSACTION;
         SELECT TOP (1) @paused = paused, @ordered = ordered, @on_complete = on_complete
-        FROM mq.queue WHERE type IN (@type, N'') ORDER BY type DESC;
+        FROM mq.queue WHERE type IN (@type, N'') ORDER BY LEN(type) DESC;
         IF @paused = 0
             EXEC mq.pick @type, @size, 1, @key, @count OUTPUT;
         IF @count > 0

@@ -168,7 +168,8 @@ def _translate(error: BaseException, closed: bool = False) -> Exception:
         return Disconnected(message)
     if number in _CONFLICTS:
         return Conflict(message)
-    named = re.search(r"\bmq\b", message) is not None
+    # Babelfish has the database's name before that of the schema.
+    named = re.search(r"(\b|_)mq\b", message) is not None
     absent = number == _UNMAPPED and "does not exist" in message
     if number in _OTHER_ARGUMENTS or (named and (number in _MISSING or absent)):
         return SchemaMissing(f"the queue is not installed here, or not in this version: run `runner apply` ({message})")
@@ -717,7 +718,12 @@ def _statements(text: str) -> Iterator[str]:
 
 
 def _replacing(batch: str) -> list[str]:
-    """The same for Babelfish, which knows no CREATE OR ALTER; the grants come anew after every change."""
+    """The same for Babelfish, which knows no CREATE OR ALTER; the grants come anew after every change.
+
+    Nor can it grant the sight of definitions, which it hides from nobody.
+    """
+    if "GRANT VIEW DEFINITION" in batch:
+        return []
     found = re.search(r"^CREATE OR ALTER (\w+) ([\w.\[\]]+)", batch, re.M)
     if not found:
         return [batch]
