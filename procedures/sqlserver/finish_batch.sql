@@ -18,6 +18,10 @@ BEGIN
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @key uniqueidentifier, @type nvarchar(400), @reader nvarchar(400), @seconds int, @count bigint, @dead bigint;
     DECLARE @ordered bit, @on_complete varchar(7), @step int = 1000, @took int = 1;
+    DECLARE @bad int, @bad_error int, @detail nvarchar(2000);
+    DECLARE @lines TABLE (
+        n int NOT NULL PRIMARY KEY, id bigint, retry int, error nvarchar(max), valid bit NOT NULL, valid_error bit NOT NULL
+    );
     DECLARE @listed mq.failures, @failed mq.failures;
     BEGIN TRY
         EXEC mq.require_key @batch_key, @key OUTPUT;
@@ -31,8 +35,24 @@ BEGIN
         BEGIN
             IF @failures <> N''
             BEGIN
+                INSERT INTO @lines (n, id, retry, error, valid, valid_error)
+                SELECT n, id, retry, error, valid, valid_error FROM mq.read_failures(@failures);
+                SELECT @bad = MIN(CASE valid WHEN 0 THEN n END), @bad_error = MIN(CASE valid_error WHEN 0 THEN n END) FROM @lines;
+                IF @bad <= COALESCE(@bad_error, @bad)
+                    SET @detail = CONCAT(N'failures: line ', @bad,
+                        N': must be id,retry_after_seconds,error; the seconds empty, -1, or 0 to 315,360,000');
+                ELSE IF @bad_error IS NOT NULL
+                    SET @detail = CONCAT(N'failures: line ', @bad_error,
+                        N': the error begins with a double quote and is not a JSON string');
+                IF @detail IS NOT NULL
+                    EXEC mq.raise_error 'invalid_argument', @detail;
+                -- Of two lines for one message the first counts.
                 INSERT INTO @listed (id, attempts, retry, error)
-                EXEC mq.read_failures @failures, @key;
+                SELECT c.id, c.attempt, l.retry, l.error
+                FROM (SELECT MIN(n) AS n FROM @lines GROUP BY id) AS k
+                INNER JOIN @lines AS l ON l.n = k.n
+                INNER JOIN mq.claimed AS c ON c.batch_key = @key AND c.id = l.id
+                OPTION (FORCE ORDER, LOOP JOIN);
                 WHILE @took > 0
                 BEGIN
                     DELETE FROM @failed;

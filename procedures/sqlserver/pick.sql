@@ -63,16 +63,16 @@ BEGIN
         END;
         SET @promoted_to = @long_ago;
     END
-    ELSE
-        -- Two claims may have left marks of one number: the first place of a priority counts.
-        INSERT INTO @place (priority, run_at, id)
-        SELECT priority, run_at, id
-        FROM (
-            SELECT priority, run_at, id, ROW_NUMBER() OVER (PARTITION BY priority ORDER BY run_at, id) AS nth
-            FROM mq.mark WITH (READPAST, READCOMMITTEDLOCK)
-            WHERE type = @type AND n = @n
-        ) AS p
-        WHERE nth = 1;
+    -- Two claims may have left marks of one number: the first place of a priority counts. A full look does not begin at them, but
+    -- leaves them to the priorities of which it finds nothing.
+    INSERT INTO @place (priority, run_at, id)
+    SELECT priority, run_at, id
+    FROM (
+        SELECT priority, run_at, id, ROW_NUMBER() OVER (PARTITION BY priority ORDER BY run_at, id) AS nth
+        FROM mq.mark WITH (READPAST, READCOMMITTEDLOCK)
+        WHERE type = @type AND n = @n
+    ) AS p
+    WHERE nth = 1;
 
     IF EXISTS (
         SELECT * FROM mq.delayed WITH (READPAST, READCOMMITTEDLOCK)
@@ -107,7 +107,8 @@ BEGIN
     WHILE @left > 0 AND @above < 32768
     BEGIN
         SET @priority = NULL;
-        SELECT TOP (1) @priority = priority, @run_at = run_at, @id = id FROM @place WHERE priority > @above AND @full = 0 ORDER BY priority;
+        IF @full = 0
+            SELECT TOP (1) @priority = priority, @run_at = run_at, @id = id FROM @place WHERE priority > @above ORDER BY priority;
         SET @priority = COALESCE(@priority, 32768);
         SET @took = 1;
         WHILE @left > 0 AND @took > 0 AND @priority - @above > 1
@@ -170,7 +171,7 @@ BEGIN
     BEGIN
         SELECT @found = COUNT(*)
         FROM @place AS p
-        JOIN (
+        INNER JOIN (
             SELECT priority, MIN(id) AS id FROM mq.claimed WHERE batch_key = @batch_key GROUP BY priority
         ) AS c ON c.priority = p.priority
         WHERE c.id NOT BETWEEN p.id - @stride AND p.id + @stride;
@@ -179,12 +180,6 @@ BEGIN
     END;
     IF @write = 1 OR @learn = 1
     BEGIN
-        -- Priorities of which nothing was found keep their marks.
-        INSERT INTO @place (priority, run_at, id)
-        SELECT m.priority, MIN(m.run_at), MIN(m.id)
-        FROM mq.mark AS m WITH (READPAST, READCOMMITTEDLOCK)
-        WHERE m.type = @type AND m.n = @n AND @full = 1
-        GROUP BY m.priority;
         DELETE p
         FROM @place AS p
         WHERE p.priority IN (SELECT c.priority FROM mq.claimed AS c WHERE c.batch_key = @batch_key);
@@ -197,11 +192,10 @@ BEGIN
         ) AS c
         WHERE nth = 1;
     END
-    ELSE IF @full = 1 AND @count = 0 AND @n IS NOT NULL AND SYSUTCDATETIME() > DATEADD(MILLISECOND, 5, @now)
+    ELSE IF @full = 1 AND @count = 0 AND EXISTS (SELECT * FROM @place) AND SYSUTCDATETIME() > DATEADD(MILLISECOND, 5, @now)
     BEGIN
         -- Nothing there but many dead rows to walk: idle consumers need not do it all the time.
-        INSERT INTO @place (priority, run_at, id)
-        SELECT DISTINCT priority, @now, 0 FROM mq.mark WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type AND n = @n;
+        UPDATE @place SET run_at = @now, id = 0;
         SET @write = 1;
     END;
     IF @write = 1 OR @learn = 1
