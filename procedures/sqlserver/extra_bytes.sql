@@ -15,10 +15,10 @@ BEGIN
         SET @at = PATINDEX(N'%[^' + NCHAR(1) + N'-' + NCHAR(127) + N']%', @piece COLLATE Latin1_General_100_BIN2);
         IF @at = 0
             RETURN @extra;
-        SET @code = UNICODE(SUBSTRING(@piece, @at, 1));
+        SET @code = UNICODE(SUBSTRING(@piece COLLATE Latin1_General_100_BIN2, @at, 1));
         -- Half of a surrogate pair is two bytes of four.
         SET @extra = @extra + CASE WHEN @code < 2048 OR @code BETWEEN 55296 AND 57343 THEN 1 ELSE 2 END;
-        SET @piece = SUBSTRING(@piece, @at + 1, 4000);
+        SET @piece = SUBSTRING(@piece COLLATE Latin1_General_100_BIN2, @at + 1, 4000);
     END;
     RETURN @extra;
 END;

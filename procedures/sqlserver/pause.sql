@@ -13,21 +13,22 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     -- For as long as this call: it acts on what is there now, and a snapshot shows what was.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
+    DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @count bigint;
     BEGIN TRY
         EXEC mq.require_name 'type', @type, 0;
+        SET @name = @type;
         IF @own = 1
             BEGIN TRANSACTION;
         -- The range is locked as well: of two first calls for a type the second waits here, and finds the row then.
-        IF NOT EXISTS (SELECT * FROM mq.queue WITH (UPDLOCK, HOLDLOCK, ROWLOCK) WHERE type = @type)
+        IF NOT EXISTS (SELECT * FROM mq.queue WITH (UPDLOCK, HOLDLOCK, ROWLOCK) WHERE type = @name)
             INSERT INTO mq.queue (type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered,
                 notify)
-            SELECT @type, d.lease_seconds, d.max_attempts, d.backoff_seconds, d.backoff_max_seconds, d.on_complete, d.ordered,
+            SELECT @name, d.lease_seconds, d.max_attempts, d.backoff_seconds, d.backoff_max_seconds, d.on_complete, d.ordered,
                 d.notify
             FROM mq.queue AS d
             WHERE d.type = N'';
-        UPDATE mq.queue SET paused = 1 WHERE type = @type AND paused = 0;
+        UPDATE mq.queue SET paused = 1 WHERE type = @name AND paused = 0;
         SET @count = @@ROWCOUNT;
         IF @own = 1
             COMMIT TRANSACTION;

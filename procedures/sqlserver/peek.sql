@@ -13,12 +13,13 @@ CREATE OR ALTER PROCEDURE mq.peek
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @ordered bit, @n int = 0;
+    DECLARE @name nvarchar(400), @ordered bit, @n int = 0;
     DECLARE @found TABLE (
         n int NOT NULL PRIMARY KEY, id bigint NOT NULL, attempts smallint NOT NULL, moment datetime2(7), reader nvarchar(400),
         batch_key uniqueidentifier, lease_until datetime2(7)
     );
     EXEC mq.require_name 'type', @type, 0;
+    SET @name = @type;
     -- With something behind it: a blank at the end would not count.
     IF (@state + N'.') COLLATE Latin1_General_100_BIN2 NOT IN (N'N.', N'A.', N'E.', N'C.')
         EXEC mq.raise_error 'invalid_argument', N'state: must be N, A, E or C';
@@ -38,7 +39,7 @@ BEGIN
         FROM (
             SELECT TOP (@size) batch_key, claimed_at, lease_until, reader
             FROM mq.batch
-            WHERE type = @type
+            WHERE type = @name
             ORDER BY lease_until, batch_key
         ) AS b
         INNER JOIN mq.claimed AS c ON c.batch_key = b.batch_key
@@ -48,36 +49,36 @@ BEGIN
         INSERT INTO @found (n, id, attempts, moment)
         SELECT TOP (@size) ROW_NUMBER() OVER (ORDER BY died_at DESC, id DESC), id, 0, died_at
         FROM mq.dead
-        WHERE type = @type
+        WHERE type = @name
         ORDER BY died_at DESC, id DESC;
     ELSE IF @state = N'C'
         INSERT INTO @found (n, id, attempts, moment)
         SELECT TOP (@size) ROW_NUMBER() OVER (ORDER BY completed_at DESC, id DESC), id, 0, completed_at
         FROM mq.archive
-        WHERE type = @type
+        WHERE type = @name
         ORDER BY completed_at DESC, id DESC;
     ELSE
     BEGIN
-        SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@type, N'') ORDER BY LEN(type) DESC;
+        SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@name, N'') ORDER BY LEN(type) DESC;
         -- In an ordered queue the rows of mq.ready are tickets.
         IF @ordered = 1
             INSERT INTO @found (n, id, attempts)
             SELECT TOP (@size) ROW_NUMBER() OVER (ORDER BY group_key, id), id, attempts
             FROM mq.grouped
-            WHERE type = @type
+            WHERE type = @name
             ORDER BY group_key, id;
         ELSE
             INSERT INTO @found (n, id, attempts)
             SELECT TOP (@size) ROW_NUMBER() OVER (ORDER BY priority, run_at, id), id, attempts
             FROM mq.ready
-            WHERE type = @type
+            WHERE type = @name
             ORDER BY priority, run_at, id;
         SET @n = @@ROWCOUNT;
         IF @n < @size
             INSERT INTO @found (n, id, attempts, moment)
             SELECT TOP (@size - @n) @n + ROW_NUMBER() OVER (ORDER BY run_at, id), id, attempts, run_at
             FROM mq.delayed
-            WHERE type = @type
+            WHERE type = @name
             ORDER BY run_at, id;
     END;
 
@@ -117,7 +118,7 @@ BEGIN
         FROM @found AS f
         INNER JOIN mq.message AS m WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON m.id = f.id
         LEFT JOIN mq.delayed AS d WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
-            ON d.type = @type AND d.run_at = f.moment AND d.id = f.id
+            ON d.type = @name AND d.run_at = f.moment AND d.id = f.id
         ORDER BY f.n
         OPTION (FORCE ORDER, LOOP JOIN);
 END;

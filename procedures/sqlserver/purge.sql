@@ -13,21 +13,22 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     -- For as long as this call: it passes over locked rows, which no higher level allows.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
+    DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @ordered bit, @count bigint = 0, @gone bigint, @most int = 10000, @step int = 1000, @top int, @stage int;
     DECLARE @states varchar(3);
     DECLARE @items mq.items;
     BEGIN TRY
         EXEC mq.require_name 'type', @type, 0;
+        SET @name = @type;
         -- With something behind it: a blank at the end would not count.
         IF @state IS NULL OR (@state + N'.') COLLATE Latin1_General_100_BIN2 NOT IN (N'N.', N'E.', N'C.')
             EXEC mq.raise_error 'invalid_argument', N'state: must be N, E or C';
         IF @own = 1
             BEGIN TRANSACTION;
-        SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@type, N'') ORDER BY LEN(type) DESC;
+        SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@name, N'') ORDER BY LEN(type) DESC;
         SET @states = @state;
         IF @states = 'C'
-            EXEC mq.erase_archived @type, NULL, @most, @count OUTPUT;
+            EXEC mq.erase_archived @name, NULL, @most, @count OUTPUT;
         ELSE
             -- 1: dead, 2: ready, 3: ready in an ordered queue, 4: delayed, which come last.
             SET @stage = CASE WHEN @states = 'E' THEN 1 WHEN @ordered = 1 THEN 3 ELSE 2 END;
@@ -40,7 +41,7 @@ BEGIN
                 INSERT INTO @items (id, attempts)
                 SELECT TOP (@top) id, attempts
                 FROM mq.dead WITH (READPAST, READCOMMITTEDLOCK)
-                WHERE type = @type
+                WHERE type = @name
                 ORDER BY died_at, id;
             ELSE IF @stage = 2
                 INSERT INTO @items (id, attempts)
@@ -49,7 +50,7 @@ BEGIN
                 FROM (
                     SELECT TOP (@top) id, attempts
                     FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK)
-                    WHERE type = @type
+                    WHERE type = @name
                     ORDER BY priority, run_at, id
                 ) AS r
                 GROUP BY id;
@@ -57,17 +58,17 @@ BEGIN
                 INSERT INTO @items (id, attempts)
                 SELECT TOP (@top) id, attempts
                 FROM mq.grouped WITH (READPAST, READCOMMITTEDLOCK)
-                WHERE type = @type
+                WHERE type = @name
                 ORDER BY group_key, id;
             ELSE
                 INSERT INTO @items (id, attempts)
                 SELECT TOP (@top) id, attempts
                 FROM mq.delayed WITH (READPAST, READCOMMITTEDLOCK)
-                WHERE type = @type
+                WHERE type = @name
                 ORDER BY run_at, id;
             SET @gone = 0;
             IF EXISTS (SELECT * FROM @items)
-                EXEC mq.erase @type, @items, @states, @gone OUTPUT;
+                EXEC mq.erase @name, @items, @states, @gone OUTPUT;
             SET @count = @count + @gone;
             IF @gone = 0
                 SET @stage = CASE WHEN @stage IN (2, 3) THEN 4 END;

@@ -13,16 +13,17 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     -- For as long as this call: it passes over locked rows, which no higher level allows.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
+    DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @ordered bit, @ring bit, @count bigint = 0, @most int = 10000, @step int = 1000, @top int, @took int = 1;
     DECLARE @found TABLE (id bigint NOT NULL PRIMARY KEY);
     DECLARE @back mq.items;
     BEGIN TRY
         EXEC mq.require_name 'type', @type, 0;
+        SET @name = @type;
         IF @own = 1
             BEGIN TRANSACTION;
-        SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@type, N'') ORDER BY LEN(type) DESC;
-        SET @ring = mq.is_ring(@type);
+        SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@name, N'') ORDER BY LEN(type) DESC;
+        SET @ring = mq.is_ring(@name);
         WHILE @took > 0 AND @count < @most
         BEGIN
             DELETE FROM @found;
@@ -34,7 +35,7 @@ BEGIN
                 INSERT INTO @found (id)
                 SELECT TOP (@top) id
                 FROM mq.dead WITH (READPAST, READCOMMITTEDLOCK)
-                WHERE type = @type
+                WHERE type = @name
                 ORDER BY died_at, id;
             ELSE
                 INSERT INTO @found (id) VALUES (@id);
@@ -42,17 +43,17 @@ BEGIN
             OUTPUT deleted.id, 0 INTO @back (id, attempts)
             FROM @found AS f
             INNER JOIN mq.dead AS e WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON e.id = f.id
-            WHERE e.type = @type
+            WHERE e.type = @name
             OPTION (FORCE ORDER, LOOP JOIN);
             SET @took = @@ROWCOUNT;
             SET @count = @count + @took;
             IF @took > 0
-                EXEC mq.place_ready @type, @back, @ordered, @ring;
+                EXEC mq.place_ready @name, @back, @ordered, @ring;
             IF @id IS NOT NULL
                 SET @took = 0;
         END;
         IF @count > 0
-            EXEC mq.lower_mark @type;
+            EXEC mq.lower_mark @name;
         IF @own = 1
             COMMIT TRANSACTION;
     END TRY

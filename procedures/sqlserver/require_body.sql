@@ -1,12 +1,13 @@
 -- require_body: refuse a text that is longer than so many bytes of UTF-8.
--- Arguments:   @argument (its name in the contract), @value, @limit (bytes), @told (the limit in words), @optional (1: NULL passes)
+-- Arguments:   @argument (its name in the contract), @value, @limit (bytes), @told (the limit in words), @optional (1: NULL
+--              passes)
 -- Returns:     nothing
 -- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
 -- Example:     EXEC mq.require_body 'body', N'{}', 16777216, N'16 MiB (16,777,216 bytes)', 0;
 --
--- The server keeps UTF-16, two bytes for most characters, and knows no UTF-8 before 2019. One code unit is 1 to 3 bytes of UTF-8: only
--- what lies in between has to be counted.
+-- The server keeps UTF-16, two bytes for most characters, and knows no UTF-8 before 2019. One code unit is 1 to 3 bytes of UTF-8:
+-- only what lies in between has to be counted.
 
 CREATE OR ALTER PROCEDURE mq.require_body
     @argument varchar(200),
@@ -17,7 +18,8 @@ CREATE OR ALTER PROCEDURE mq.require_body
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @units bigint = DATALENGTH(@value) / 2, @bytes bigint = 0, @at bigint = 1, @piece nvarchar(4000), @detail nvarchar(2000);
+    DECLARE @units bigint = DATALENGTH(@value) / 2, @bytes bigint = 0, @at bigint = 1, @piece nvarchar(4000);
+    DECLARE @detail nvarchar(2000);
     IF @value IS NULL AND @optional = 1
         RETURN;
     SET @bytes = @units;
@@ -25,9 +27,8 @@ BEGIN
     BEGIN
         WHILE @at <= @units AND @bytes <= @limit
         BEGIN
-            SET @piece = SUBSTRING(@value, @at, 4000);
-            -- What is left when all of ASCII is taken out costs one byte more a unit up to U+07FF, and two from there on; half of a
-            -- surrogate pair counts two.
+            -- By code units, whatever the collation of the database.
+            SET @piece = SUBSTRING(@value COLLATE Latin1_General_100_BIN2, @at, 4000);
             SET @bytes = @bytes + mq.extra_bytes(@piece);
             SET @at = @at + 4000;
         END;

@@ -5,7 +5,9 @@
 -- Transaction: reads nothing
 -- Example:     EXEC mq.require_name 'type', N'email', 0;
 --
--- To this server 'a' and 'a ' are the same name.
+-- To this server 'a' and 'a ' are the same name. Callers take names as nvarchar(max), for a shorter type would cut what is too
+-- long without a word, and then copy them into a variable of the column's type: compared with nvarchar(max) a column is
+-- converted, and the index serves its first column only, as a range.
 
 CREATE OR ALTER PROCEDURE mq.require_name
     @argument varchar(200),

@@ -13,13 +13,14 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     -- For as long as this call: it acts on what is there now, and a snapshot shows what was.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
+    DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @count bigint;
     BEGIN TRY
         EXEC mq.require_name 'type', @type, 0;
+        SET @name = @type;
         IF @own = 1
             BEGIN TRANSACTION;
-        UPDATE mq.queue SET paused = 0 WHERE type = @type AND paused = 1;
+        UPDATE mq.queue SET paused = 0 WHERE type = @name AND paused = 1;
         SET @count = @@ROWCOUNT;
         IF @own = 1
             COMMIT TRANSACTION;

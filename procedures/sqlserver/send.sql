@@ -11,22 +11,23 @@ CREATE OR ALTER PROCEDURE mq.send
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
+    DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @ordered bit, @ring bit, @id bigint;
     BEGIN TRY
         EXEC mq.require_name 'type', @type, 0;
+        SET @name = @type;
         EXEC mq.require_body 'body', @body, 16777216, N'16 MiB (16,777,216 bytes)', 0;
         IF @own = 1
             BEGIN TRANSACTION;
-        SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@type, N'') ORDER BY LEN(type) DESC;
-        SET @ring = mq.is_ring(@type);
+        SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@name, N'') ORDER BY LEN(type) DESC;
+        SET @ring = mq.is_ring(@name);
         INSERT INTO mq.message (run_at, created_at, priority, type, body, source)
-        VALUES (@now, @now, 0, @type, @body, mq.reader_name(NULL));
+        VALUES (@now, @now, 0, @name, @body, mq.reader_name(NULL));
         SET @id = SCOPE_IDENTITY();
         IF @ordered = 1
-            INSERT INTO mq.grouped (type, group_key, id, attempts) VALUES (@type, N'', @id, 0);
+            INSERT INTO mq.grouped (type, group_key, id, attempts) VALUES (@name, N'', @id, 0);
         INSERT INTO mq.ready (type, priority, run_at, id, attempts)
-        VALUES (@type, CASE @ring WHEN 1 THEN -32768 ELSE 0 END, CASE @ring WHEN 1 THEN '1900-01-01' ELSE @now END, @id, 0);
+        VALUES (@name, CASE @ring WHEN 1 THEN -32768 ELSE 0 END, CASE @ring WHEN 1 THEN '1900-01-01' ELSE @now END, @id, 0);
         IF @own = 1
             COMMIT TRANSACTION;
     END TRY

@@ -12,13 +12,14 @@ CREATE OR ALTER PROCEDURE mq.send_batch
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
+    DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @ordered bit, @ring bit, @source nvarchar(400) = mq.reader_name(NULL);
     DECLARE @count int, @bad int, @line int = 0, @item nvarchar(max), @detail nvarchar(2000), @step int = 1000, @took int = 1;
     DECLARE @lines TABLE (n int NOT NULL PRIMARY KEY, item nvarchar(max), valid bit NOT NULL);
     DECLARE @sent TABLE (id bigint NOT NULL PRIMARY KEY);
     BEGIN TRY
         EXEC mq.require_name 'type', @type, 0;
+        SET @name = @type;
         INSERT INTO @lines (n, item, valid) SELECT n, item, valid FROM mq.split_list(@bodies);
         SELECT @count = COUNT(*), @bad = MIN(CASE valid WHEN 0 THEN n END) FROM @lines;
         IF @count NOT BETWEEN 1 AND 10000
@@ -40,8 +41,8 @@ BEGIN
         END;
         IF @own = 1
             BEGIN TRANSACTION;
-        SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@type, N'') ORDER BY LEN(type) DESC;
-        SET @ring = mq.is_ring(@type);
+        SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@name, N'') ORDER BY LEN(type) DESC;
+        SET @ring = mq.is_ring(@name);
         SET @line = 0;
         WHILE @took > 0
         BEGIN
@@ -49,15 +50,15 @@ BEGIN
             -- Ids in the order of the lines: the server gives them in the order of the SELECT.
             INSERT INTO mq.message (run_at, created_at, priority, type, body, source)
             OUTPUT inserted.id INTO @sent (id)
-            SELECT TOP (@step) @now, @now, 0, @type, item, @source FROM @lines WHERE n > @line ORDER BY n;
+            SELECT TOP (@step) @now, @now, 0, @name, item, @source FROM @lines WHERE n > @line ORDER BY n;
             SET @took = @@ROWCOUNT;
             IF @took > 0
             BEGIN
                 SELECT @line = MAX(n) FROM (SELECT TOP (@step) n FROM @lines WHERE n > @line ORDER BY n) AS l;
                 IF @ordered = 1
-                    INSERT INTO mq.grouped (type, group_key, id, attempts) SELECT @type, N'', id, 0 FROM @sent;
+                    INSERT INTO mq.grouped (type, group_key, id, attempts) SELECT @name, N'', id, 0 FROM @sent;
                 INSERT INTO mq.ready (type, priority, run_at, id, attempts)
-                SELECT @type, CASE @ring WHEN 1 THEN -32768 ELSE 0 END, CASE @ring WHEN 1 THEN '1900-01-01' ELSE @now END, id, 0
+                SELECT @name, CASE @ring WHEN 1 THEN -32768 ELSE 0 END, CASE @ring WHEN 1 THEN '1900-01-01' ELSE @now END, id, 0
                 FROM @sent;
             END;
         END;

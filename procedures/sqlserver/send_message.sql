@@ -4,7 +4,7 @@
 --              application name); names and keys have 1 to 200 characters
 -- Returns:     id, created (0: a live message has this type and dedup_key, and id is that one's)
 -- Errors:      50002 invalid_argument
--- Transaction: joins the caller's; waits for an open transaction that has sent the same dedup_key
+-- Transaction: joins the caller's; waits for an open transaction that has sent or is finishing the same dedup_key
 -- Example:     EXEC mq.send_message N'email', N'{}', @dedup_key = N'a-1', @priority = -1;
 
 CREATE OR ALTER PROCEDURE mq.send_message
@@ -20,12 +20,13 @@ CREATE OR ALTER PROCEDURE mq.send_message
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
+    DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @ordered bit, @ring bit, @id bigint, @created smallint = 1;
-    DECLARE @live bigint;
+    DECLARE @live bigint, @key nvarchar(400), @resource nvarchar(255);
     SET @run_at = COALESCE(@run_at, @now);
     BEGIN TRY
         EXEC mq.require_name 'type', @type, 0;
+        SELECT @name = @type, @key = @dedup_key;
         EXEC mq.require_body 'body', @body, 16777216, N'16 MiB (16,777,216 bytes)', 0;
         IF @run_at > DATEADD(SECOND, 315360000, @now)
             EXEC mq.raise_error 'invalid_argument', N'run_at: must be at most 315,360,000 seconds (ten years) ahead';
@@ -37,35 +38,42 @@ BEGIN
         EXEC mq.require_name 'source', @source, 1;
         IF @own = 1
             BEGIN TRANSACTION;
-        SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@type, N'') ORDER BY LEN(type) DESC;
-        SET @ring = mq.is_ring(@type);
-        -- The range is locked as well: of two senders of a new key the second waits here, and not in front of the unique index,
-        -- where it would get an error.
-        IF @dedup_key IS NOT NULL
+        SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@name, N'') ORDER BY LEN(type) DESC;
+        SET @ring = mq.is_ring(@name);
+        -- Of two senders of one new key the second waits here, and not in front of the unique index, where it would get an error.
+        -- No lock of a range: that would stop senders of other keys, and who completes a message with the next one. A lock of
+        -- this kind that meets a deadlock is only not granted; what follows then meets it again, as a lock of a row.
+        IF @key IS NOT NULL
+        BEGIN
+            SET @resource = CONCAT(N'mq.dedup:',
+                CONVERT(varchar(64), HASHBYTES('SHA2_256', CONCAT(@name, NCHAR(10), @key)), 2));
+            EXEC sp_getapplock @Resource = @resource, @LockMode = 'Exclusive',
+                @LockOwner = 'Transaction', @LockTimeout = -1;
             SELECT @live = id
-            FROM mq.dedup WITH (UPDLOCK, HOLDLOCK, ROWLOCK)
-            WHERE type = @type AND dedup_key = @dedup_key;
+            FROM mq.dedup WITH (READCOMMITTEDLOCK, ROWLOCK)
+            WHERE type = @name AND dedup_key = @key;
+        END;
         IF @live IS NOT NULL
             SELECT @id = @live, @created = 0;
         ELSE
         BEGIN
             INSERT INTO mq.message (run_at, created_at, priority, max_attempts, type, body, headers, group_key, dedup_key, source)
-            VALUES (@run_at, @now, COALESCE(@priority, 0), @max_attempts, @type, @body, @headers, @group_key, @dedup_key,
+            VALUES (@run_at, @now, COALESCE(@priority, 0), @max_attempts, @name, @body, @headers, @group_key, @dedup_key,
                 mq.reader_name(@source));
             SET @id = SCOPE_IDENTITY();
-            IF @dedup_key IS NOT NULL
-                INSERT INTO mq.dedup (type, dedup_key, id) VALUES (@type, @dedup_key, @id);
+            IF @key IS NOT NULL
+                INSERT INTO mq.dedup (type, dedup_key, id) VALUES (@name, @key, @id);
             IF @run_at > @now
-                INSERT INTO mq.delayed (type, run_at, id, priority, attempts) VALUES (@type, @run_at, @id, COALESCE(@priority, 0), 0);
+                INSERT INTO mq.delayed (type, run_at, id, priority, attempts) VALUES (@name, @run_at, @id, COALESCE(@priority, 0), 0);
             ELSE
             BEGIN
                 IF @ordered = 1
-                    INSERT INTO mq.grouped (type, group_key, id, attempts) VALUES (@type, COALESCE(@group_key, N''), @id, 0);
+                    INSERT INTO mq.grouped (type, group_key, id, attempts) VALUES (@name, COALESCE(@group_key, N''), @id, 0);
                 INSERT INTO mq.ready (type, priority, run_at, id, attempts)
-                VALUES (@type, CASE @ring WHEN 1 THEN -32768 ELSE COALESCE(@priority, 0) END,
+                VALUES (@name, CASE @ring WHEN 1 THEN -32768 ELSE COALESCE(@priority, 0) END,
                     CASE @ring WHEN 1 THEN '1900-01-01' ELSE @run_at END, @id, 0);
                 IF @run_at < @now
-                    EXEC mq.lower_mark @type;
+                    EXEC mq.lower_mark @name;
             END;
         END;
         IF @own = 1

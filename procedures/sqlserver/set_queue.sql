@@ -21,10 +21,11 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     -- For as long as this call: it acts on what is there now, and a snapshot shows what was.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
+    DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @was bit, @refused bit = 0, @detail nvarchar(2000), @step int = 1000, @took int = 1;
     BEGIN TRY
         EXEC mq.require_name 'type', @type, 0;
+        SET @name = @type;
         EXEC mq.require_range 'lease_seconds', @lease_seconds, 0, 315360000;
         EXEC mq.require_range 'max_attempts', @max_attempts, 1, 1000;
         EXEC mq.require_range 'backoff_seconds', @backoff_seconds, 0, 315360000;
@@ -37,28 +38,28 @@ BEGIN
         IF @own = 1
             BEGIN TRANSACTION;
         -- The range is locked as well: of two first calls for a type the second waits here, and finds the row then.
-        SELECT @was = ordered FROM mq.queue WITH (UPDLOCK, HOLDLOCK, ROWLOCK) WHERE type = @type;
+        SELECT @was = ordered FROM mq.queue WITH (UPDLOCK, HOLDLOCK, ROWLOCK) WHERE type = @name;
         IF @was IS NULL
         BEGIN
             INSERT INTO mq.queue (type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered,
                 notify)
-            SELECT @type, d.lease_seconds, d.max_attempts, d.backoff_seconds, d.backoff_max_seconds, d.on_complete, d.ordered,
+            SELECT @name, d.lease_seconds, d.max_attempts, d.backoff_seconds, d.backoff_max_seconds, d.on_complete, d.ordered,
                 d.notify
             FROM mq.queue AS d
             WHERE d.type = N'';
-            SELECT @was = ordered FROM mq.queue WHERE type = @type;
+            SELECT @was = ordered FROM mq.queue WHERE type = @name;
         END;
         IF @ordered <> @was
         BEGIN
             -- A row that is locked is a message on its way in or out: it counts, and waiting for it could end in a deadlock.
             BEGIN TRY
-                IF EXISTS (SELECT * FROM mq.ready WITH (READCOMMITTEDLOCK, ROWLOCK, NOWAIT) WHERE type = @type)
+                IF EXISTS (SELECT * FROM mq.ready WITH (READCOMMITTEDLOCK, ROWLOCK, NOWAIT) WHERE type = @name)
                     SET @refused = 1;
-                IF EXISTS (SELECT * FROM mq.delayed WITH (READCOMMITTEDLOCK, ROWLOCK, NOWAIT) WHERE type = @type)
+                IF EXISTS (SELECT * FROM mq.delayed WITH (READCOMMITTEDLOCK, ROWLOCK, NOWAIT) WHERE type = @name)
                     SET @refused = 1;
-                IF EXISTS (SELECT * FROM mq.batch WITH (READCOMMITTEDLOCK, ROWLOCK, NOWAIT) WHERE type = @type)
+                IF EXISTS (SELECT * FROM mq.batch WITH (READCOMMITTEDLOCK, ROWLOCK, NOWAIT) WHERE type = @name)
                     SET @refused = 1;
-                IF @was = 1 AND EXISTS (SELECT * FROM mq.grouped WITH (READCOMMITTEDLOCK, ROWLOCK, NOWAIT) WHERE type = @type)
+                IF @was = 1 AND EXISTS (SELECT * FROM mq.grouped WITH (READCOMMITTEDLOCK, ROWLOCK, NOWAIT) WHERE type = @name)
                     SET @refused = 1;
             END TRY
             BEGIN CATCH
@@ -68,13 +69,13 @@ BEGIN
             END CATCH;
             IF @refused = 1
             BEGIN
-                SET @detail = CONCAT(N'ordered can change only while ', @type, N' holds no new and no active message');
+                SET @detail = CONCAT(N'ordered can change only while ', @name, N' holds no new and no active message');
                 EXEC mq.raise_error 'queue_not_empty', @detail;
             END;
             -- Left by a transaction that sent before the queue was no longer ordered, and committed after.
             WHILE @ordered = 1 AND @took > 0
             BEGIN
-                DELETE TOP (@step) FROM mq.grouped WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @type;
+                DELETE TOP (@step) FROM mq.grouped WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @name;
                 SET @took = @@ROWCOUNT;
             END;
         END;
@@ -86,11 +87,11 @@ BEGIN
             on_complete = COALESCE(@on_complete, on_complete),
             ordered = COALESCE(CAST(@ordered AS bit), ordered),
             notify = COALESCE(CAST(@notify AS bit), notify)
-        WHERE type = @type;
+        WHERE type = @name;
         SELECT type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete,
             CAST(ordered AS smallint) AS ordered, CAST(notify AS smallint) AS notify, CAST(paused AS smallint) AS paused
         FROM mq.queue
-        WHERE type = @type;
+        WHERE type = @name;
         IF @own = 1
             COMMIT TRANSACTION;
     END TRY

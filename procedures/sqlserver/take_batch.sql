@@ -14,19 +14,20 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     -- For as long as this call: claims pass over locked rows, which no higher level allows.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
+    DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @key uniqueidentifier = NEWID(), @count int = 0, @settled bigint, @reader nvarchar(400) = mq.reader_name(NULL);
     DECLARE @paused bit, @ordered bit, @on_complete varchar(7);
     BEGIN TRY
         EXEC mq.require_name 'type', @type, 0;
+        SET @name = @type;
         EXEC mq.require_range 'size', @size, 1, 10000;
         SET @size = COALESCE(@size, 1);
         IF @own = 1
             BEGIN TRANSACTION;
         SELECT TOP (1) @paused = paused, @ordered = ordered, @on_complete = on_complete
-        FROM mq.queue WHERE type IN (@type, N'') ORDER BY LEN(type) DESC;
+        FROM mq.queue WHERE type IN (@name, N'') ORDER BY LEN(type) DESC;
         IF @paused = 0
-            EXEC mq.pick @type, @size, 1, @key, @count OUTPUT;
+            EXEC mq.pick @name, @size, 1, @key, @count OUTPUT;
         IF @count > 0
         BEGIN
             SELECT m.id, m.type, m.body, m.headers, CAST(m.priority AS int) AS priority, m.group_key, m.dedup_key,
@@ -37,7 +38,7 @@ BEGIN
             WHERE c.batch_key = @key
             ORDER BY c.priority, c.run_at, c.id
             OPTION (FORCE ORDER, LOOP JOIN);
-            EXEC mq.settle @key, NULL, @type, @reader, @on_complete, @ordered, @settled OUTPUT;
+            EXEC mq.settle @key, NULL, @name, @reader, @on_complete, @ordered, @settled OUTPUT;
         END
         ELSE
             EXEC mq.no_messages;

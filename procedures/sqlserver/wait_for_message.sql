@@ -14,22 +14,24 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     -- For as long as this call: a snapshot never sees what was sent since, and locked rows are passed over.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    DECLARE @now datetime2(7) = SYSUTCDATETIME(), @until datetime2(7), @ready smallint = 0, @paused bit, @next datetime2(7);
+    DECLARE @name nvarchar(400), @ready smallint = 0, @paused bit;
+    DECLARE @now datetime2(7) = SYSUTCDATETIME(), @until datetime2(7), @next datetime2(7);
     EXEC mq.require_name 'type', @type, 0;
+    SET @name = @type;
     EXEC mq.require_range 'seconds', @seconds, 0, 315360000;
     SET @until = DATEADD(SECOND, CAST(COALESCE(@seconds, 0) AS int), @now);
     WHILE 1 = 1
     BEGIN
-        SELECT TOP (1) @paused = paused FROM mq.queue WHERE type IN (@type, N'') ORDER BY LEN(type) DESC;
+        SELECT TOP (1) @paused = paused FROM mq.queue WHERE type IN (@name, N'') ORDER BY LEN(type) DESC;
         -- What is locked is being claimed, or not sent yet.
-        IF @paused = 0 AND EXISTS (SELECT * FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type)
+        IF @paused = 0 AND EXISTS (SELECT * FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @name)
             SET @ready = 1;
         ELSE IF @paused = 0 AND EXISTS (
-            SELECT * FROM mq.delayed WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type AND run_at <= @now
+            SELECT * FROM mq.delayed WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @name AND run_at <= @now
         )
             SET @ready = 1;
         ELSE IF @paused = 0 AND EXISTS (
-            SELECT * FROM mq.batch WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type AND lease_until <= @now
+            SELECT * FROM mq.batch WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @name AND lease_until <= @now
         )
             SET @ready = 1;
         IF @ready = 1 OR @now >= @until
@@ -44,7 +46,7 @@ BEGIN
         FROM (
             SELECT TOP (1) run_at AS due
             FROM mq.delayed WITH (READPAST, READCOMMITTEDLOCK)
-            WHERE type = @type
+            WHERE type = @name
             ORDER BY run_at, id
         ) AS d
         UNION ALL
@@ -52,7 +54,7 @@ BEGIN
         FROM (
             SELECT TOP (1) lease_until AS due
             FROM mq.batch WITH (READPAST, READCOMMITTEDLOCK)
-            WHERE type = @type
+            WHERE type = @name
             ORDER BY lease_until
         ) AS b
     ) AS t;
