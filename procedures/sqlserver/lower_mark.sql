@@ -10,6 +10,8 @@ CREATE OR ALTER PROCEDURE mq.lower_mark
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
+    -- For as long as this call: senders may be at any level, and locked rows can be passed over at this one.
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @n bigint;
     SELECT TOP (1) @n = n FROM mq.mark WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type ORDER BY n DESC;
     IF @n IS NOT NULL

@@ -17,7 +17,8 @@ BEGIN
         WHEN 'queue_is_ordered' THEN 50003
         WHEN 'queue_not_empty' THEN 50004
     END;
-    DECLARE @message nvarchar(2048) = CONCAT(@name, N': ', @detail);
+    -- THROW swallows a single percent sign and what stands behind it.
+    DECLARE @message nvarchar(2048) = REPLACE(CONCAT(@name, N': ', @detail), N'%', N'%%');
     THROW @number, @message, 1;
 END;
 GO

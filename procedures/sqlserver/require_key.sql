@@ -14,7 +14,7 @@ BEGIN
     IF @batch_key IS NULL
         EXEC mq.raise_error 'invalid_argument', N'batch_key: must not be NULL';
     -- The length first: what follows a key is cut off without a word.
-    IF DATALENGTH(@batch_key) = 72
+    IF LEN(@batch_key + N'.') = 37
         SET @key = TRY_CONVERT(uniqueidentifier, @batch_key);
     IF @key IS NULL
         EXEC mq.raise_error 'invalid_argument', N'batch_key: must be a key as a claim returns it';

@@ -13,19 +13,33 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @max_attempts int, @key uniqueidentifier, @reader nvarchar(400);
-    DECLARE @step int = 1000, @took int, @dead bigint, @back bigint;
+    DECLARE @step int = 1000, @took int, @dead bigint, @back bigint, @n int = 0, @last int;
     DECLARE @spent mq.failures;
+    DECLARE @expired TABLE (n int NOT NULL PRIMARY KEY, batch_key uniqueidentifier NOT NULL);
     SELECT TOP (1) @max_attempts = max_attempts FROM mq.queue WHERE type IN (@type, N'') ORDER BY LEN(type) DESC;
     SET @count = 0;
-    WHILE @batches > 0
-    BEGIN
-        SET @key = NULL;
-        SELECT TOP (1) @key = batch_key, @reader = reader
-        FROM mq.batch WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
+    -- First the keys, without keeping a lock, then each row by its primary key: who locks rows by way of the other index stands in
+    -- the way of those who finish or extend them.
+    INSERT INTO @expired (n, batch_key)
+    SELECT ROW_NUMBER() OVER (ORDER BY b.lease_until, b.batch_key), b.batch_key
+    FROM (
+        SELECT TOP (@batches) batch_key, lease_until
+        FROM mq.batch WITH (READPAST, READCOMMITTEDLOCK)
         WHERE type = @type AND lease_until <= @now
-        ORDER BY lease_until;
+        ORDER BY lease_until
+    ) AS b;
+    SET @last = @@ROWCOUNT;
+    WHILE @n < @last
+    BEGIN
+        SET @n = @n + 1;
+        SET @key = NULL;
+        SELECT @key = b.batch_key, @reader = b.reader
+        FROM @expired AS e
+        INNER JOIN mq.batch AS b WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON b.batch_key = e.batch_key
+        WHERE e.n = @n AND b.lease_until <= @now
+        OPTION (FORCE ORDER, LOOP JOIN);
         IF @key IS NULL
-            RETURN;
+            CONTINUE;
         DELETE FROM mq.batch WHERE batch_key = @key;
         SET @took = 1;
         WHILE @took > 0
@@ -47,7 +61,6 @@ BEGIN
         END;
         EXEC mq.put_back @key, @type, 0, @back OUTPUT;
         SET @count = @count + @back;
-        SET @batches = @batches - 1;
     END;
 END;
 GO
