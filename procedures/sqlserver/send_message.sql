@@ -46,7 +46,7 @@ BEGIN
         IF @key IS NOT NULL
         BEGIN
             SET @resource = CONCAT(N'mq.dedup:',
-                CONVERT(varchar(64), HASHBYTES('SHA2_256', CONCAT(@name, NCHAR(10), @key)), 2));
+                CAST(SUBSTRING(HASHBYTES('SHA2_256', CONCAT(@name, NCHAR(10), @key)), 1, 8) AS bigint));
             EXEC sp_getapplock @Resource = @resource, @LockMode = 'Exclusive',
                 @LockOwner = 'Transaction', @LockTimeout = -1;
             SELECT @live = id
