@@ -95,7 +95,7 @@ BEGIN
                     ) AS f
                     INNER JOIN mq.ready AS r WITH (ROWLOCK)
                         ON r.type = f.type AND r.priority = f.priority AND r.run_at = f.run_at AND r.id = f.id
-                    OPTION (FORCE ORDER, LOOP JOIN);
+                    OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
                     IF @@ROWCOUNT = 0
                         DELETE r
                         OUTPUT deleted.id, deleted.attempts INTO @move (id, attempts)
@@ -107,7 +107,7 @@ BEGIN
                         ) AS f
                         INNER JOIN mq.ready AS r WITH (ROWLOCK)
                             ON r.type = f.type AND r.priority = f.priority AND r.run_at = f.run_at AND r.id = f.id
-                        OPTION (FORCE ORDER, LOOP JOIN);
+                        OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
                     INSERT INTO mq.ready (type, priority, run_at, id, attempts)
                     SELECT @name, -32768, @start, id, attempts FROM @move;
                     SET @round = @round + 1;
@@ -176,7 +176,7 @@ BEGIN
                     ) AS f
                     INNER JOIN mq.ready AS r WITH (ROWLOCK)
                         ON r.type = f.type AND r.priority = f.priority AND r.run_at = f.run_at AND r.id = f.id
-                    OPTION (FORCE ORDER, LOOP JOIN);
+                    OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
                     SET @left = @left - @@ROWCOUNT;
                     SET @from = @from + @step;
                 END;
@@ -198,7 +198,7 @@ BEGIN
                     ) AS f
                     INNER JOIN mq.ready AS r WITH (ROWLOCK)
                         ON r.type = f.type AND r.priority = f.priority AND r.run_at = f.run_at AND r.id = f.id
-                    OPTION (FORCE ORDER, LOOP JOIN);
+                    OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
                     SET @took = @@ROWCOUNT;
                     SET @left = @left - @took;
                     IF @took < @top
@@ -219,7 +219,7 @@ BEGIN
                     ) AS f
                     INNER JOIN mq.ready AS r WITH (ROWLOCK)
                         ON r.type = f.type AND r.priority = f.priority AND r.run_at = f.run_at AND r.id = f.id
-                    OPTION (FORCE ORDER, LOOP JOIN);
+                    OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
                     SET @took = @@ROWCOUNT;
                     SET @left = @left - @took;
                     IF @took < @top

@@ -15,12 +15,12 @@ BEGIN
     OUTPUT deleted.id, deleted.dedup_key INTO @gone (id, dedup_key)
     FROM @items AS i
     INNER JOIN mq.message AS m WITH (ROWLOCK) ON m.id = i.id
-    OPTION (FORCE ORDER, LOOP JOIN);
+    OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
     IF EXISTS (SELECT * FROM @gone WHERE dedup_key IS NOT NULL)
         DELETE k
         FROM @gone AS g
         INNER JOIN mq.dedup AS k WITH (ROWLOCK) ON k.id = g.id
         WHERE g.dedup_key IS NOT NULL
-        OPTION (FORCE ORDER, LOOP JOIN);
+        OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
 END;
 GO

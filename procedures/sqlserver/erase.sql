@@ -25,7 +25,7 @@ BEGIN
     FROM @items AS i
     INNER JOIN mq.message AS m WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON m.id = i.id
     WHERE m.type = @type
-    OPTION (FORCE ORDER, LOOP JOIN);
+    OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
 
     IF @states LIKE '%N%'
     BEGIN
@@ -39,7 +39,7 @@ BEGIN
                 ON k.type = @type AND k.run_at = p.run_at AND k.id = p.id
         ) AS f
         INNER JOIN mq.delayed AS d WITH (ROWLOCK) ON d.type = f.type AND d.run_at = f.run_at AND d.id = f.id
-        OPTION (FORCE ORDER, LOOP JOIN);
+        OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
         IF @ordered = 1
         BEGIN
             DELETE g
@@ -50,7 +50,7 @@ BEGIN
                 INNER JOIN mq.grouped AS k WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON k.id = p.id
             ) AS f
             INNER JOIN mq.grouped AS g WITH (ROWLOCK) ON g.id = f.id
-            OPTION (FORCE ORDER, LOOP JOIN);
+            OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
             INSERT INTO @out (id, attempts) SELECT id, attempts FROM @grouped;
             -- Only the tickets of what is already gone.
             DELETE r
@@ -63,7 +63,7 @@ BEGIN
             ) AS f
             INNER JOIN mq.ready AS r WITH (ROWLOCK)
                 ON r.type = f.type AND r.priority = f.priority AND r.run_at = f.run_at AND r.id = f.id
-            OPTION (FORCE ORDER, LOOP JOIN);
+            OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
         END
         ELSE
         BEGIN
@@ -77,7 +77,7 @@ BEGIN
             ) AS f
             INNER JOIN mq.ready AS r WITH (ROWLOCK)
                 ON r.type = f.type AND r.priority = f.priority AND r.run_at = f.run_at AND r.id = f.id
-            OPTION (FORCE ORDER, LOOP JOIN);
+            OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
             -- In a ring some stand at their ordinary place still, the others here.
             IF @ring = 1
                 DELETE r
@@ -90,7 +90,7 @@ BEGIN
                 ) AS f
                 INNER JOIN mq.ready AS r WITH (ROWLOCK)
                     ON r.type = f.type AND r.priority = f.priority AND r.run_at = f.run_at AND r.id = f.id
-                OPTION (FORCE ORDER, LOOP JOIN);
+                OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
         END;
     END;
     IF @states LIKE '%E%'
@@ -102,7 +102,7 @@ BEGIN
             INNER JOIN mq.dead AS k WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON k.id = p.id
         ) AS f
         INNER JOIN mq.dead AS e WITH (ROWLOCK) ON e.id = f.id
-        OPTION (FORCE ORDER, LOOP JOIN);
+        OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
 
     -- A ticket may have been left beside a message when the queue was ordered.
     INSERT INTO @gone (id, attempts) SELECT id, MAX(attempts) FROM @out GROUP BY id;

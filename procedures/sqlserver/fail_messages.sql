@@ -25,7 +25,7 @@ BEGIN
     FROM @failed AS f
     INNER JOIN mq.message AS m ON m.id = f.id
     WHERE COALESCE(f.retry, 0) = -1 OR f.attempts >= COALESCE(m.max_attempts, @max_attempts)
-    OPTION (FORCE ORDER, LOOP JOIN);
+    OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
     SET @dead = @@ROWCOUNT;
     IF @dead > 0 AND @ordered = 1
         EXEC mq.free_groups @type, @gone;
@@ -45,11 +45,11 @@ BEGIN
         ) AS b
     ) AS d
     WHERE NOT EXISTS (SELECT * FROM @gone AS g WHERE g.id = f.id)
-    OPTION (FORCE ORDER, LOOP JOIN);
+    OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
     INSERT INTO mq.delayed (type, run_at, id, priority, attempts, error)
     SELECT @type, b.run_at, b.id, b.priority, f.attempts, LEFT(f.error, 4000)
     FROM @back AS b
     INNER JOIN @failed AS f ON f.id = b.id
-    OPTION (FORCE ORDER, LOOP JOIN);
+    OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
 END;
 GO

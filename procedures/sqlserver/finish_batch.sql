@@ -52,7 +52,7 @@ BEGIN
                 FROM (SELECT MIN(n) AS n FROM @lines GROUP BY id) AS k
                 INNER JOIN @lines AS l ON l.n = k.n
                 INNER JOIN mq.claimed AS c ON c.batch_key = @key AND c.id = l.id
-                OPTION (FORCE ORDER, LOOP JOIN);
+                OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
                 WHILE @took > 0
                 BEGIN
                     DELETE FROM @failed;
@@ -64,7 +64,7 @@ BEGIN
                         DELETE c
                         FROM @failed AS f
                         INNER JOIN mq.claimed AS c WITH (ROWLOCK) ON c.batch_key = @key AND c.id = f.id
-                        OPTION (FORCE ORDER, LOOP JOIN);
+                        OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
                         EXEC mq.fail_messages @type, @reader, @failed, @dead OUTPUT;
                     END;
                 END;

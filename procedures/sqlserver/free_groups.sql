@@ -23,7 +23,7 @@ BEGIN
     SELECT i.id, i.attempts
     FROM @items AS i
     INNER JOIN mq.group_lock AS l WITH (READUNCOMMITTED) ON l.id = i.id
-    OPTION (FORCE ORDER, LOOP JOIN);
+    OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
     IF NOT EXISTS (SELECT * FROM @heads)
         RETURN;
     WHILE @id IS NOT NULL
@@ -45,7 +45,7 @@ BEGIN
     DELETE l
     FROM @heads AS h
     INNER JOIN mq.group_lock AS l WITH (ROWLOCK) ON l.id = h.id
-    OPTION (FORCE ORDER, LOOP JOIN);
+    OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
     EXEC mq.issue_tickets @type, @heads;
 END;
 GO

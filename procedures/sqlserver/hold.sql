@@ -23,6 +23,6 @@ BEGIN
     INNER JOIN mq.message AS m ON m.id = c.id
     WHERE c.batch_key = @batch_key
     ORDER BY c.priority, c.run_at, c.id
-    OPTION (FORCE ORDER, LOOP JOIN);
+    OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
 END;
 GO

@@ -35,7 +35,7 @@ BEGIN
         FROM @items AS i
         INNER JOIN mq.message AS m WITH (READUNCOMMITTED) ON m.id = i.id
     ) AS k
-    OPTION (FORCE ORDER, LOOP JOIN);
+    OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
 
     WHILE @n IS NOT NULL
     BEGIN

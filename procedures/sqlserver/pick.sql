@@ -17,6 +17,10 @@
 -- reads marks, batches or delayed messages here passes over the locked ones. READCOMMITTEDLOCK, because under
 -- READ_COMMITTED_SNAPSHOT READPAST would do nothing. At most 1,000 rows a statement, far from the 5,000 locks at which this
 -- server locks the whole table instead.
+--
+-- Plans. FORCE ORDER and LOOP JOIN leave one plan: a seek into the primary key, in its order, and a seek for each row found.
+-- KEEPFIXED PLAN, because a table that fills and empties all the time outdates its statistics all the time, and each time the
+-- server would read samples of it and compile the statement again, to no other plan.
 
 CREATE OR ALTER PROCEDURE mq.pick
     @type nvarchar(400),
@@ -125,7 +129,7 @@ BEGIN
             ) AS f
             INNER JOIN mq.ready AS r WITH (ROWLOCK)
                 ON r.type = f.type AND r.priority = f.priority AND r.run_at = f.run_at AND r.id = f.id
-            OPTION (FORCE ORDER, LOOP JOIN);
+            OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
             SET @took = @@ROWCOUNT;
             SET @left = @left - @took;
             IF @took > 0 AND @full = 1
@@ -155,7 +159,7 @@ BEGIN
                 ) AS f
                 INNER JOIN mq.ready AS r WITH (ROWLOCK)
                     ON r.type = f.type AND r.priority = f.priority AND r.run_at = f.run_at AND r.id = f.id
-                OPTION (FORCE ORDER, LOOP JOIN);
+                OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
                 SET @took = @@ROWCOUNT;
                 SET @left = @left - @took;
                 IF @took < @top

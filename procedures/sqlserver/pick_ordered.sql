@@ -94,7 +94,7 @@ BEGIN
                 ORDER BY r.priority, r.run_at, r.id
             ) AS k
         ) AS t
-        OPTION (FORCE ORDER, LOOP JOIN);
+        OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
         SET @read = @@ROWCOUNT;
         IF @read = 0
             BREAK;
@@ -139,7 +139,7 @@ BEGIN
                                 SELECT * FROM mq.delayed AS d WITH (READUNCOMMITTED)
                                 WHERE d.type = m.type AND d.run_at = m.run_at AND d.id = m.id
                             )
-                        OPTION (FORCE ORDER, LOOP JOIN);
+                        OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
                     END;
                     SELECT TOP (1) @first = id
                     FROM mq.grouped WITH (READUNCOMMITTED)
@@ -200,7 +200,7 @@ BEGIN
                     ON r.type = @type AND r.priority = s.priority AND r.run_at = s.run_at AND r.id = s.id
                 INNER JOIN mq.grouped AS g WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON g.id = s.id
                 WHERE s.what = 1 AND s.nth = 1
-                OPTION (FORCE ORDER, LOOP JOIN);
+                OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
                 INSERT INTO @spent (n, priority, run_at, id)
                 SELECT s.n, s.priority, s.run_at, s.id
                 FROM @seen AS s
@@ -218,7 +218,7 @@ BEGIN
             ) AS f
             INNER JOIN mq.ready AS r WITH (ROWLOCK)
                 ON r.type = f.type AND r.priority = f.priority AND r.run_at = f.run_at AND r.id = f.id
-            OPTION (FORCE ORDER, LOOP JOIN);
+            OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
 
         IF @read < @chunk
             BREAK;

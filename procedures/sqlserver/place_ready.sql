@@ -18,7 +18,7 @@ BEGIN
     FROM @items AS i
     INNER JOIN mq.message AS m WITH (ROWLOCK) ON m.id = i.id
     WHERE m.sent_run_at IS NOT NULL
-    OPTION (FORCE ORDER, LOOP JOIN);
+    OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
     IF @ordered = 1
     BEGIN
         INSERT INTO mq.grouped (type, group_key, id, attempts)
@@ -26,11 +26,11 @@ BEGIN
         FROM @items AS i
         INNER JOIN mq.message AS m ON m.id = i.id
         WHERE NOT EXISTS (SELECT * FROM mq.grouped AS g WHERE g.id = i.id)
-        OPTION (FORCE ORDER, LOOP JOIN);
+        OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
         DELETE l
         FROM @items AS i
         INNER JOIN mq.group_lock AS l WITH (ROWLOCK) ON l.id = i.id
-        OPTION (FORCE ORDER, LOOP JOIN);
+        OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
         -- An old ticket may be being dropped at this moment: the new one goes beside it, with a time of its own.
         INSERT INTO mq.ready (type, priority, run_at, id, attempts)
         SELECT @type, m.priority, CASE WHEN r.id IS NULL THEN m.run_at ELSE SYSUTCDATETIME() END, m.id, i.attempts
@@ -38,7 +38,7 @@ BEGIN
         INNER JOIN mq.message AS m ON m.id = i.id
         LEFT JOIN mq.ready AS r WITH (READUNCOMMITTED)
             ON r.type = @type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id
-        OPTION (FORCE ORDER, LOOP JOIN);
+        OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
     END
     ELSE
         INSERT INTO mq.ready (type, priority, run_at, id, attempts)
@@ -46,6 +46,6 @@ BEGIN
             i.attempts
         FROM @items AS i
         INNER JOIN mq.message AS m ON m.id = i.id
-        OPTION (FORCE ORDER, LOOP JOIN);
+        OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
 END;
 GO

@@ -34,7 +34,7 @@ BEGIN
             ORDER BY run_at, id
         ) AS f
         INNER JOIN mq.delayed AS d WITH (ROWLOCK) ON d.type = f.type AND d.run_at = f.run_at AND d.id = f.id
-        OPTION (FORCE ORDER, LOOP JOIN);
+        OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
         SET @took = @@ROWCOUNT;
         IF @took > 0
         BEGIN
@@ -48,12 +48,12 @@ BEGIN
                 FROM @due AS i
                 INNER JOIN mq.message AS m ON m.id = i.id
                 WHERE NOT EXISTS (SELECT * FROM mq.grouped AS g WHERE g.id = i.id)
-                OPTION (FORCE ORDER, LOOP JOIN);
+                OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
                 -- A failed head comes back: its group may go on, and it is the first of it again.
                 DELETE l
                 FROM @due AS i
                 INNER JOIN mq.group_lock AS l WITH (ROWLOCK) ON l.id = i.id
-                OPTION (FORCE ORDER, LOOP JOIN);
+                OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
             END;
             INSERT INTO mq.ready (type, priority, run_at, id, attempts)
             SELECT @type, CASE @ring WHEN 1 THEN -32768 ELSE i.priority END, CASE @ring WHEN 1 THEN '1900-01-01' ELSE i.run_at END, i.id,

@@ -37,7 +37,7 @@ BEGIN
         FROM @expired AS e
         INNER JOIN mq.batch AS b WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON b.batch_key = e.batch_key
         WHERE e.n = @n AND b.lease_until <= @now
-        OPTION (FORCE ORDER, LOOP JOIN);
+        OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
         IF @key IS NULL
             CONTINUE;
         DELETE FROM mq.batch WHERE batch_key = @key;
@@ -51,7 +51,7 @@ BEGIN
             FROM mq.claimed AS c WITH (ROWLOCK)
             INNER JOIN mq.message AS m ON m.id = c.id
             WHERE c.batch_key = @key AND c.attempt >= COALESCE(m.max_attempts, @max_attempts)
-            OPTION (FORCE ORDER, LOOP JOIN);
+            OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
             SET @took = @@ROWCOUNT;
             IF @took > 0
             BEGIN

@@ -44,7 +44,7 @@ BEGIN
                     m.source, @reader
                 FROM @done AS d
                 INNER JOIN mq.message AS m ON m.id = d.id
-                OPTION (FORCE ORDER, LOOP JOIN);
+                OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
             IF @ordered = 1
                 EXEC mq.free_groups @type, @done;
             EXEC mq.delete_messages @done;

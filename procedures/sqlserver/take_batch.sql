@@ -37,7 +37,7 @@ BEGIN
             INNER JOIN mq.message AS m ON m.id = c.id
             WHERE c.batch_key = @key
             ORDER BY c.priority, c.run_at, c.id
-            OPTION (FORCE ORDER, LOOP JOIN);
+            OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
             EXEC mq.settle @key, NULL, @name, @reader, @on_complete, @ordered, @settled OUTPUT;
         END
         ELSE
