@@ -43,3 +43,11 @@ GO
 -- What mq.installed_files and mq.queue_health compare: the text of the procedures, and no row of a table.
 GRANT VIEW DEFINITION ON SCHEMA::mq TO mq_producer, mq_consumer, mq_operator;
 GO
+-- Whoever calls a procedure that declares a variable of one of these types needs the right to use it, which shows and changes
+-- nothing. As texts: Babelfish, which asks for no such right, cannot read them.
+IF SERVERPROPERTY('BabelfishVersion') IS NULL
+BEGIN
+    EXEC (N'GRANT EXECUTE ON TYPE::mq.items TO mq_consumer, mq_operator');
+    EXEC (N'GRANT EXECUTE ON TYPE::mq.failures TO mq_consumer, mq_operator');
+END;
+GO
