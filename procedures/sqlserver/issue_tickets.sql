@@ -7,8 +7,8 @@
 --
 -- A message that another transaction is cancelling may be gone or stay: so the first message gets a ticket, the first that nobody
 -- has locked, and one that is being deleted before them. One too many does no harm. A ticket at the message's own place is left
--- alone if it can be locked: then no claim is dropping it. A new one stands less than a millisecond behind it, at a time drawn by
--- lot: so none that another transaction has inserted or deleted is met.
+-- alone if it can be locked: then no claim is dropping it. A new one stands less than a millisecond behind it, at a time drawn
+-- by lot, so that none that another transaction has inserted or deleted is met.
 --
 -- A row that is being deleted is seen only through its old version. Under READ_COMMITTED_SNAPSHOT a look without a hint finds it;
 -- else it waits, which costs less than a group that stands still. It looks only before the first row that a dirty look finds,
