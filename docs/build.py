@@ -13,7 +13,12 @@ from rowqueue.contract import Argument, Column, Procedure
 DOCS = Path(__file__).resolve().parent
 PAGE = DOCS / "procedures.md"
 HEAD = DOCS / "procedures.head.md"
-DATABASE_NAMES = {"postgresql": "PostgreSQL", "mysql": "MySQL and MariaDB", "firebird": "Firebird"}
+DATABASE_NAMES = {
+    "postgresql": "PostgreSQL",
+    "mysql": "MySQL and MariaDB",
+    "firebird": "Firebird",
+    "sqlserver": "SQL Server",
+}
 
 
 def page() -> str:
