@@ -24,6 +24,7 @@ from rowqueue.databases import Database, Session
 from servers import base
 from servers.firebird import LocalFirebird, dsn
 from servers.shell import Shell
+from servers.sqlserver import ExternalSQLServer
 
 pytestmark = pytest.mark.one_engine
 
@@ -223,6 +224,27 @@ def test_isql_by_hand_leaves_an_empty_queue_and_stops_at_an_error(
     failed = shell(f"{script} {address} {'x' * 201} 2>&1 || echo failed; {script} 2>&1 || echo usage")
     assert "invalid_argument: type" in failed
     assert failed.endswith("failed\nusage: by_hand.sh DATABASE [TYPE]\nusage\n")
+
+
+@pytest.mark.product("sqlserver")
+def test_sqlcmd_by_hand_leaves_an_empty_queue(server: ExternalSQLServer, database: Database, session: Session) -> None:
+    """Its batches, sent by the driver: there is no sqlcmd to be had."""
+    shown: list[dict[str, Any]] = []
+    with server.client(database.url) as client, client.connection.cursor() as cursor:
+        for batch in re.split(r"^GO$", (EXAMPLES / "sqlcmd" / "by_hand.sql").read_text(), flags=re.M):
+            if not batch.strip():
+                continue
+            cursor.execute(batch)
+            while True:
+                if cursor.description:
+                    names = [column[0] for column in cursor.description]
+                    shown.extend(dict(zip(names, row, strict=True)) for row in cursor.fetchall())
+                if not cursor.nextset():
+                    break
+    assert [row["body"] for row in shown if "body" in row] == ["one", "two", "two", "two", "three"]
+    assert [row["error"] for row in shown if row.get("state") == "E" and "body" in row] == ["no such customer"]
+    assert [(row["ready"], row["dead"]) for row in shown if "ready" in row] == [(1, 1)]
+    assert [session.call("peek", "by.hand", state) for state in "NAE"] == [[], [], []]
 
 
 class Hook(BaseHTTPRequestHandler):

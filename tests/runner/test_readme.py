@@ -1,4 +1,4 @@
-"""The quick starts of the README for Python, for the mysql client and for isql, done as they stand there."""
+"""The quick starts of the README for Python, the mysql client, isql and sqlcmd, done as they stand there."""
 
 import os
 import re
@@ -13,6 +13,7 @@ from rowqueue.databases import Database, open_database
 from servers.firebird import LocalFirebird, dsn
 from servers.mysql import LocalMySQL
 from servers.shell import Shell
+from servers.sqlserver import ExternalSQLServer
 
 pytestmark = pytest.mark.one_version
 
@@ -161,4 +162,52 @@ def test_the_consumer_for_firebird_driver_finishes_and_reports_failures(
     left = private_server.query(
         firebird_shop, "SELECT TRIM(state) AS state, body, attempts, error FROM mq_message_state"
     )
+    assert left == [{"state": "N", "body": "250", "attempts": 1, "error": "ValueError('two\\nlines')"}]
+
+
+# ---- sqlcmd
+
+
+@pytest.mark.product("sqlserver")
+def test_the_sql_for_sqlcmd_does_what_it_says(empty_database: Database, server: ExternalSQLServer) -> None:
+    install.apply(empty_database)
+    shown: list[dict[str, Any]] = []
+    with server.client(empty_database.url) as client, client.connection.cursor() as cursor:
+        for batch in re.findall(r"^```sql\n(.*?)^```$", section("Quick start in sqlcmd"), re.M | re.S):
+            cursor.execute(batch)
+            while True:
+                if cursor.description:
+                    names = [column[0] for column in cursor.description]
+                    shown.extend(dict(zip(names, row, strict=True)) for row in cursor.fetchall())
+                if not cursor.nextset():
+                    break
+    [dead] = [row for row in shown if row.get("state") == "E" and "body" in row]
+    assert (dead["body"], dead["error"]) == ('{"to":"nobody@gone.example"}', "no such mailbox")
+    assert server.query(empty_database.url, "SELECT COUNT(*) AS n FROM delivered") == [{"n": 1}]
+    left = server.query(empty_database.url, "SELECT state, body, error FROM mq.message_state ORDER BY id")
+    assert left == [
+        {"state": "N", "body": '{"to":"alan@example.org"}', "error": "mailbox busy"},
+        {"state": "N", "body": '{"to":"edsger@example.org"}', "error": None},
+    ]
+
+
+@pytest.mark.product("sqlserver")
+def test_the_consumer_for_pymssql_finishes_and_reports_failures(
+    empty_database: Database, server: ExternalSQLServer
+) -> None:
+    handled = []
+
+    def handle(message: dict[str, Any]) -> None:
+        handled.append(message["body"])
+        if message["body"] == "250":
+            raise ValueError("two\nlines")
+
+    install.apply(empty_database)
+    names: dict[str, Any] = {}
+    exec(block("python", "import pymssql"), names)
+    with server.client(empty_database.url) as client:
+        names["call"](client.connection, "send_batch", "email", "\n".join(map(str, range(300))))
+        names["consume"](client.connection, handle)
+    assert handled == [str(n) for n in range(300)]
+    left = server.query(empty_database.url, "SELECT state, body, attempts, error FROM mq.message_state")
     assert left == [{"state": "N", "body": "250", "attempts": 1, "error": "ValueError('two\\nlines')"}]
