@@ -122,7 +122,8 @@ def test_every_block_of_the_guide_runs_in_its_order(server: ExternalSQLServer) -
             if "IDENTITY_INSERT" in text and not shop.babelfish:
                 continue  # it wants a second database of its own
             shop.do(text.replace(" shop ", f" {shop.url.rpartition('/')[2]} "))
-            if text in blocks(OWNERSHIP):
+            # Babelfish asks for a right on every procedure that a procedure calls.
+            if text in blocks(OWNERSHIP) and not shop.babelfish:
                 may_do_what_their_roles_may(shop)
         assert shop("SELECT name FROM sys.objects WHERE SCHEMA_NAME(schema_id) = N'mq'") == []
         assert shop("SELECT name FROM sys.database_principals WHERE name LIKE N'mq[_]%'") == []
