@@ -235,7 +235,7 @@ BEGIN
         BEGIN
             INSERT INTO mq.ring (type, reader, n, after_id) VALUES (@name, @who, COALESCE(@n, 0) + 1, @last);
             DELETE FROM mq.ring WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
-            WHERE type = @name AND reader = @who AND n <= @n AND n >= @n - 20;
+            WHERE type = @name AND reader = @who AND n < @n AND n >= @n - 20;
             EXEC mq.hold @batch_key, @name, @who, @seconds;
         END;
         IF @own = 1

@@ -37,7 +37,8 @@ BEGIN
             BEGIN
                 INSERT INTO @lines (n, id, retry, error, valid, valid_error)
                 SELECT n, id, retry, error, valid, valid_error FROM mq.read_failures(@failures);
-                SELECT @bad = MIN(CASE valid WHEN 0 THEN n END), @bad_error = MIN(CASE valid_error WHEN 0 THEN n END) FROM @lines;
+                SELECT @bad = MIN(n) FROM @lines WHERE valid = 0;
+                SELECT @bad_error = MIN(n) FROM @lines WHERE valid_error = 0;
                 IF @bad <= COALESCE(@bad_error, @bad)
                     SET @detail = CONCAT(N'failures: line ', @bad,
                         N': must be id,retry_after_seconds,error; the seconds empty, -1, or 0 to 315,360,000');

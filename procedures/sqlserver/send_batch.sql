@@ -21,7 +21,8 @@ BEGIN
         EXEC mq.require_name 'type', @type, 0;
         SET @name = @type;
         INSERT INTO @lines (n, item, valid) SELECT n, item, valid FROM mq.split_list(@bodies);
-        SELECT @count = COUNT(*), @bad = MIN(CASE valid WHEN 0 THEN n END) FROM @lines;
+        SELECT @count = COUNT(*) FROM @lines;
+        SELECT @bad = MIN(n) FROM @lines WHERE valid = 0;
         IF @count NOT BETWEEN 1 AND 10000
             SET @detail = CONCAT(N'bodies: must be 1 to 10,000 lines, not ', @count);
         ELSE IF @bad IS NOT NULL

@@ -27,7 +27,7 @@ RETURN
         WHERE j.value <> N''
     ) AS l
     OUTER APPLY (
-        SELECT MAX(CASE v.type WHEN 1 THEN v.value END) AS item, COUNT(CASE v.type WHEN 1 THEN 1 END) + 2 * COUNT(CASE WHEN v.type <> 1 THEN 1 END) AS parts
+        SELECT MAX(CASE v.type WHEN 1 THEN v.value END) AS item, SUM(CASE v.type WHEN 1 THEN 1 ELSE 2 END) AS parts
         FROM OPENJSON(CASE WHEN l.quoted = 1 AND ISJSON(N'[' + l.item + N']') = 1 THEN N'[' + l.item + N']' ELSE N'[]' END) AS v
         WHERE l.quoted = 1
     ) AS s;
