@@ -46,7 +46,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(TEST_STAMP): pyproject.toml | $(BIN)/python
-	$(BIN)/pip install -q --disable-pip-version-check -e '.[postgresql,mysql,firebird,embedded,demo,test]'
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[postgresql,mysql,firebird,sqlserver,embedded,demo,test]'
 	@touch $@
 
 $(DEMO_STAMP): pyproject.toml | $(BIN)/python

@@ -5,7 +5,8 @@
 -- Names compare code unit by code unit (BIN2), but for blanks at the end, which this server does not see. 400 units hold 200
 -- characters of any kind.
 
-CREATE SCHEMA mq;
+-- As a text: it must be the only statement of its batch.
+EXEC (N'CREATE SCHEMA mq');
 
 CREATE TABLE mq.installed (
     name nvarchar(200) COLLATE Latin1_General_100_BIN2 NOT NULL CONSTRAINT installed_pk PRIMARY KEY,

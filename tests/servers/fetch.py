@@ -1,12 +1,12 @@
-"""MariaDB, MySQL and Firebird for the tests: Debian's packages of several releases and a wheel, unpacked under
-.servers/ and not installed.
+"""MariaDB, MySQL, Firebird and Microsoft's T-SQL parser for the tests: Debian's packages of several releases and two
+wheels, unpacked under .servers/ and not installed.
 
     python3 tests/servers/fetch.py
 
 apt-get resolves and downloads with a state of its own, from the machine's own mirror, and checks the signatures with
 the machine's own keys; dpkg -x unpacks; the programs run through the unpacked loader and libraries, so that they fit
 any release. Nothing of it needs root or touches what is installed. What is there already stays; a newer package comes
-when the folder is deleted. The wheel needs pip.
+when the folder is deleted. The wheels need pip.
 """
 
 import os
@@ -31,7 +31,7 @@ _ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class Build:
-    """What a server is made of: packages of a release of Debian, and perhaps a wheel from PyPI."""
+    """What a program is made of: packages of a release of Debian, and perhaps a wheel from PyPI."""
 
     release: str
     packages: tuple[str, ...]
@@ -46,6 +46,9 @@ BUILDS = {
     "firebird-4.0": Build("trixie", ("firebird4.0-server",)),
     # The wheel has the engine and no program that listens: that of 4.0 does, with the libraries of 5.0.
     "firebird-5.0": Build("trixie", ("firebird4.0-server",), "firebird-embedded==5.0.4.4"),
+    # No server, but what Microsoft's tools check T-SQL with. It asks for OpenSSL 1.1, which later releases do not have.
+    # The licence lets it be used to design, develop and test programs: so it is downloaded, and kept nowhere.
+    "tsql-parser": Build("bullseye", ("libssl1.1",), "mssql-cli==1.0.0"),
 }
 
 
@@ -136,6 +139,22 @@ class Firebird(Tree):
         _run(*command, input=text, env=os.environ | environment, **options)
 
 
+class SqlTools(Tree):
+    """Microsoft's SQL Tools Service, a language server. It runs with the machine's own C library."""
+
+    @property
+    def service(self) -> Path:
+        return self.path / "bin/MicrosoftSqlToolsServiceLayer"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {
+            "LD_LIBRARY_PATH": str(self.path / "lib"),
+            "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1",  # or it asks for ICU
+            "COMPlus_EnableDiagnostics": "0",  # or it leaves pipes for debuggers behind
+        }
+
+
 def environment(root: Path, locks: Path) -> dict[str, str]:
     """What tells Firebird which root is its own, and where those who share a database meet."""
     return {"FIREBIRD": str(root), "FIREBIRD_MSG": str(root), "FIREBIRD_LOCK": str(locks)}
@@ -158,6 +177,12 @@ def firebird(name: str) -> Firebird | None:
     """The Firebird of that name, or None when it has not been fetched."""
     path = FOLDER / name
     return Firebird(path) if path.is_dir() else None
+
+
+def sql_tools() -> SqlTools | None:
+    """Microsoft's T-SQL parser, or None when it has not been fetched."""
+    path = FOLDER / "tsql-parser"
+    return SqlTools(path) if path.is_dir() else None
 
 
 def mirrors() -> list[str]:
@@ -223,13 +248,13 @@ def initialize(made: Home) -> None:
     _run(*command, *settings, input=start + text)
 
 
-def unpack_wheel(wheel: str, work: Path, made: Firebird) -> None:
-    """Fetch a wheel of Firebird: its runtime becomes the root."""
+def unpack_wheel(wheel: str, work: Path, inside: str, target: Path) -> None:
+    """Fetch a wheel: one of its folders becomes the target."""
     settings = ["--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:"]
     _run(sys.executable, "-m", "pip", "download", *settings, "--dest", work / "wheel", wheel)
     with zipfile.ZipFile(_first("*.whl", work / "wheel")) as archive:
         archive.extractall(work / "wheel")
-    (work / "wheel/firebird/embedded/runtime").rename(made.root)
+    (work / "wheel" / inside).rename(target)
 
 
 def gather_root(made: Firebird) -> None:
@@ -253,7 +278,7 @@ def gather_root(made: Firebird) -> None:
 def initialize_firebird(made: Firebird, wheel: str, work: Path) -> None:
     """Make the root, and the databases that every server of the tests begins with a copy of."""
     if wheel:
-        unpack_wheel(wheel, work, made)
+        unpack_wheel(wheel, work, "firebird/embedded/runtime", made.root)
     else:
         gather_root(made)
     for name in NEEDED:
@@ -271,8 +296,20 @@ def initialize_firebird(made: Firebird, wheel: str, work: Path) -> None:
             (made.data / name).chmod(0o644)
 
 
+def gather_sql_tools(made: SqlTools, wheel: str, work: Path) -> None:
+    """Make a folder of the service, and one of nothing but the libraries that the machine does not have."""
+    kept = work / "kept"
+    (kept / "lib").mkdir(parents=True)
+    for name in ("libssl.so.1.1", "libcrypto.so.1.1"):
+        shutil.copy(_first(name, *made.libraries), kept / "lib")
+    shutil.rmtree(made.path)
+    kept.rename(made.path)
+    unpack_wheel(wheel, work, "mssqlcli/mssqltoolsservice/bin", made.path / "bin")
+    made.service.chmod(0o755)
+
+
 def fetch(name: str) -> None:
-    """Fetch and unpack one server; the folder appears when all of it is there."""
+    """Fetch and unpack one program; the folder appears when all of it is there."""
     build = BUILDS[name]
     FOLDER.mkdir(exist_ok=True)
     for mirror in mirrors() or [""]:
@@ -282,6 +319,8 @@ def fetch(name: str) -> None:
                 _run("dpkg", "-x", package, work / "root")
             if name.startswith("firebird"):
                 initialize_firebird(Firebird(work / "root"), build.wheel, work)
+            elif name == "tsql-parser":
+                gather_sql_tools(SqlTools(work / "root"), build.wheel, work)
             else:
                 initialize(Home(work / "root"))
             (work / "root").chmod(0o755)
@@ -290,7 +329,7 @@ def fetch(name: str) -> None:
 
 
 def _attempt(name: str) -> str | None:
-    """Fetch a server, several times if need be; returns why it could not be done."""
+    """Fetch a program, several times if need be; returns why it could not be done."""
     why = ""
     for attempt in range(_ATTEMPTS):
         try:
