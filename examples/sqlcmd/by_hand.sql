@@ -9,17 +9,14 @@ EXEC mq.send_batch 'by.hand', N'two
 "thr\u0065e"';
 GO
 
-PRINT 'Claim two of them for a minute, and keep what came. The batch key is the proof of who holds them.';
-DECLARE @batch TABLE (
-    id bigint, type nvarchar(400), body nvarchar(max), headers nvarchar(max), priority int, group_key nvarchar(400),
-    dedup_key nvarchar(400), attempt int, created_at datetime2(7), source nvarchar(400), batch_key uniqueidentifier, lease_until datetime2(7)
-);
-INSERT INTO @batch EXEC mq.claim_batch 'by.hand', 2, 'by hand', 60;
-SELECT id, body, attempt, batch_key, lease_until FROM @batch ORDER BY id;
+PRINT 'Claim two of them for a minute. The batch key is the proof of who holds them.';
+EXEC mq.claim_batch 'by.hand', 2, 'by hand', 60;
+GO
 
 PRINT 'The first is done. The second failed and shall not be tried again.';
-DECLARE @first bigint, @second bigint, @batch_key nvarchar(36);
-SELECT @first = MIN(id), @second = MAX(id), @batch_key = MIN(CAST(batch_key AS nvarchar(36))) FROM @batch;
+DECLARE @first bigint, @second bigint, @batch_key uniqueidentifier;
+SELECT TOP (1) @batch_key = batch_key FROM mq.message_state WHERE type = 'by.hand' AND reader = 'by hand';
+SELECT @first = MIN(id), @second = MAX(id) FROM mq.message_state WHERE type = 'by.hand' AND batch_key = @batch_key;
 EXEC mq.complete @first, @batch_key;
 EXEC mq.fail @second, @batch_key, 'no such customer', -1;
 GO

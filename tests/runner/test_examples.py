@@ -229,6 +229,8 @@ def test_isql_by_hand_leaves_an_empty_queue_and_stops_at_an_error(
 @pytest.mark.product("sqlserver")
 def test_sqlcmd_by_hand_leaves_an_empty_queue(server: ExternalSQLServer, database: Database, session: Session) -> None:
     """Its batches, sent by the driver: there is no sqlcmd to be had."""
+    if server.query(server.url, "SELECT CAST(SERVERPROPERTY('BabelfishVersion') AS nvarchar(128)) AS v")[0]["v"]:
+        pytest.skip("Babelfish leaves JSON strings as they are written, so that `three` is no body here")
     shown: list[dict[str, Any]] = []
     with server.client(database.url) as client, client.connection.cursor() as cursor:
         for batch in re.split(r"^GO$", (EXAMPLES / "sqlcmd" / "by_hand.sql").read_text(), flags=re.M):

@@ -168,6 +168,14 @@ def test_the_consumer_for_firebird_driver_finishes_and_reports_failures(
 # ---- sqlcmd
 
 
+def plain(server: ExternalSQLServer, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows; Babelfish leaves the backslashes of JSON strings in the items of lists."""
+    if server.query(server.url, "SELECT CAST(SERVERPROPERTY('BabelfishVersion') AS nvarchar(128)) AS v")[0]["v"]:
+        wrong = re.compile(r'\\(?=["\\])')
+        return [{k: wrong.sub("", v) if isinstance(v, str) else v for k, v in row.items()} for row in rows]
+    return rows
+
+
 @pytest.mark.product("sqlserver")
 def test_the_sql_for_sqlcmd_does_what_it_says(empty_database: Database, server: ExternalSQLServer) -> None:
     install.apply(empty_database)
@@ -181,11 +189,11 @@ def test_the_sql_for_sqlcmd_does_what_it_says(empty_database: Database, server: 
                     shown.extend(dict(zip(names, row, strict=True)) for row in cursor.fetchall())
                 if not cursor.nextset():
                     break
-    [dead] = [row for row in shown if row.get("state") == "E" and "body" in row]
+    [dead] = [row for row in plain(server, shown) if row.get("state") == "E" and "body" in row]
     assert (dead["body"], dead["error"]) == ('{"to":"nobody@gone.example"}', "no such mailbox")
     assert server.query(empty_database.url, "SELECT COUNT(*) AS n FROM delivered") == [{"n": 1}]
     left = server.query(empty_database.url, "SELECT state, body, error FROM mq.message_state ORDER BY id")
-    assert left == [
+    assert plain(server, left) == [
         {"state": "N", "body": '{"to":"alan@example.org"}', "error": "mailbox busy"},
         {"state": "N", "body": '{"to":"edsger@example.org"}', "error": None},
     ]
@@ -210,4 +218,4 @@ def test_the_consumer_for_pymssql_finishes_and_reports_failures(
         names["consume"](client.connection, handle)
     assert handled == [str(n) for n in range(300)]
     left = server.query(empty_database.url, "SELECT state, body, attempts, error FROM mq.message_state")
-    assert left == [{"state": "N", "body": "250", "attempts": 1, "error": "ValueError('two\\nlines')"}]
+    assert plain(server, left) == [{"state": "N", "body": "250", "attempts": 1, "error": "ValueError('two\\nlines')"}]
