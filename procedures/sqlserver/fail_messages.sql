@@ -1,6 +1,6 @@
 -- fail_messages: attempts have failed: each message waits for its next attempt, or is dead when it has none left.
--- Arguments:   @type, @reader, @failed (attempts: this attempt's number; retry in seconds, NULL: the policy's backoff, -1: dead now;
---              error, cut to 4,000 characters), at most 1,000
+-- Arguments:   @type, @reader, @failed (attempts: this attempt's number; retry in seconds, NULL: the policy's backoff, -1: dead
+--              now; error, cut to 4,000 characters), at most 1,000
 -- Returns:     @dead: how many are dead
 -- Errors:      none
 -- Transaction: joins the caller's
@@ -16,8 +16,9 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @max_attempts int, @backoff int, @backoff_max int, @ordered bit;
     DECLARE @gone mq.items;
-    DECLARE @back TABLE (id bigint NOT NULL PRIMARY KEY, run_at datetime2(7) NOT NULL, priority smallint NOT NULL);
-    SELECT TOP (1) @max_attempts = max_attempts, @backoff = backoff_seconds, @backoff_max = backoff_max_seconds, @ordered = ordered
+    DECLARE @delay TABLE (id bigint NOT NULL PRIMARY KEY, milliseconds bigint NOT NULL);
+    SELECT TOP (1) @max_attempts = max_attempts, @backoff = backoff_seconds, @backoff_max = backoff_max_seconds,
+        @ordered = ordered
     FROM mq.queue WHERE type IN (@type, N'') ORDER BY LEN(type) DESC;
     INSERT INTO mq.dead (id, died_at, attempts, type, reader, error)
     OUTPUT inserted.id, inserted.attempts INTO @gone (id, attempts)
@@ -29,27 +30,25 @@ BEGIN
     SET @dead = @@ROWCOUNT;
     IF @dead > 0 AND @ordered = 1
         EXEC mq.free_groups @type, @gone;
-    UPDATE m
     -- Jitter between half and the whole, so that what failed together does not come back together. RAND() would be one number for
-    -- all rows.
+    -- all rows. Into a table first: elsewhere each use of the number might draw it anew.
+    INSERT INTO @delay (id, milliseconds)
+    SELECT f.id, CAST(COALESCE(f.retry * 1000e0, b.seconds * (500 + ABS(CHECKSUM(NEWID()) % 501))) AS bigint)
+    FROM @failed AS f
+    CROSS APPLY (SELECT @backoff * POWER(2e0, CASE WHEN f.attempts > 40 THEN 40 ELSE f.attempts - 1 END) AS seconds) AS a
+    CROSS APPLY (SELECT CASE WHEN a.seconds > @backoff_max THEN @backoff_max ELSE a.seconds END AS seconds) AS b
+    WHERE NOT EXISTS (SELECT * FROM @gone AS g WHERE g.id = f.id);
+    UPDATE m
     SET sent_run_at = COALESCE(m.sent_run_at, m.run_at),
         run_at = DATEADD(MILLISECOND, d.milliseconds % 1000, DATEADD(SECOND, d.milliseconds / 1000, @now))
-    OUTPUT inserted.id, inserted.run_at, inserted.priority INTO @back (id, run_at, priority)
-    FROM @failed AS f
-    INNER JOIN mq.message AS m WITH (ROWLOCK) ON m.id = f.id
-    CROSS APPLY (
-        SELECT CAST(COALESCE(f.retry * 1000e0, b.seconds * (500 + ABS(CHECKSUM(NEWID()) % 501))) AS bigint) AS milliseconds
-        FROM (
-            SELECT CASE WHEN @backoff * POWER(2e0, n.n) > @backoff_max THEN @backoff_max ELSE @backoff * POWER(2e0, n.n) END AS seconds
-            FROM (SELECT CASE WHEN f.attempts > 40 THEN 40 ELSE f.attempts - 1 END AS n) AS n
-        ) AS b
-    ) AS d
-    WHERE NOT EXISTS (SELECT * FROM @gone AS g WHERE g.id = f.id)
+    FROM @delay AS d
+    INNER JOIN mq.message AS m WITH (ROWLOCK) ON m.id = d.id
     OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
     INSERT INTO mq.delayed (type, run_at, id, priority, attempts, error)
-    SELECT @type, b.run_at, b.id, b.priority, f.attempts, LEFT(f.error, 4000)
-    FROM @back AS b
-    INNER JOIN @failed AS f ON f.id = b.id
+    SELECT @type, m.run_at, m.id, m.priority, f.attempts, LEFT(f.error, 4000)
+    FROM @delay AS d
+    INNER JOIN @failed AS f ON f.id = d.id
+    INNER JOIN mq.message AS m ON m.id = d.id
     OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
 END;
 GO
