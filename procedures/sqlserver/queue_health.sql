@@ -164,12 +164,12 @@ BEGIN
         WHEN @versions = 1 THEN N'on: those who look see what is committed'
         ELSE N'off: those who look see what is not committed, or wait for it; claims do not depend on it'
     END;
-    INSERT INTO @checks VALUES (7, 'read_committed_snapshot', 'ok', @versions, 'flag', @detail);
+    INSERT INTO @checks VALUES (7, 'read_committed_snapshot', 'ok', CASE @versions WHEN 1 THEN 1 ELSE 0 END, 'flag', @detail);
     SET @detail = CASE
         WHEN @snapshots = 1 THEN N'allowed: what is deleted is not cleaned up while such a transaction is open'
         ELSE N'not allowed'
     END;
-    INSERT INTO @checks VALUES (8, 'snapshot_isolation', 'ok', @snapshots, 'flag', @detail);
+    INSERT INTO @checks VALUES (8, 'snapshot_isolation', 'ok', CASE @snapshots WHEN 1 THEN 1 ELSE 0 END, 'flag', @detail);
     -- 2: forced.
     SET @value = CASE WHEN @delayed_durability = 2 THEN 0 ELSE 1 END;
     SET @verdict = CASE WHEN @value = 0 THEN 'warn' ELSE 'ok' END;

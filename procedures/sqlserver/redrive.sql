@@ -39,9 +39,11 @@ BEGIN
                 ORDER BY died_at, id;
             ELSE
                 INSERT INTO @found (id) VALUES (@id);
+            -- The message before its dead letter, as erase does: what is being cancelled is passed over.
             DELETE e
             OUTPUT deleted.id, 0 INTO @back (id, attempts)
             FROM @found AS f
+            INNER JOIN mq.message AS m WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON m.id = f.id
             INNER JOIN mq.dead AS e WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON e.id = f.id
             WHERE e.type = @name
             OPTION (FORCE ORDER, LOOP JOIN);
