@@ -42,7 +42,8 @@ BEGIN
     END
     ELSE
         INSERT INTO mq.ready (type, priority, run_at, id, attempts)
-        SELECT @type, CASE @ring WHEN 1 THEN -32768 ELSE m.priority END, CASE @ring WHEN 1 THEN '1900-01-01' ELSE m.run_at END, m.id,
+        SELECT @type, CASE @ring WHEN 1 THEN -32768 ELSE m.priority END,
+            CASE @ring WHEN 1 THEN '1900-01-01' ELSE m.run_at END, m.id,
             i.attempts
         FROM @items AS i
         INNER JOIN mq.message AS m ON m.id = i.id

@@ -56,7 +56,8 @@ BEGIN
                 OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
             END;
             INSERT INTO mq.ready (type, priority, run_at, id, attempts)
-            SELECT @type, CASE @ring WHEN 1 THEN -32768 ELSE i.priority END, CASE @ring WHEN 1 THEN '1900-01-01' ELSE i.run_at END, i.id,
+            SELECT @type, CASE @ring WHEN 1 THEN -32768 ELSE i.priority END,
+                CASE @ring WHEN 1 THEN '1900-01-01' ELSE i.run_at END, i.id,
                 i.attempts
             FROM @due AS i;
         END;

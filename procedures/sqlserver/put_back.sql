@@ -1,5 +1,6 @@
 -- put_back: make what a batch holds ready again, at its old place in the order.
--- Arguments:   @key (the batch whose rows in mq.claimed they are), @type, @more (added to the attempts: -1 for one that was not made)
+-- Arguments:   @key (the batch whose rows in mq.claimed they are), @type, @more (added to the attempts: -1 for one that was
+--              not made)
 -- Returns:     @count: how many there were
 -- Errors:      none
 -- Transaction: joins the caller's

@@ -1,7 +1,7 @@
 -- read_failures: the lines of finish_batch's list of failures.
 -- Arguments:   @failures (one a line: id,retry_after_seconds,error)
--- Returns:     n (the line's number), id, retry (NULL: the queue's backoff), error, valid (0: the line is none), valid_error (0: the
---              error begins with a double quote and is not a JSON string)
+-- Returns:     n (the line's number), id, retry (NULL: the queue's backoff), error, valid (0: the line is none), valid_error (0:
+--              the error begins with a double quote and is not a JSON string)
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     SELECT * FROM mq.read_failures(N'17,30,busy');

@@ -64,7 +64,8 @@ BEGIN
             IF @key IS NOT NULL
                 INSERT INTO mq.dedup (type, dedup_key, id) VALUES (@name, @key, @id);
             IF @run_at > @now
-                INSERT INTO mq.delayed (type, run_at, id, priority, attempts) VALUES (@name, @run_at, @id, COALESCE(@priority, 0), 0);
+                INSERT INTO mq.delayed (type, run_at, id, priority, attempts)
+                VALUES (@name, @run_at, @id, COALESCE(@priority, 0), 0);
             ELSE
             BEGIN
                 IF @ordered = 1

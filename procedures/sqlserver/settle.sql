@@ -38,8 +38,8 @@ BEGIN
         IF @took > 0
         BEGIN
             IF @on_complete = 'archive'
-                INSERT INTO mq.archive (id, completed_at, created_at, priority, attempts, type, body, headers, group_key, dedup_key,
-                    source, reader)
+                INSERT INTO mq.archive (id, completed_at, created_at, priority, attempts, type, body, headers, group_key,
+                    dedup_key, source, reader)
                 SELECT m.id, @now, m.created_at, m.priority, d.attempts, m.type, m.body, m.headers, m.group_key, m.dedup_key,
                     m.source, @reader
                 FROM @done AS d

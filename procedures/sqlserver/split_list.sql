@@ -1,8 +1,8 @@
 -- split_list: the items of a list in the contract's format: one a line, empty lines passed over; a line that begins with a double
 --             quote is a JSON string and stands for its value.
 -- Arguments:   @list
--- Returns:     n (the line's number), item, quoted (1: the item was a JSON string), valid (0: it began as one and is none, or holds
---              the character NUL; item is NULL then)
+-- Returns:     n (the line's number), item, quoted (1: the item was a JSON string), valid (0: it began as one and is none, or
+--              holds the character NUL; item is NULL then)
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     SELECT n, item FROM mq.split_list(N'{"a":1}' + NCHAR(10) + N'"two\nlines"');
@@ -22,8 +22,11 @@ RETURN
         END AS valid
     FROM (
         SELECT CAST(j.[key] AS int) + 1 AS n, j.value AS item, CASE LEFT(j.value, 1) WHEN N'"' THEN 1 ELSE 0 END AS quoted
-        FROM OPENJSON(N'["' + REPLACE(REPLACE(REPLACE(STRING_ESCAPE(@list, 'json') COLLATE Latin1_General_100_BIN2, N'\\', NCHAR(1)),
-            N'\n', N'","'), NCHAR(1), N'\\') + N'"]') AS j
+        FROM OPENJSON(
+            N'["' + REPLACE(REPLACE(REPLACE(
+                STRING_ESCAPE(@list, 'json') COLLATE Latin1_General_100_BIN2, N'\\', NCHAR(1)
+            ), N'\n', N'","'), NCHAR(1), N'\\') + N'"]'
+        ) AS j
         WHERE j.value <> N''
     ) AS l
     OUTER APPLY (
