@@ -19,11 +19,15 @@ class Unavailable(Exception):
 
 
 class Server(ABC):
-    """One database server. `restartable`: we own it and may stop it."""
+    """One database server.
+
+    `restartable`: we own it and may stop it. `stand_in`: what executes the product's SQL in its place; '' for itself.
+    """
 
     name: str
     url: str
     restartable = True
+    stand_in = ""
 
     @abstractmethod
     def start(self) -> None:

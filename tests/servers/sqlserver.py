@@ -2,6 +2,7 @@
 
 import re
 import time
+import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -46,7 +47,7 @@ _CATALOG = {
 
 
 class Client:
-    """A connection with `execute`, in autocommit, whose DATETIME2s are the UTC that the queue keeps in them."""
+    """A connection with `execute`, in autocommit, whose values are as the runner's: times in UTC, keys as texts."""
 
     def __init__(self, connection: Any) -> None:
         self.connection = connection
@@ -59,7 +60,7 @@ class Client:
             cursor.execute(text)
         description = cursor.description
         names = [column[0] for column in description or ()]
-        rows = [dict(zip(names, map(_utc, row), strict=True)) for row in cursor.fetchall()] if names else []
+        rows = [dict(zip(names, map(_plain, row), strict=True)) for row in cursor.fetchall()] if names else []
         while cursor.nextset():  # an error that came after the rows shows here
             pass
         return Result(rows, description)
@@ -89,7 +90,9 @@ class Result:
         return self.rows.pop(0) if self.rows else None
 
 
-def _utc(value: Any) -> Any:
+def _plain(value: Any) -> Any:
+    if isinstance(value, uuid.UUID):
+        return str(value)
     return value.replace(tzinfo=UTC) if isinstance(value, datetime) and value.tzinfo is None else value
 
 
@@ -106,7 +109,8 @@ class ExternalSQLServer(base.External):
         super().__init__(name, url if _database(url) else urlunsplit(urlsplit(url)._replace(path="/master")))
 
     def start(self) -> None:
-        self.query(self.url, "SELECT 1 AS one")
+        [row] = self.query(self.url, "SELECT @@VERSION AS version")
+        self.stand_in = "Babelfish" if row["version"].startswith("Babelfish") else ""
 
     def client(self, url: str) -> Client:
         parts = urlsplit(url)
