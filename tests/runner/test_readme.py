@@ -178,6 +178,7 @@ def plain(server: ExternalSQLServer, rows: list[dict[str, Any]]) -> list[dict[st
 
 @pytest.mark.product("sqlserver")
 def test_the_sql_for_sqlcmd_does_what_it_says(empty_database: Database, server: ExternalSQLServer) -> None:
+    server.query(server.url, "IF SUSER_ID(N'web') IS NOT NULL DROP LOGIN web")
     install.apply(empty_database)
     shown: list[dict[str, Any]] = []
     with server.client(empty_database.url) as client, client.connection.cursor() as cursor:
@@ -189,6 +190,10 @@ def test_the_sql_for_sqlcmd_does_what_it_says(empty_database: Database, server: 
                     shown.extend(dict(zip(names, row, strict=True)) for row in cursor.fetchall())
                 if not cursor.nextset():
                     break
+    assert server.query(empty_database.url, "SELECT USER_ID(N'web') AS id")[0]["id"]
+    server.query(empty_database.url, "ALTER ROLE mq_producer DROP MEMBER web")
+    server.query(empty_database.url, "DROP USER web")
+    server.query(server.url, "DROP LOGIN web")
     [dead] = [row for row in plain(server, shown) if row.get("state") == "E" and "body" in row]
     assert (dead["body"], dead["error"]) == ('{"to":"nobody@gone.example"}', "no such mailbox")
     assert server.query(empty_database.url, "SELECT COUNT(*) AS n FROM delivered") == [{"n": 1}]
