@@ -18,6 +18,7 @@ class Capabilities:
     rings_go_by_id:  once claim_wraparound has found something in a type, claim_batch goes by id there too.
     undoes_a_call:   a call that fails inside the caller's transaction undoes its own work, and the transaction goes on;
                      where it does not, the caller sets a savepoint before the call.
+    keeps_savepoints: and that helps; where it does not, the caller's transaction is lost with the call.
     blank_endings:   names that differ in blanks at their end are different names; where they are not, such an ending is
                      an invalid_argument.
     waits:           wait_for_message can wait; where it cannot, it answers at once.
@@ -30,6 +31,7 @@ class Capabilities:
     empties_parts: bool
     rings_go_by_id: bool
     undoes_a_call: bool
+    keeps_savepoints: bool = True
     blank_endings: bool = True
     waits: bool = True
 
@@ -87,6 +89,7 @@ BY_DATABASE = {
         empties_parts=False,
         rings_go_by_id=True,
         undoes_a_call=False,
+        keeps_savepoints=False,
         blank_endings=False,
     ),
 }
