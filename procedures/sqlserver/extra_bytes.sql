@@ -9,17 +9,22 @@ CREATE OR ALTER FUNCTION mq.extra_bytes (@piece nvarchar(4000))
 RETURNS int
 AS
 BEGIN
-    DECLARE @extra int = 0, @at int, @code int;
-    WHILE 1 = 1
-    BEGIN
-        SET @at = PATINDEX(N'%[^' + NCHAR(1) + N'-' + NCHAR(127) + N']%', @piece COLLATE Latin1_General_100_BIN2);
-        IF @at = 0
-            RETURN @extra;
-        SET @code = UNICODE(SUBSTRING(@piece COLLATE Latin1_General_100_BIN2, @at, 1));
-        -- Half of a surrogate pair is two bytes of four.
-        SET @extra = @extra + CASE WHEN @code < 2048 OR @code BETWEEN 55296 AND 57343 THEN 1 ELSE 2 END;
-        SET @piece = SUBSTRING(@piece COLLATE Latin1_General_100_BIN2, @at + 1, 4000);
-    END;
+    DECLARE @extra int = 0;
+    IF PATINDEX(N'%[^' + NCHAR(1) + N'-' + NCHAR(127) + N']%', @piece COLLATE Latin1_General_100_BIN2) > 0
+        SELECT @extra = SUM(
+            -- Half of a surrogate pair is two bytes of four.
+            CASE WHEN u.code < 128 THEN 0 WHEN u.code < 2048 OR u.code BETWEEN 55296 AND 57343 THEN 1 ELSE 2 END
+        )
+        FROM (
+            SELECT UNICODE(
+                SUBSTRING(@piece COLLATE Latin1_General_100_BIN2, 1 + a.n + 10 * b.n + 100 * c.n + 1000 * d.n, 1)
+            ) AS code
+            FROM (VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)) AS a (n)
+            CROSS JOIN (VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)) AS b (n)
+            CROSS JOIN (VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)) AS c (n)
+            CROSS JOIN (VALUES (0), (1), (2), (3)) AS d (n)
+            WHERE a.n + 10 * b.n + 100 * c.n + 1000 * d.n < DATALENGTH(@piece) / 2
+        ) AS u;
     RETURN @extra;
 END;
 GO

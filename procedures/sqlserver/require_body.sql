@@ -25,13 +25,19 @@ BEGIN
     SET @bytes = @units;
     IF @units <= @limit AND 3 * @units > @limit
     BEGIN
-        WHILE @at <= @units AND @bytes <= @limit
-        BEGIN
-            -- By code units, whatever the collation of the database.
-            SET @piece = SUBSTRING(@value COLLATE Latin1_General_100_BIN2, @at, 4000);
-            SET @bytes = @bytes + mq.extra_bytes(@piece);
-            SET @at = @at + 4000;
-        END;
+        IF COLLATIONPROPERTY(N'Latin1_General_100_BIN2_UTF8', 'CodePage') IS NOT NULL
+            -- SQL Server 2019 and later can do it itself; the others cannot even read this statement.
+            EXEC sp_executesql
+                N'SET @bytes = DATALENGTH(CAST(@value COLLATE Latin1_General_100_BIN2_UTF8 AS varchar(max)));',
+                N'@value nvarchar(max), @bytes bigint OUTPUT', @value, @bytes OUTPUT;
+        ELSE
+            WHILE @at <= @units AND @bytes <= @limit
+            BEGIN
+                -- By code units, whatever the collation of the database.
+                SET @piece = SUBSTRING(@value COLLATE Latin1_General_100_BIN2, @at, 4000);
+                SET @bytes = @bytes + mq.extra_bytes(@piece);
+                SET @at = @at + 4000;
+            END;
     END;
     IF @value IS NULL OR @bytes > @limit
     BEGIN
