@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import sys
 import tempfile
 import uuid
 import zlib
@@ -14,6 +15,9 @@ import pytest
 import servers
 from rowqueue import install
 from rowqueue.databases import Database, Session, open_database
+
+# What databases and stand-ins can do is asked by every suite.
+sys.path.append(str(Path(__file__).parent / "contract"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -131,6 +135,17 @@ def _started(name: str, config: pytest.Config) -> Iterator[servers.Server]:
 def server(server_name: str, pytestconfig: pytest.Config) -> Iterator[servers.Server]:
     """A running server that all tests of a worker share: do not stop it, see `private_server`."""
     yield from _started(server_name, pytestconfig)
+
+
+@pytest.fixture(autouse=True)
+def _possible(request: pytest.FixtureRequest) -> None:
+    """Skip what a stand-in for the product cannot do."""
+    if "server" in request.fixturenames:
+        from capabilities import lack
+
+        server: servers.Server = request.getfixturevalue("server")
+        if reason := lack(server.stand_in, request.node.originalname):
+            pytest.skip(f"not the product but {server.stand_in}, which {reason}")
 
 
 @pytest.fixture

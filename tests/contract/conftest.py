@@ -4,19 +4,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-import servers
-from capabilities import BY_DATABASE, Capabilities, lack
+from capabilities import BY_DATABASE, Capabilities
 from queues import Queue
 from rowqueue.databases import Database, Session
-
-
-@pytest.fixture(autouse=True)
-def _possible(request: pytest.FixtureRequest) -> None:
-    """Skip what a stand-in for the product cannot do."""
-    if "server" in request.fixturenames:
-        server: servers.Server = request.getfixturevalue("server")
-        if reason := lack(server.stand_in, request.node.originalname):
-            pytest.skip(f"not the product but {server.stand_in}, which {reason}")
 
 
 @pytest.fixture
