@@ -33,7 +33,7 @@ BEGIN
             SET @next_size = 0;
         ELSE
         BEGIN
-            IF @failures <> N''
+            IF DATALENGTH(@failures) > 0
             BEGIN
                 INSERT INTO @lines (n, id, retry, error, valid, valid_error)
                 SELECT n, id, retry, error, valid, valid_error FROM mq.read_failures(@failures);

@@ -21,13 +21,15 @@ RETURN
             ELSE 1
         END AS valid
     FROM (
-        SELECT CAST(j.[key] AS int) + 1 AS n, j.value AS item, CASE LEFT(j.value, 1) WHEN N'"' THEN 1 ELSE 0 END AS quoted
+        -- Code unit by code unit: to most collations a wide quote is a quote, and control characters are nothing.
+        SELECT CAST(j.[key] AS int) + 1 AS n, j.value COLLATE Latin1_General_100_BIN2 AS item,
+            CASE UNICODE(j.value) WHEN 34 THEN 1 ELSE 0 END AS quoted
         FROM OPENJSON(
             N'["' + REPLACE(REPLACE(REPLACE(
                 STRING_ESCAPE(@list, 'json') COLLATE Latin1_General_100_BIN2, N'\\', NCHAR(1)
             ), N'\n', N'","'), NCHAR(1), N'\\') + N'"]'
         ) AS j
-        WHERE j.value <> N''
+        WHERE DATALENGTH(j.value) > 0
     ) AS l
     OUTER APPLY (
         SELECT MAX(CASE v.type WHEN 1 THEN v.value END) AS item, SUM(CASE v.type WHEN 1 THEN 1 ELSE 2 END) AS parts
