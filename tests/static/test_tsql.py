@@ -30,7 +30,7 @@ def code(text: str) -> str:
 
 def executed(text: str) -> list[str]:
     """The statements that a file executes as a text."""
-    return [inner.replace("''", "'") for inner in re.findall(r"\bEXEC \(N'((?:[^']|'')*)'\)", text)]
+    return [inner.replace("''", "'") for inner in re.findall(r"\bEXEC (?:\(|sp_executesql\s+)N'((?:[^']|'')*)'", text)]
 
 
 BATCHES = [batch for text in TEXTS.values() for batch in [*re.split(r"(?m)^GO\n", code(text)), *executed(text)]]
