@@ -76,6 +76,8 @@ _CONFLICTS = {
     3998,  # the end of a call that a deadlock has spoilt: it hides 1205, whose severity is lower
     8645,  # no memory for the query
 }
+# Two who put a message back at the same time, of which one rolls back: the other's place is taken for a moment.
+_DUPLICATES = {2601, 2627}
 _DISCONNECTS = {
     64,
     121,
@@ -166,10 +168,10 @@ def _translate(error: BaseException, closed: bool = False) -> Exception:
     lost = isinstance(error, pymssql.InterfaceError | _mssql.MSSQLDriverException) and not number
     if closed or lost or number in _DISCONNECTS:
         return Disconnected(message)
-    if number in _CONFLICTS:
-        return Conflict(message)
     # Babelfish has the database's name before that of the schema.
     named = re.search(r"(\b|_)mq\b", message) is not None
+    if number in _CONFLICTS or (named and number in _DUPLICATES):
+        return Conflict(message)
     absent = number == _UNMAPPED and "does not exist" in message
     if number in _OTHER_ARGUMENTS or (named and (number in _MISSING or absent)):
         return SchemaMissing(f"the queue is not installed here, or not in this version: run `runner apply` ({message})")
