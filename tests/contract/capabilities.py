@@ -120,7 +120,7 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
             "test_send_batch_keeps_a_carriage_return_as_part_of_the_body",
             "test_send_message_and_send_batch_take_16_mib_too",
         },
-        "counts the bytes of a text in UTF-8 where the product counts those of UTF-16, and walks it to count characters": {
+        "measures a text in bytes of UTF-8, not of UTF-16, and walks it to find a character": {
             "test_a_body_of_16_mib_comes_back_byte_for_byte",
             "test_a_body_of_16_mib_and_a_byte_is_refused_by_every_way",
         },
