@@ -14,6 +14,7 @@ CREATE OR ALTER PROCEDURE mq.fail
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
+    SET ROWCOUNT 0; -- a limit of the session would hold in here too
     -- For as long as this call: claims pass over locked rows, which no higher level allows.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;

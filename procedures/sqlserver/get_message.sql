@@ -10,6 +10,7 @@ CREATE OR ALTER PROCEDURE mq.get_message
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
+    SET ROWCOUNT 0; -- a limit of the session would hold in here too
     EXEC mq.claim_batch @type, 1;
 END;
 GO

@@ -13,6 +13,7 @@ CREATE OR ALTER PROCEDURE mq.peek
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
+    SET ROWCOUNT 0; -- a limit of the session would hold in here too
     DECLARE @name nvarchar(400), @ordered bit, @n int = 0;
     DECLARE @found TABLE (
         n int NOT NULL PRIMARY KEY, id bigint NOT NULL, attempts smallint NOT NULL, moment datetime2(7), reader nvarchar(400),

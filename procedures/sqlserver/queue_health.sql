@@ -10,6 +10,7 @@ CREATE OR ALTER PROCEDURE mq.queue_health
 AS
 BEGIN
     SET NOCOUNT ON;
+    SET ROWCOUNT 0; -- a limit of the session would hold in here too
     -- What may not be seen must not end the caller's transaction: the row says so. Nothing is changed here.
     SET XACT_ABORT OFF;
     -- For as long as this call: it passes over locked rows, which no higher level allows.

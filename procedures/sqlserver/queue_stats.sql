@@ -11,6 +11,7 @@ CREATE OR ALTER PROCEDURE mq.queue_stats
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
+    SET ROWCOUNT 0; -- a limit of the session would hold in here too
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @oldest datetime2(7), @first_due datetime2(7), @most int = 10001, @n int = 0;
     DECLARE @ready bigint, @due bigint, @delayed bigint, @active bigint, @expired bigint, @dead bigint, @ordered bit, @paused bit;
     -- A name may begin with a character that comes before the blank, and to this server N'' is all blanks.

@@ -11,6 +11,7 @@ CREATE OR ALTER PROCEDURE mq.send
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
+    SET ROWCOUNT 0; -- a limit of the session would hold in here too
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @ordered bit, @ring bit, @id bigint;
     BEGIN TRY

@@ -12,6 +12,7 @@ CREATE OR ALTER PROCEDURE mq.send_batch
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
+    SET ROWCOUNT 0; -- a limit of the session would hold in here too
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @ordered bit, @ring bit, @source nvarchar(400) = mq.reader_name(NULL);
     DECLARE @count int, @bad int, @line int = 0, @item nvarchar(max), @detail nvarchar(2000), @step int = 1000, @took int = 1;

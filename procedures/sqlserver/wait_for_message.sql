@@ -12,6 +12,7 @@ CREATE OR ALTER PROCEDURE mq.wait_for_message
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
+    SET ROWCOUNT 0; -- a limit of the session would hold in here too
     -- For as long as this call: a snapshot never sees what was sent since, and locked rows are passed over.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @name nvarchar(400), @ready smallint = 0, @paused bit;
