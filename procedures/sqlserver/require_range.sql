@@ -16,7 +16,11 @@ BEGIN
     DECLARE @detail nvarchar(2000);
     IF @value NOT BETWEEN @low AND @high
     BEGIN
-        SET @detail = CONCAT(@argument, N': must be ', FORMAT(@low, 'N0', 'en-US'), N' to ', FORMAT(@high, 'N0', 'en-US'));
+        -- Money in style 1 has commas in every language; FORMAT would need the server's .NET.
+        SET @detail = CONCAT(
+            @argument, N': must be ', REPLACE(RTRIM(CONVERT(varchar(30), CAST(@low AS money), 1)), '.00', ''),
+            N' to ', REPLACE(RTRIM(CONVERT(varchar(30), CAST(@high AS money), 1)), '.00', '')
+        );
         EXEC mq.raise_error 'invalid_argument', @detail;
     END;
 END;
