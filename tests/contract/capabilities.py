@@ -151,6 +151,7 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
         "knows no isolation level above READ COMMITTED but its own": {
             "test_callers_of_a_higher_isolation_level_claim_and_keep_their_level",
             "test_senders_at_serializable_stop_nobody",
+            "test_the_language_and_the_level_of_the_session_change_nothing",
         },
         "loses DELETED of an OUTPUT in some runs of a statement": {"test_a_ring_goes_round_in_steps_of_a_thousand"},
         "crashes, with all sessions, when several consumers race in one ordered queue": {
@@ -160,6 +161,11 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
             "test_all_objects_have_one_owner_and_run_as_their_caller",
             "test_each_procedure_is_granted_to_the_roles_of_the_contract_and_nothing_else_to_anybody",
             "test_of_the_schema_the_roles_may_read_the_texts_alone",
+        },
+        "asks the caller for the right to what a procedure calls, though both have one owner": {
+            "test_temporary_tables_of_the_caller_are_not_used",
+            "test_arguments_are_values",
+            "test_a_role_may_call_what_the_contract_gives_it_and_nothing_else",
         },
         "cannot grant rights on a database, nor make a user its owner": {
             "test_objects_of_the_same_name_in_the_callers_schema_are_not_used",
