@@ -165,7 +165,10 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
         "asks the caller for the right to what a procedure calls, though both have one owner": {
             "test_temporary_tables_of_the_caller_are_not_used",
             "test_arguments_are_values",
+            "test_a_role_may_call_what_the_contract_gives_it",
             "test_a_role_may_call_what_the_contract_gives_it_and_nothing_else",
+            "test_a_role_is_told_its_mistake_like_everybody",
+            "test_the_roles_together_can_do_a_messages_whole_life",
         },
         "cannot grant rights on a database, nor make a user its owner": {
             "test_objects_of_the_same_name_in_the_callers_schema_are_not_used",
