@@ -144,7 +144,8 @@ def _possible(request: pytest.FixtureRequest) -> None:
         from capabilities import lack
 
         server: servers.Server = request.getfixturevalue("server")
-        if reason := lack(server.stand_in, request.node.originalname):
+        case = request.node.name.partition("[")[2].removesuffix("]").removeprefix(f"{server.name}-")
+        if reason := lack(server.stand_in, request.node.originalname, case):
             pytest.skip(f"not the product but {server.stand_in}, which {reason}")
 
 
