@@ -609,7 +609,7 @@ class SQLServer(Database):
         yield _SCRIPT_HEAD
         for kind, name, sha256, text in files:
             if kind == "migration":
-                # CREATE SCHEMA has to be alone in its batch.
+                # One statement a batch, as yoyo runs them: none is compiled before what it names is there.
                 yield f"-- {kind} {name}\n"
                 yield "".join(f"{statement}\nGO\n" for statement in _statements(text))
                 yield _YOYO_ROW.format(name=name, hash=hashlib.sha256(name.encode()).hexdigest())
