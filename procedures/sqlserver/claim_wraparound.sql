@@ -25,7 +25,7 @@ BEGIN
     -- For as long as this call: claims pass over locked rows, which no higher level allows.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
-    DECLARE @now datetime2(7) = SYSUTCDATETIME(), @start datetime2(7) = '1900-01-01';
+    DECLARE @now datetime2(7) = SYSUTCDATETIME(), @start datetime2(7) = '0001-01-01';
     DECLARE @name nvarchar(400), @who nvarchar(400), @ordered bit, @paused bit, @seconds int, @detail nvarchar(2000);
     DECLARE @batch_key uniqueidentifier = NEWID();
     DECLARE @rescued bigint, @moved int, @promote int, @first_run_at datetime2(7), @n bigint, @after bigint, @last bigint;

@@ -78,15 +78,16 @@ BEGIN
             INNER JOIN mq.ready AS r WITH (ROWLOCK)
                 ON r.type = f.type AND r.priority = f.priority AND r.run_at = f.run_at AND r.id = f.id
             OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
-            -- In a ring some stand at their ordinary place still, the others here.
-            IF @ring = 1
+            -- In a ring some stand at their ordinary place still, the others here. So do those whose sender saw the first claim round
+            -- the ring, which then rolled back.
+            IF @ring = 1 OR (SELECT COUNT(*) FROM @out) < (SELECT COUNT(*) FROM @place)
                 DELETE r
                 OUTPUT deleted.id, deleted.attempts INTO @out (id, attempts)
                 FROM (
                     SELECT k.type, k.priority, k.run_at, k.id
                     FROM @place AS p
                     INNER JOIN mq.ready AS k WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
-                        ON k.type = @type AND k.priority = -32768 AND k.run_at = '1900-01-01' AND k.id = p.id
+                        ON k.type = @type AND k.priority = -32768 AND k.run_at = '0001-01-01' AND k.id = p.id
                 ) AS f
                 INNER JOIN mq.ready AS r WITH (ROWLOCK)
                     ON r.type = f.type AND r.priority = f.priority AND r.run_at = f.run_at AND r.id = f.id

@@ -42,7 +42,7 @@ LEFT JOIN mq.grouped AS g ON g.id = m.id
 -- By its place: so of several tickets one counts, and the others are not searched for.
 LEFT JOIN mq.ready AS r ON r.type = m.type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id
 -- The place of a message in a queue that is claimed as a ring.
-LEFT JOIN mq.ready AS o ON o.type = m.type AND o.priority = -32768 AND o.run_at = '1900-01-01' AND o.id = m.id
+LEFT JOIN mq.ready AS o ON o.type = m.type AND o.priority = -32768 AND o.run_at = '0001-01-01' AND o.id = m.id
 UNION ALL
 SELECT c.id, c.type, 'C', c.body, c.headers, c.priority, c.group_key, c.dedup_key, c.attempts, c.created_at, c.source, NULL,
     c.reader, NULL, NULL, c.completed_at, NULL

@@ -43,7 +43,7 @@ BEGIN
     ELSE
         INSERT INTO mq.ready (type, priority, run_at, id, attempts)
         SELECT @type, CASE @ring WHEN 1 THEN -32768 ELSE m.priority END,
-            CASE @ring WHEN 1 THEN '1900-01-01' ELSE m.run_at END, m.id,
+            CASE @ring WHEN 1 THEN '0001-01-01' ELSE m.run_at END, m.id,
             i.attempts
         FROM @items AS i
         INNER JOIN mq.message AS m ON m.id = i.id

@@ -3,7 +3,7 @@
 -- Returns:     @moved, and @first_run_at: the earliest place among them, or NULL
 -- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; passes over what another claim is promoting
--- Example:     EXEC mq.promote N'email', '1900-01-01', @now, 1000, 0, @moved OUTPUT, @first OUTPUT;
+-- Example:     EXEC mq.promote N'email', '0001-01-01', @now, 1000, 0, @moved OUTPUT, @first OUTPUT;
 
 CREATE OR ALTER PROCEDURE mq.promote
     @type nvarchar(400),
@@ -57,7 +57,7 @@ BEGIN
             END;
             INSERT INTO mq.ready (type, priority, run_at, id, attempts)
             SELECT @type, CASE @ring WHEN 1 THEN -32768 ELSE i.priority END,
-                CASE @ring WHEN 1 THEN '1900-01-01' ELSE i.run_at END, i.id,
+                CASE @ring WHEN 1 THEN '0001-01-01' ELSE i.run_at END, i.id,
                 i.attempts
             FROM @due AS i;
         END;

@@ -67,7 +67,7 @@ BEGIN
         -- In a ring some stand at their ordinary place still.
         IF @attempt IS NULL AND @ring = 1
         BEGIN
-            SELECT @priority = -32768, @run_at = '1900-01-01';
+            SELECT @priority = -32768, @run_at = '0001-01-01';
             SELECT @attempt = attempts + 1
             FROM mq.ready WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
             WHERE type = @named AND priority = @priority AND run_at = @run_at AND id = @id;

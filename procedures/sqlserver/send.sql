@@ -28,7 +28,7 @@ BEGIN
         IF @ordered = 1
             INSERT INTO mq.grouped (type, group_key, id, attempts) VALUES (@name, N'', @id, 0);
         INSERT INTO mq.ready (type, priority, run_at, id, attempts)
-        VALUES (@name, CASE @ring WHEN 1 THEN -32768 ELSE 0 END, CASE @ring WHEN 1 THEN '1900-01-01' ELSE @now END, @id, 0);
+        VALUES (@name, CASE @ring WHEN 1 THEN -32768 ELSE 0 END, CASE @ring WHEN 1 THEN '0001-01-01' ELSE @now END, @id, 0);
         IF @own = 1
             COMMIT TRANSACTION;
     END TRY

@@ -60,7 +60,7 @@ BEGIN
                 IF @ordered = 1
                     INSERT INTO mq.grouped (type, group_key, id, attempts) SELECT @name, N'', id, 0 FROM @sent;
                 INSERT INTO mq.ready (type, priority, run_at, id, attempts)
-                SELECT @name, CASE @ring WHEN 1 THEN -32768 ELSE 0 END, CASE @ring WHEN 1 THEN '1900-01-01' ELSE @now END, id, 0
+                SELECT @name, CASE @ring WHEN 1 THEN -32768 ELSE 0 END, CASE @ring WHEN 1 THEN '0001-01-01' ELSE @now END, id, 0
                 FROM @sent;
             END;
         END;

@@ -73,7 +73,7 @@ BEGIN
                     INSERT INTO mq.grouped (type, group_key, id, attempts) VALUES (@name, COALESCE(@group_key, N''), @id, 0);
                 INSERT INTO mq.ready (type, priority, run_at, id, attempts)
                 VALUES (@name, CASE @ring WHEN 1 THEN -32768 ELSE COALESCE(@priority, 0) END,
-                    CASE @ring WHEN 1 THEN '1900-01-01' ELSE @run_at END, @id, 0);
+                    CASE @ring WHEN 1 THEN '0001-01-01' ELSE @run_at END, @id, 0);
                 IF @run_at < @now
                     EXEC mq.lower_mark @name;
             END;
