@@ -107,6 +107,8 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
             "test_claim_wraparound_skips_what_another_session_is_claiming",
             "test_fail_without_a_key_passes_over_what_is_being_taken",
             "test_purge_passes_over_what_is_being_claimed",
+            "test_rescue_expired_passes_over_what_is_being_finished",
+            "test_rescue_expired_passes_over_what_is_being_extended",
             "test_take_batch_hides_its_messages_from_others_until_it_ends",
             "test_a_sender_of_a_dedup_key_waits_for_a_take_and_sends_when_that_commits",
             "test_claims_pass_over_what_another_is_claiming",
@@ -135,6 +137,10 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
             "test_a_body_of_16_mib_and_a_byte_is_refused_by_every_way",
             "test_send_batch_names_the_line_of_a_body_that_is_too_big",
             "test_a_refused_call_leaves_the_session_usable",
+            *(
+                f"test_a_value_beyond_its_limit_is_refused_and_nothing_changes[{case}]"
+                for case in ("send-body", "send_message-body", "send_message-headers")
+            ),
         },
         "has no WAITFOR": {
             "test_wait_for_message_gives_up_when_the_time_is_up",
@@ -157,6 +163,24 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
             "test_a_ring_goes_round_in_steps_of_a_thousand",
             "test_a_call_is_one_with_the_callers_transaction[claim_wraparound-plain]",
             "test_a_call_that_fails_half_way_leaves_nothing[claim_wraparound-plain]",
+            "test_a_call_joins_the_callers_transaction_and_a_rollback_undoes_it[claim_wraparound]",
+            "test_nothing_is_seen_of_a_call_before_its_transaction_commits[claim_wraparound]",
+        },
+        "writes a sum of money of 0 as $.00": {
+            "test_a_flag_is_0_or_1",
+            *(
+                f"test_a_value_beyond_its_limit_is_refused_and_nothing_changes[{case}]"
+                for case in (
+                    "claim_batch-lease_seconds",
+                    "claim_wraparound-lease_seconds",
+                    "extend_lease-seconds",
+                    "finish_batch-next_size",
+                    "set_queue-lease_seconds",
+                    "set_queue-backoff_seconds",
+                    "set_queue-backoff_max_seconds",
+                    "wait_for_message-seconds",
+                )
+            ),
         },
         "crashes, with all sessions, when several consumers race in one ordered queue": {
             "test_eight_consumers_of_few_groups_meet_no_deadlock",
