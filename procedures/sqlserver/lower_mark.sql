@@ -17,6 +17,6 @@ BEGIN
     IF @n IS NOT NULL
         -- Two higher, so that it also counts over the mark that a claim at work at this moment will leave.
         INSERT INTO mq.mark (type, n, priority, run_at, id, looked_at, promoted_to)
-        VALUES (@type, @n + 2, 0, '0001-01-01', 0, '0001-01-01', '0001-01-01');
+        VALUES (@type, @n + 2, 0, '1900-01-01', 0, '1900-01-01', '1900-01-01');
 END;
 GO

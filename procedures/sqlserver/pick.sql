@@ -36,7 +36,7 @@ BEGIN
     -- Priorities beyond the first eight are claimed without marks.
     DECLARE @marks int = 8;
     DECLARE @step int = 1000;
-    DECLARE @long_ago datetime2(7) = '0001-01-01';
+    DECLARE @long_ago datetime2(7) = '1900-01-01';
     DECLARE @now datetime2(7) = SYSUTCDATETIME();
     DECLARE @second_ago datetime2(7) = DATEADD(SECOND, -1, @now);
     DECLARE @ordered bit, @full bit = 1, @write bit = 0, @learn bit = 0, @all_promoted bit = 1;
