@@ -131,6 +131,8 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
             "test_send_batch_measures_the_body_and_not_its_json",
             "test_send_batch_keeps_a_carriage_return_as_part_of_the_body",
             "test_send_message_and_send_batch_take_16_mib_too",
+            "test_any_error_text_is_kept",
+            "test_exceptions_decide_what_becomes_of_a_message",
         },
         "measures a text in bytes of UTF-8, not of UTF-16, and walks it to find a character": {
             "test_a_body_of_16_mib_comes_back_byte_for_byte",
