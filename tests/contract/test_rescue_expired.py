@@ -95,7 +95,7 @@ def test_rescue_expired_does_at_most_1000_claims_a_call(q: Queue) -> None:
     q.send_many(1_001)
     with q.session.transaction():
         for _ in range(1_001):
-            q.claim(lease_seconds=60)
+            q.claim(lease_seconds=3_600)
     with q.session.transaction():
         for key in {row["batch_key"] for row in q.rows()}:
             q.one("extend_lease", key, 0)
