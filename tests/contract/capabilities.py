@@ -133,6 +133,7 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
             "test_send_message_and_send_batch_take_16_mib_too",
             "test_any_error_text_is_kept",
             "test_exceptions_decide_what_becomes_of_a_message",
+            "test_a_mail_that_is_sent_twice_is_delivered_once_and_what_is_no_mail_is_dead",
         },
         "measures a text in bytes of UTF-8, not of UTF-16, and walks it to find a character": {
             "test_a_body_of_16_mib_comes_back_byte_for_byte",
@@ -155,6 +156,8 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
         "gives indexes names of its own, has no level of compatibility and does not tell who has a transaction": {
             "test_queue_health_finds_nothing_bad_in_a_fresh_installation",
             "test_queue_health_shows_an_open_transaction_and_who_holds_it",
+            "test_apply_then_doctor_then_uninstall",
+            "test_doctor_names_what_is_missing_or_changed",
         },
         "knows no isolation level above READ COMMITTED but its own": {
             "test_callers_of_a_higher_isolation_level_claim_and_keep_their_level",
@@ -199,6 +202,16 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
             "test_a_role_may_call_what_the_contract_gives_it_and_nothing_else",
             "test_a_role_is_told_its_mistake_like_everybody",
             "test_the_roles_together_can_do_a_messages_whole_life",
+            "test_user_with_the_consumer_role_alone_can_consume",
+            "test_each_role_of_the_queue_can_check_the_installation",
+        },
+        "takes seconds for what a session calls for the first time, and so long that leases and patience run out": {
+            "test_lost_batch_is_not_finished_and_its_rest_not_started",
+            "test_memory_stays_flat_over_a_long_backlog",
+            "test_transaction_finishes_a_busy_queue_with_several_workers",
+            "test_the_quick_start_delivers_retries_discards_and_redrives",
+            "test_a_demo_stopped_in_the_middle_leaves_nothing_claimed_and_the_next_one_works",
+            "test_bench_measures_and_leaves_nothing",
         },
         "cannot grant rights on a database, nor make a user its owner": {
             "test_objects_of_the_same_name_in_the_callers_schema_are_not_used",

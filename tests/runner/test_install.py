@@ -161,7 +161,7 @@ def test_a_migration_that_fails_leaves_nothing_and_can_be_repaired(
     with pytest.raises(DatabaseError, match=r"migration: .*(?i:half).* already exists") as caught:
         install.apply(empty_database)
     assert "\n" not in str(caught.value)
-    if empty_database.swaps_at_once:
+    if empty_database.name in {"postgresql", "sqlserver"}:
         assert catalog() == before
         broken.write_text(f"CREATE TABLE {half} (id integer);\n")
     else:  # DDL cannot be undone there: migrations are written so that they can be run again

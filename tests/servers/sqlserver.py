@@ -20,8 +20,8 @@ except ImportError:  # then nobody has named one
 _READY_SECONDS = 60
 PASSWORD = "P@ss:w/rd %+1"  # what a URL must quote, and what a server's policy asks for
 
-# Names that the server makes, with a number.
-_NUMBERED = re.compile(r"(__|TT_\w+?_)[0-9A-F]{8,16}\b")
+# Names that the server makes, with a number; DF_… is the stand-in's.
+_NUMBERED = re.compile(r"(__|TT_\w+?_)[0-9A-F]{8,16}\b|(?<= DF_)\w+\b")
 _OF = "SCHEMA_NAME(o.schema_id) AS s, o.name AS o"
 _OWN = "o.is_ms_shipped = 0 AND o.type NOT IN ('IT', 'S', 'SQ')"
 _CATALOG = {

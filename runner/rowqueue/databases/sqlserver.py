@@ -778,7 +778,7 @@ def _drop_schema(cursor: _Cursor) -> None:
     found = cursor.fetchall()
     for known, kind in _KINDS.items():
         for name in [name for code, name in found if code == known]:
-            cursor.execute(f"DROP {kind} mq.{name}")
+            cursor.execute(f"DROP {kind} IF EXISTS mq.{name}")
     cursor.execute("SELECT QUOTENAME(name) FROM sys.types WHERE is_user_defined = 1 AND schema_id = SCHEMA_ID(N'mq')")
     for (name,) in cursor.fetchall():
         cursor.execute(f"DROP TYPE mq.{name}")
