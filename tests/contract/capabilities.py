@@ -115,6 +115,12 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
             "test_senders_and_finishers_do_not_wait_for_a_claim_of_thousands",
             "test_a_claim_beside_an_open_cancel_of_the_head",
             "test_a_policy_does_not_become_ordered_beside_an_open_sender",
+            "test_a_message_whose_sender_commits_late_is_claimed_within_seconds",
+            "test_claimers_finishers_and_producers_meet_no_conflict_and_lose_nothing",
+            "test_eight_consumers_lose_nothing_and_finish_nothing_twice",
+            "test_every_message_is_finished_though_consumers_are_killed_while_producers_send",
+            "test_messages_of_a_take_that_rolls_back_are_claimed_within_seconds",
+            "test_senders_consumers_and_operators_together_meet_no_error_and_lose_nothing",
         },
         "leaves the values of OPENJSON escaped, and spoils what is not ASCII in STRING_ESCAPE": {
             "test_finish_batch_reads_an_error_that_begins_with_a_quote_as_a_json_string",
@@ -189,6 +195,9 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
         },
         "crashes, with all sessions, when several consumers race in one ordered queue": {
             "test_eight_consumers_of_few_groups_meet_no_deadlock",
+            "test_groups_keep_their_order_through_failures_crashes_and_cancels",
+            "test_no_group_is_left_behind_when_finishing_races_with_claiming",
+            "test_the_last_message_of_a_group_is_not_left_behind_when_its_ticket_is_dropped_as_its_head_finishes",
         },
         "does not tell all objects and rights in its catalog": {
             "test_all_objects_have_one_owner_and_run_as_their_caller",
