@@ -55,13 +55,17 @@ BEGIN
         FROM JSON_TABLE(v_due, '$[*]' COLUMNS (
             id bigint PATH '$[0]', attempts smallint PATH '$[1]', priority smallint PATH '$[2]', run_at datetime(6) PATH '$[3]'
         )) AS j;
+        -- The places in mq_ready, which those of a ring all have at its start.
         SELECT CONCAT('[', GROUP_CONCAT('[', j.priority, ',"', j.run_at, '",', j.id, ']' ORDER BY j.priority), ']')
         INTO p_first
         FROM (
             SELECT id, priority, run_at, ROW_NUMBER() OVER (PARTITION BY priority ORDER BY run_at, id) AS nth
-            FROM JSON_TABLE(v_due, '$[*]' COLUMNS (
-                id bigint PATH '$[0]', priority smallint PATH '$[2]', run_at datetime(6) PATH '$[3]'
-            )) AS k
+            FROM (
+                SELECT id, IF(v_ring, -32768, priority) AS priority, IF(v_ring, '1000-01-01', run_at) AS run_at
+                FROM JSON_TABLE(v_due, '$[*]' COLUMNS (
+                    id bigint PATH '$[0]', priority smallint PATH '$[2]', run_at datetime(6) PATH '$[3]'
+                )) AS f
+            ) AS k
         ) AS j
         WHERE j.nth = 1;
     END IF;

@@ -89,7 +89,7 @@ BEGIN
         IF @moved >= @promote
             SET @all_promoted = 0;
         -- What has become due before the place of a mark lowers that mark.
-        UPDATE @place SET run_at = @first_run_at, id = 0 WHERE run_at > @first_run_at;
+        UPDATE @place SET run_at = @first_run_at, id = 0 WHERE run_at >= @first_run_at;
         IF @@ROWCOUNT > 0
             SET @write = 1;
     END;

@@ -39,7 +39,9 @@ BEGIN
         IF @took > 0
         BEGIN
             SET @moved = @moved + @took;
-            IF @first_run_at IS NULL
+            IF @ring = 1
+                SET @first_run_at = '0001-01-01';
+            ELSE IF @first_run_at IS NULL
                 SELECT @first_run_at = MIN(run_at) FROM @due;
             IF @ordered = 1
             BEGIN

@@ -127,3 +127,11 @@ def test_claim_wraparound_and_claim_batch_share_a_queue(q: Queue) -> None:
     assert ids(q.claim(2)) == sent[:2]
     assert ring(q, 2, after_id=sent[3]) == sent[4:]
     assert ids(q.claim(10)) == sent[2:4]
+
+
+def test_claim_batch_finds_at_once_what_comes_back_into_a_ring_behind_what_it_has_claimed(q: Queue) -> None:
+    sent = q.send_many(4)
+    [row] = q.call("claim_wraparound", 1, "me")
+    assert ids(q.claim(1)) == sent[1:2]
+    q.one("fail", row["id"], row["batch_key"], "busy", 0)
+    assert sorted(ids(q.call("take_batch", 5))) == [sent[0], *sent[2:]]
