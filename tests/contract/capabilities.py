@@ -221,6 +221,7 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
             "test_the_quick_start_delivers_retries_discards_and_redrives",
             "test_a_demo_stopped_in_the_middle_leaves_nothing_claimed_and_the_next_one_works",
             "test_bench_measures_and_leaves_nothing",
+            "test_send_message_is_claimed_once_it_is_due",
         },
         "cannot grant rights on a database, nor make a user its owner": {
             "test_objects_of_the_same_name_in_the_callers_schema_are_not_used",
