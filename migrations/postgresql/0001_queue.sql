@@ -162,13 +162,16 @@ CREATE INDEX mark_newest ON mq.mark (type, n DESC);
 CREATE TABLE mq.ring (
     n bigint NOT NULL,
     after_id bigint NOT NULL,
+    low_until timestamptz,
+    promoted_to timestamptz,
     type text COLLATE "C" NOT NULL,
     reader text COLLATE "C" NOT NULL
 );
 
-COMMENT ON TABLE mq.ring IS 'Where each reader of claim_wraparound stopped. The row with the highest n counts.';
+COMMENT ON TABLE mq.ring IS 'Where each reader of claim_wraparound stopped: round n, after_id. The furthest counts. A row without a reader is a low-water mark.';
 
-CREATE INDEX ring_newest ON mq.ring (type, reader, n DESC);
+-- Of two claims of one reader the one that went further counts, whichever commits last.
+CREATE INDEX ring_newest ON mq.ring (type, reader, n DESC, after_id DESC);
 
 CREATE TABLE mq.grouped (
     id bigint NOT NULL,

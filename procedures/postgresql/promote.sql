@@ -50,6 +50,9 @@ BEGIN
         array_agg(id ORDER BY priority) FILTER (WHERE first)
     INTO moved, v_due, v_attempts, priorities, run_ats, ids
     FROM place;
+    IF moved > 0 THEN
+        PERFORM mq.lower_ring(p_queue.type, (SELECT min(d) FROM unnest(v_due) AS d));
+    END IF;
     IF p_queue.ordered AND moved > 0 THEN
         INSERT INTO mq.grouped (id, attempts, type, group_key)
         SELECT m.id, d.attempts, m.type, coalesce(m.group_key, '')

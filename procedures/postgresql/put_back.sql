@@ -35,6 +35,7 @@ BEGIN
     LEFT JOIN LATERAL (SELECT t.id FROM mq.ready AS t WHERE t.type = p_type AND t.id = u.id LIMIT 1) AS r ON true
     ON CONFLICT DO NOTHING;
     PERFORM mq.lower_mark(p_type);
+    PERFORM mq.lower_ring(p_type, (SELECT min(u.id) FROM unnest(p_ids) AS u (id)));
     PERFORM mq.wake(p_type);
 END
 $$;
