@@ -181,12 +181,15 @@ CREATE TABLE mq_ring (
     type mq_name NOT NULL,
     reader mq_name NOT NULL,
     n bigint NOT NULL,
-    after_id bigint NOT NULL
+    after_id bigint NOT NULL,
+    low_until timestamp,
+    promoted_to timestamp
 );
 
-COMMENT ON TABLE mq_ring IS 'Where each reader of claim_wraparound stopped. The row with the highest n counts.';
+COMMENT ON TABLE mq_ring IS 'Where each reader of claim_wraparound stopped: round n, after_id. The furthest counts. A row without a reader is a low-water mark.';
 
-CREATE DESCENDING INDEX mq_ring_newest ON mq_ring (type, reader, n);
+-- Of two claims of one reader the one that went further counts, whichever commits last.
+CREATE DESCENDING INDEX mq_ring_newest ON mq_ring (type, reader, n, after_id);
 
 CREATE TABLE mq_grouped (
     type mq_name NOT NULL,
