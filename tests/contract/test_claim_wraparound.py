@@ -1,7 +1,29 @@
 """claim_wraparound: the next messages round the ring of ids."""
 
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import Any
+
 import pytest
-from queues import Queue, ids, in_an_hour
+from queues import Queue, call, ids, in_an_hour
+from rowqueue import install
+from rowqueue.databases import Row, Session, open_database
+
+from servers import Server
+
+
+def visit(q: Queue, size: int, reader: str = "me", **options: int) -> list[int]:
+    """Claim round the ring and let all of the batch fail: it may come again at once."""
+    rows = q.call("claim_wraparound", size, reader, **options)
+    again(q, rows)
+    return ids(rows)
+
+
+def again(q: Queue, rows: list[Row]) -> None:
+    failures = "\n".join(f"{row['id']},0,again" for row in rows)
+    assert q.on("finish_batch", rows[0]["batch_key"], failures, 0) == []
 
 
 def ring(q: Queue, size: int, reader: str = "me", **options: int) -> list[int]:
@@ -135,3 +157,118 @@ def test_claim_batch_finds_at_once_what_comes_back_into_a_ring_behind_what_it_ha
     assert ids(q.claim(1)) == sent[1:2]
     q.one("fail", row["id"], row["batch_key"], "busy", 0)
     assert sorted(ids(q.call("take_batch", 5))) == [sent[0], *sent[2:]]
+
+
+def test_claim_wraparound_goes_round_twenty_messages_of_which_three_use_up_their_attempts(q: Queue) -> None:
+    q.call("set_queue", max_attempts=3)
+    sent = q.send_many(20)
+    number = {id: n for n, id in enumerate(sent, 1)}
+
+    def batch() -> list[int]:
+        return [number[id] for id in visit(q, 10)]
+
+    assert batch() == [*range(1, 11)]
+    assert batch() == [*range(11, 21)]
+    for n in (5, 10, 15):
+        for _ in range(2):
+            assert visit(q, 1, "other", after_id=sent[n - 1] - 1) == [sent[n - 1]]
+    assert [number[id] for id, state in q.states().items() if state == "E"] == [5, 10, 15]
+    assert batch() == [1, 2, 3, 4, 6, 7, 8, 9, 11, 12]
+    assert batch() == [13, 14, 16, 17, 18, 19, 20, 1, 2, 3]
+
+
+def test_claim_wraparound_returns_each_once_when_fewer_are_left_than_asked_for(q: Queue) -> None:
+    sent = q.send_many(4)
+    assert visit(q, 3) == sent[:3]
+    assert visit(q, 10) == [sent[3], *sent[:3]]
+    assert visit(q, 10) == [sent[3], *sent[:3]]
+
+
+@pytest.mark.parametrize(
+    ("start", "first", "second"),
+    [(0, 2, 3), (3, 2, 3), (4, 2, 3), (5, 2, 3)],
+    ids=["ahead", "one goes round", "the other starts anew", "both go round"],
+)
+@pytest.mark.parametrize("last", ["the first", "the second"])
+def test_of_two_claims_of_one_reader_at_once_the_one_that_went_further_counts(
+    q: Queue, other: Queue, start: int, first: int, second: int, last: str
+) -> None:
+    """Whichever commits last: nobody visits twice what the other has visited already, and nobody waits."""
+    sent = q.send_many(6)
+    order = [*sent[start:], *sent[:start]]
+    if start:
+        before = q.call("claim_wraparound", start, "me")
+        q.on("release_batch", before[0]["batch_key"])
+    with ExitStack() as one, ExitStack() as two:
+        one.enter_context(q.session.transaction())
+        rows = q.call("claim_wraparound", first, "me")
+        two.enter_context(other.session.transaction())
+        more = other.call("claim_wraparound", second, "me")
+        (two if last == "the first" else one).close()
+    assert [ids(rows), ids(more)] == [order[:first], order[first : first + second]]
+    q.on("release_batch", rows[0]["batch_key"])
+    q.on("release_batch", more[0]["batch_key"])
+    assert ring(q, 1) == [order[first + second]]
+
+
+def test_claim_wraparound_from_after_id_begins_anew_wherever_the_reader_stood(q: Queue) -> None:
+    sent = q.send_many(6)
+    assert visit(q, 5) == sent[:5]
+    assert visit(q, 2, after_id=0) == sent[:2]
+    assert visit(q, 2) == sent[2:4]
+
+
+def test_claims_round_a_ring_leave_few_places_behind(q: Queue, sql: Callable[..., list[dict[str, Any]]]) -> None:
+    q.send_many(7)
+    for size in (1, 2, 3, 5, 7, 10, 1, 1, 1, 1, 1, 1, 1, 1, 1):
+        visit(q, size)
+        visit(q, size, "other", after_id=0)
+    table = q.can.view.replace("message_state", "ring")
+    rows = sql(f"SELECT reader FROM {table} WHERE type = %s", q.name)
+    assert max(Counter(row["reader"] for row in rows).values()) <= 2
+
+
+def test_readers_that_race_round_a_ring_share_its_messages(q: Queue, connect: Callable[..., Session]) -> None:
+    """Each with its own place; a message is with one of them at a time, and all come about as often."""
+    q.call("set_queue", max_attempts=1_000)
+    sent = q.send_many(40)
+    held: set[int] = set()
+    turns: Counter[int] = Counter()
+
+    def read(number: int) -> None:
+        session = connect(f"reader-{number}")
+        for _ in range(25):
+            rows = call(session, "claim_wraparound", q.name, 5, f"reader-{number}")
+            assert 1 <= len(rows) <= 5
+            mine = set(ids(rows))
+            assert not held & mine
+            held.update(mine)
+            turns.update(mine)
+            held.difference_update(mine)
+            failures = "\n".join(f"{id},0,again" for id in mine)
+            call(session, "finish_batch", rows[0]["batch_key"], failures, 0)
+
+    with ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(read, number) for number in range(4)]:
+            done.result()
+    assert turns.total() > 25 * 5
+    assert turns.keys() == set(sent)
+    assert max(turns.values()) <= 3 * min(turns.values())
+
+
+@pytest.mark.one_version
+def test_claim_wraparound_keeps_its_place_when_the_server_is_restarted(private_server: Server) -> None:
+    url = private_server.create_database()
+    database = open_database(url)
+    install.apply(database)
+    session = database.connect("before")
+    call(session, "send_batch", "crawl", "a\nb\nc\nd")
+    [*_, last] = rows = call(session, "claim_wraparound", "crawl", 2, "me")
+    call(session, "release_batch", rows[0]["batch_key"])
+    session.close()
+    private_server.stop()
+    private_server.start()
+    session = database.connect("after")
+    assert [row["body"] for row in call(session, "claim_wraparound", "crawl", 3, "me")] == ["c", "d", "a"]
+    assert last["body"] == "b"
+    session.close()
