@@ -148,15 +148,18 @@ CREATE TABLE IF NOT EXISTS mq_mark (
     KEY mark_newest (type, n)
 ) ENGINE = InnoDB COMMENT = 'The low-water marks of a type, a JSON array of [priority, run_at, id]: claims start behind what is done. The row with the highest n counts.';
 
+-- Of two claims of one reader the one that went further counts, whichever commits last.
 CREATE TABLE IF NOT EXISTS mq_ring (
     id bigint NOT NULL AUTO_INCREMENT,
     n bigint NOT NULL,
     after_id bigint NOT NULL,
+    low_until datetime(6),
+    promoted_to datetime(6),
     type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
     reader varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
     PRIMARY KEY (id),
-    KEY ring_newest (type, reader, n)
-) ENGINE = InnoDB COMMENT = 'Where each reader of claim_wraparound stopped; the row with the highest n counts. A type that has a row here is a ring.';
+    KEY ring_newest (type, reader, n, after_id)
+) ENGINE = InnoDB COMMENT = 'Where each reader of claim_wraparound stopped: round n, after_id; the furthest counts. A row without a reader is a low-water mark. A type that has a row here is a ring.';
 
 CREATE TABLE IF NOT EXISTS mq_grouped (
     type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,

@@ -37,6 +37,7 @@ GRANT EXECUTE ON PROCEDURE mq_undo_call TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_reader_name TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_read_failures TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_lower_mark TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_lower_ring TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_issue_tickets TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_free_groups TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_put_back TO 'mq_owner'@'localhost';

@@ -22,6 +22,7 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_due longtext CHARACTER SET utf8mb4;
     DECLARE v_ordered, v_ring tinyint;
+    DECLARE v_lowest bigint;
     SELECT ordered, EXISTS (SELECT * FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type) INTO v_ordered, v_ring
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     SELECT CONCAT('[', GROUP_CONCAT('[', d.id, ',', d.attempts, ',', d.priority, ',"', d.run_at, '"]'), ']'), COUNT(*)
@@ -55,6 +56,10 @@ BEGIN
         FROM JSON_TABLE(v_due, '$[*]' COLUMNS (
             id bigint PATH '$[0]', attempts smallint PATH '$[1]', priority smallint PATH '$[2]', run_at datetime(6) PATH '$[3]'
         )) AS j;
+        IF v_ring THEN
+            SELECT MIN(j.id) INTO v_lowest FROM JSON_TABLE(v_due, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j;
+            CALL mq_lower_ring(p_type, v_lowest);
+        END IF;
         -- The places in mq_ready, which those of a ring all have at its start.
         SELECT CONCAT('[', GROUP_CONCAT('[', j.priority, ',"', j.run_at, '",', j.id, ']' ORDER BY j.priority), ']')
         INTO p_first

@@ -18,6 +18,7 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_ring, v_moved tinyint;
+    DECLARE v_lowest bigint;
     -- First a look, which locks nothing: few have ever failed.
     SELECT EXISTS (
         SELECT *
@@ -54,6 +55,10 @@ BEGIN
         SELECT m.type, IF(v_ring, -32768, m.priority), IF(v_ring, '1000-01-01', m.run_at), m.id, j.attempts
         FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempts smallint PATH '$[1]')) AS j
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id;
+        IF v_ring THEN
+            SELECT MIN(j.id) INTO v_lowest FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j;
+            CALL mq_lower_ring(p_type, v_lowest);
+        END IF;
     END IF;
     CALL mq_lower_mark(p_type);
 END//
