@@ -148,15 +148,18 @@ CREATE TABLE mq.mark (
 
 CREATE CLUSTERED INDEX mark_newest ON mq.mark (type, n DESC);
 
--- Where each reader of claim_wraparound stopped; the row with the highest n counts. A type that has a row here is a ring.
+-- Where each reader of claim_wraparound stopped: round n, after_id. Of two claims of one reader the one that went further counts,
+-- whichever commits last. A row without a reader is a low-water mark. A type that has a row here is a ring.
 CREATE TABLE mq.ring (
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     reader nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     n bigint NOT NULL,
-    after_id bigint NOT NULL
+    after_id bigint NOT NULL,
+    low_until datetime2(7),
+    promoted_to datetime2(7)
 );
 
-CREATE INDEX ring_newest ON mq.ring (type, reader, n DESC) INCLUDE (after_id);
+CREATE INDEX ring_newest ON mq.ring (type, reader, n DESC, after_id DESC) INCLUDE (low_until, promoted_to);
 
 -- Due messages of ordered queues, by group; an empty group_key stands for messages sent without one.
 CREATE TABLE mq.grouped (

@@ -9,8 +9,15 @@
 -- An index by id would cost every other queue as much again as its claims. Instead, the first call that finds something makes
 -- the type a ring: its messages stand in mq.ready at one priority and one run_at, so that the order of its key is that of the
 -- ids, for claim_batch too. What was sent before is moved there in steps of 2,000, by one claim at a time: the others pass over
--- the rows that it has locked. The reader's place, whose row says that the type is a ring, is inserted, not updated, as in
--- mq.mark: nobody waits for it.
+-- the rows that it has locked. The reader's place, round and id, whose row says that the type is a ring, is inserted, not
+-- updated, as in mq.mark: nobody waits for it, and of two claims of one reader that began at the same place the one that went
+-- further counts.
+--
+-- Low-water mark. A claim that comes short goes round to the lowest id, and it walks all that is done and not cleaned up yet, up
+-- to the first message that is left; so it does where it looks for what is due or outside. If that took long, the next claims
+-- begin there, for ten times as long as it took, at most 5 seconds: the mark is the place of a reader without a name, good
+-- until low_until. What comes back below it calls lower_ring; what a late sender commits there waits for the next look from
+-- the very start.
 
 CREATE OR ALTER PROCEDURE mq.claim_wraparound
     @type nvarchar(max),
@@ -29,8 +36,12 @@ BEGIN
     DECLARE @name nvarchar(400), @who nvarchar(400), @ordered bit, @paused bit, @seconds int, @detail nvarchar(2000);
     DECLARE @batch_key uniqueidentifier = NEWID();
     DECLARE @rescued bigint, @moved int, @promote int, @first_run_at datetime2(7), @n bigint, @after bigint, @last bigint;
-    DECLARE @outside bit = 0, @resource nvarchar(255), @got int, @round int = 0, @near int, @found int = 0, @from int = 0;
+    DECLARE @outside bit = 0, @resource nvarchar(255), @got int, @round int = 0, @near int, @found int = 0, @from int = 0, @from_id bigint;
     DECLARE @left int, @step int = 1000, @top int, @took int = 1;
+    DECLARE @low_n bigint, @low_after bigint, @low_until datetime2(7), @low_promoted_to datetime2(7), @place_after bigint;
+    DECLARE @full bit = 1, @low bigint = -9223372036854775808, @promoted_to datetime2(7) = @start, @expired bit, @due bit;
+    DECLARE @begun datetime2(7), @walked int, @again int = 0, @tries int = 0, @next_id bigint;
+    DECLARE @long int = 500; -- microseconds
     DECLARE @move mq.items;
     DECLARE @place TABLE (
         n int NOT NULL PRIMARY KEY, priority smallint NOT NULL, run_at datetime2(7) NOT NULL, id bigint NOT NULL
@@ -53,30 +64,58 @@ BEGIN
         END;
         IF @paused = 0
         BEGIN
-            IF EXISTS (
-                SELECT * FROM mq.batch WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @name AND lease_until <= @now
-            )
-                EXEC mq.rescue @name, 20, @rescued OUTPUT;
-            IF EXISTS (SELECT * FROM mq.delayed WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @name AND run_at <= @now)
+            SELECT TOP (1) @low_n = n, @low_after = after_id, @low_until = low_until, @low_promoted_to = promoted_to
+            FROM mq.ring WITH (READPAST, READCOMMITTEDLOCK)
+            WHERE type = @name AND reader = N''
+            ORDER BY n DESC, after_id DESC;
+            IF @now < @low_until AND @now > DATEADD(MINUTE, -1, @low_until)
+                SELECT @full = 0, @low = @low_after, @promoted_to = @low_promoted_to;
+            -- What takes long at first, a plan or pages that nobody has read for a while, does not take long again.
+            WHILE @tries < 2
             BEGIN
-                SET @promote = CASE WHEN 2 * @left > 100 THEN 2 * @left ELSE 100 END;
-                EXEC mq.promote @name, @start, @now, @promote, 0, @moved OUTPUT, @first_run_at OUTPUT;
+                SELECT @tries = @tries + 1, @begun = SYSUTCDATETIME(), @expired = 0, @due = 0, @outside = 0;
+                IF @full = 1
+                BEGIN
+                    IF EXISTS (
+                        SELECT * FROM mq.batch WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @name AND lease_until <= @now
+                    )
+                        SET @expired = 1;
+                    -- What stands at an ordinary place: sent before the type was a ring, or by a sender who did not see it yet.
+                    -- Two looks, here and below: one range of the key each, and not the whole ring.
+                    IF EXISTS (SELECT * FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @name AND priority > -32768)
+                        SET @outside = 1;
+                    ELSE IF EXISTS (
+                        SELECT * FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK)
+                        WHERE type = @name AND priority = -32768 AND run_at > @start
+                    )
+                        SET @outside = 1;
+                END;
+                IF EXISTS (
+                    SELECT * FROM mq.delayed WITH (READPAST, READCOMMITTEDLOCK)
+                    WHERE type = @name AND run_at > @promoted_to AND run_at <= @now
+                )
+                    SET @due = 1;
+                SET @walked = DATEDIFF(MICROSECOND, @begun, SYSUTCDATETIME());
+                IF @walked < @long
+                    SET @tries = 2;
             END;
-            SELECT TOP (1) @n = n, @after = after_id
+            IF @expired = 1
+                EXEC mq.rescue @name, 20, @rescued OUTPUT;
+            SET @promote = CASE WHEN 2 * @left > 100 THEN 2 * @left ELSE 100 END;
+            IF @due = 1
+            BEGIN
+                EXEC mq.promote @name, @promoted_to, @now, @promote, 0, @moved OUTPUT, @first_run_at OUTPUT;
+                SET @due = CASE WHEN @moved >= @promote THEN 1 ELSE 0 END;
+            END;
+            -- In a type that is no ring yet what has come back stands at its ordinary place.
+            IF @full = 1 AND @outside = 0 AND (@expired = 1 OR @moved > 0) AND mq.is_ring(@name) = 0
+                SET @outside = 1;
+            SELECT TOP (1) @n = n, @place_after = after_id
             FROM mq.ring WITH (READPAST, READCOMMITTEDLOCK)
             WHERE type = @name AND reader = @who
-            ORDER BY n DESC;
-            SET @after = COALESCE(@after_id, @after, 0);
+            ORDER BY n DESC, after_id DESC;
+            SET @after = COALESCE(@after_id, @place_after, 0);
 
-            -- What stands at an ordinary place: sent before the type was a ring, or by a sender who did not see it yet.
-            -- Two looks, here and below: one range of the key each, and not the whole ring.
-            IF EXISTS (SELECT * FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @name AND priority > -32768)
-                SET @outside = 1;
-            ELSE IF EXISTS (
-                SELECT * FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK)
-                WHERE type = @name AND priority = -32768 AND run_at > @start
-            )
-                SET @outside = 1;
             -- Moved only where we commit at once: until then nobody sees what is on its way.
             IF @outside = 1 AND @own = 1
             BEGIN
@@ -185,6 +224,7 @@ BEGIN
             ELSE
             BEGIN
                 -- priority and run_at of mq.claimed tell the order of the claim: what is behind the place comes first.
+                SET @from_id = CASE WHEN @after > @low THEN @after ELSE @low END;
                 WHILE @left > 0 AND @took > 0
                 BEGIN
                     SET @top = CASE WHEN @left < @step THEN @left ELSE @step END;
@@ -194,7 +234,7 @@ BEGIN
                     FROM (
                         SELECT TOP (@top) type, priority, run_at, id
                         FROM mq.ready WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
-                        WHERE type = @name AND priority = -32768 AND run_at = @start AND id > @after
+                        WHERE type = @name AND priority = -32768 AND run_at = @start AND id > @from_id
                         ORDER BY priority, run_at, id
                     ) AS f
                     INNER JOIN mq.ready AS r WITH (ROWLOCK)
@@ -205,7 +245,26 @@ BEGIN
                     IF @took < @top
                         SET @took = 0;
                 END;
-                SET @took = 1;
+                SET @tries = 0;
+                WHILE @left > 0 AND @tries < 2
+                BEGIN
+                    SELECT @tries = @tries + 1, @begun = SYSUTCDATETIME(), @next_id = NULL;
+                    IF @left = COALESCE(@size, 1)
+                        SELECT TOP (1) @last = id
+                        FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK)
+                        WHERE type = @name AND priority = -32768 AND run_at = @start AND id > @from_id
+                        ORDER BY priority, run_at, id;
+                    SELECT TOP (1) @next_id = id
+                    FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK)
+                    WHERE type = @name AND priority = -32768 AND run_at = @start AND id > @low AND id <= @after
+                    ORDER BY priority, run_at, id;
+                    SET @again = DATEDIFF(MICROSECOND, @begun, SYSUTCDATETIME());
+                    IF @again < @long
+                        SET @tries = 2;
+                END;
+                IF @left > 0
+                    SELECT @walked = @walked + @again, @low = COALESCE(@next_id - 1, @from_id), @last = NULL;
+                SET @took = CASE WHEN @next_id IS NULL THEN 0 ELSE 1 END;
                 WHILE @left > 0 AND @took > 0
                 BEGIN
                     SET @top = CASE WHEN @left < @step THEN @left ELSE @step END;
@@ -215,7 +274,7 @@ BEGIN
                     FROM (
                         SELECT TOP (@top) type, priority, run_at, id
                         FROM mq.ready WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
-                        WHERE type = @name AND priority = -32768 AND run_at = @start AND id <= @after
+                        WHERE type = @name AND priority = -32768 AND run_at = @start AND id >= @next_id AND id <= @after
                         ORDER BY priority, run_at, id
                     ) AS f
                     INNER JOIN mq.ready AS r WITH (ROWLOCK)
@@ -228,15 +287,38 @@ BEGIN
                 END;
             END;
             SELECT TOP (1) @last = id FROM mq.claimed WHERE batch_key = @batch_key ORDER BY priority DESC, id DESC;
+            IF @walked > @long AND @outside = 0 AND (@last IS NOT NULL OR @n IS NOT NULL)
+            BEGIN
+                INSERT INTO mq.ring (type, reader, n, after_id, low_until, promoted_to)
+                VALUES (@name, N'', COALESCE(@low_n, 0) + 1, @low,
+                    CASE
+                        WHEN @full = 0 THEN @low_until
+                        WHEN @walked > 500000 THEN DATEADD(SECOND, 5, SYSUTCDATETIME())
+                        ELSE DATEADD(MICROSECOND, 10 * @walked, SYSUTCDATETIME())
+                    END,
+                    -- Not up to now: somebody may be about to commit what he has failed.
+                    CASE WHEN @due = 1 THEN @promoted_to ELSE DATEADD(SECOND, -1, @now) END);
+                DELETE FROM mq.ring WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
+                WHERE type = @name AND reader = N'' AND n < @low_n AND n >= @low_n - 20;
+            END;
         END;
 
         IF @last IS NULL
             EXEC mq.no_messages;
         ELSE
         BEGIN
-            INSERT INTO mq.ring (type, reader, n, after_id) VALUES (@name, @who, COALESCE(@n, 0) + 1, @last);
-            DELETE FROM mq.ring WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
-            WHERE type = @name AND reader = @who AND n < @n AND n >= @n - 20;
+            INSERT INTO mq.ring (type, reader, n, after_id)
+            VALUES (@name, @who, COALESCE(@n, 0) + CASE WHEN @after_id IS NULL THEN 0 ELSE 1 END
+                + CASE WHEN @last > @after THEN 0 ELSE 1 END, @last);
+            -- Not the place before: until we commit it is the only one that others see. But those that were left a little behind
+            -- it, and at the end of a round the last two.
+            IF @after_id IS NULL AND @last > @after
+                DELETE FROM mq.ring WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
+                WHERE type = @name AND reader = @who AND n = @n
+                    AND after_id < @place_after AND after_id >= @place_after - 20 * COALESCE(@size, 1);
+            ELSE
+                DELETE FROM mq.ring WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
+                WHERE type = @name AND reader = @who AND n <= @n AND n >= @n - 1 AND (n < @n OR after_id < @place_after);
             EXEC mq.hold @batch_key, @name, @who, @seconds;
         END;
         IF @own = 1

@@ -13,6 +13,7 @@ CREATE OR ALTER PROCEDURE mq.place_ready
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @lowest bigint;
     UPDATE m
     SET run_at = m.sent_run_at
     FROM @items AS i
@@ -41,6 +42,7 @@ BEGIN
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
     END
     ELSE
+    BEGIN
         INSERT INTO mq.ready (type, priority, run_at, id, attempts)
         SELECT @type, CASE @ring WHEN 1 THEN -32768 ELSE m.priority END,
             CASE @ring WHEN 1 THEN '0001-01-01' ELSE m.run_at END, m.id,
@@ -48,5 +50,11 @@ BEGIN
         FROM @items AS i
         INNER JOIN mq.message AS m ON m.id = i.id
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+        IF @ring = 1
+        BEGIN
+            SELECT @lowest = MIN(id) FROM @items;
+            EXEC mq.lower_ring @type, @lowest;
+        END;
+    END;
 END;
 GO

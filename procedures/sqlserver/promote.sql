@@ -16,7 +16,7 @@ CREATE OR ALTER PROCEDURE mq.promote
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @ring bit = mq.is_ring(@type), @step int = 1000, @top int, @took int = 1;
+    DECLARE @ring bit = mq.is_ring(@type), @step int = 1000, @top int, @took int = 1, @lowest bigint;
     DECLARE @due TABLE (
         id bigint NOT NULL PRIMARY KEY, run_at datetime2(7) NOT NULL, priority smallint NOT NULL, attempts smallint NOT NULL
     );
@@ -40,7 +40,11 @@ BEGIN
         BEGIN
             SET @moved = @moved + @took;
             IF @ring = 1
+            BEGIN
                 SET @first_run_at = '0001-01-01';
+                SELECT @lowest = MIN(id) FROM @due;
+                EXEC mq.lower_ring @type, @lowest;
+            END
             ELSE IF @first_run_at IS NULL
                 SELECT @first_run_at = MIN(run_at) FROM @due;
             IF @ordered = 1

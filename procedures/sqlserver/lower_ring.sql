@@ -1,0 +1,24 @@
+-- lower_ring: a message comes back below the low-water mark of a ring: let claims look for it.
+-- Arguments:   @type, @id (the lowest that comes back)
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's
+-- Example:     EXEC mq.lower_ring N'crawl', 17;
+
+CREATE OR ALTER PROCEDURE mq.lower_ring
+    @type nvarchar(400),
+    @id bigint
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @n bigint, @after_id bigint, @low_until datetime2(7), @promoted_to datetime2(7);
+    SELECT TOP (1) @n = n, @after_id = after_id, @low_until = low_until, @promoted_to = promoted_to
+    FROM mq.ring WITH (READPAST, READCOMMITTEDLOCK)
+    WHERE type = @type AND reader = N''
+    ORDER BY n DESC, after_id DESC;
+    IF @low_until > SYSUTCDATETIME() AND @id <= @after_id
+        -- Two higher, so that it also counts over the mark that a claim at work at this moment will leave.
+        INSERT INTO mq.ring (type, reader, n, after_id, low_until, promoted_to)
+        VALUES (@type, N'', @n + 2, @id - 1, @low_until, @promoted_to);
+END;
+GO
