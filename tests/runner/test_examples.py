@@ -164,6 +164,29 @@ def test_a_mail_that_is_sent_twice_is_delivered_once_and_what_is_no_mail_is_dead
 # ---- callers in other languages ---------------------------------------------------------------------
 
 
+# ---- visits -----------------------------------------------------------------------------------------
+
+
+def test_visits_go_round_for_ever_and_on_where_a_worker_stopped(
+    database: Database, session: Session, queue: str, site: str
+) -> None:
+    paths = ["200", "404", "410", "204", "500"]
+    session.call("send_batch", queue, "\n".join([*(f"{site}/{path}" for path in paths), "no address"]))
+
+    def visited(*options: object) -> list[str]:
+        command = [sys.executable, "visits.py", "--type", queue, *options]
+        done = run(*command, cwd=EXAMPLES / "visits", env=environment(database.url))
+        assert done.returncode == 0, done.stderr
+        return [line.removeprefix(site).split(" ")[0] for line in done.stdout.splitlines()]
+
+    assert visited("--size", 4, "--batches", 1) == ["/200", "/404", "/410", "/204"]
+    assert visited("--size", 4, "--batches", 2) == ["/500", "no", "/200", "/404", "/204", "/500", "no", "/200"]
+    assert visited("--size", 2, "--batches", 1, "--name", "another") == ["/200", "/404"]
+    left = session.call("peek", queue)
+    assert {row["body"] for row in left} == {f"{site}/{path}" for path in paths if path != "410"} | {"no address"}
+    assert {row["attempts"] for row in left} == {0}
+
+
 @pytest.fixture
 def program() -> Callable[[str], str]:
     """Finds a program, or skips the test."""
@@ -260,8 +283,18 @@ class Hook(BaseHTTPRequestHandler):
         self.send_response(int(self.path[1:]))
         self.end_headers()
 
+    def do_GET(self) -> None:
+        self.send_response(int(self.path[1:]))
+        self.end_headers()
+
     def log_message(self, format: str, *args: Any) -> None:
         pass
+
+
+@pytest.fixture
+def site(hook: str) -> str:
+    """The same, for those who only look."""
+    return hook
 
 
 @pytest.fixture
