@@ -178,6 +178,10 @@ def all_calls(raw: Raw, type: str) -> Iterator[Cost]:
     yield cost("redrive", type, None)
     yield cost("wait_for_message", type, 0)
     yield cost("claim_wraparound", f"{type}.ring", SIZE, "reader")
+    for after_id in (middle["id"], middle["id"] + 10_000_000, None):
+        yield cost("claim_wraparound", type, SIZE, "reader", 600, after_id)
+        assert len(rows) == SIZE
+        yield cost("release_batch", rows[0]["batch_key"])
     yield cost("queue_stats", type)
     yield cost("queue_stats", None)
     yield cost("claim_batch", "nothing", SIZE)
@@ -306,3 +310,45 @@ def test_an_open_snapshot_does_not_make_claims_dearer_and_queue_health_names_it(
         assert rows["oldest_transaction"]["value"] == 0
         assert rows["oldest_snapshot_gap"]["value"] < gap
     server.drop_database(url)
+
+
+def test_an_open_snapshot_does_not_make_claims_of_a_ring_dearer(server: Server) -> None:
+    """A claim that comes short goes round to the lowest id, past all that is done."""
+    url = server.create_database()
+    install.apply(open_database(url))
+    with raw_on(server, url) as raw, raw_on(server, url, "SNAPSHOT WAIT") as other:
+        other.run("SELECT COUNT(*) FROM mq_queue")
+
+        def short_claims(type: str) -> float:
+            costs = []
+            for _ in range(40):
+                raw.done("send_batch", type, "x\nx")
+                before = fetched(raw)
+                rows = raw.done("claim_wraparound", type, SIZE, "r", 3_600)
+                costs.append(fetched(raw) - before)
+                assert len(rows) == 2
+                raw.done("complete_batch", rows[0]["batch_key"])
+            return statistics.median(costs)
+
+        first = short_claims("new")
+        for _ in range(DONE_UNDER_SNAPSHOT // 1_000):
+            raw.done("send_batch", "q", "x\n" * 999 + "x")
+        [kept] = raw.done("claim_wraparound", "q", 1, "keeper", 3_600)
+        for _ in range(DONE_UNDER_SNAPSHOT // 500):
+            raw.done("complete_batch", raw.done("claim_wraparound", "q", 500, "r", 3_600)[0]["batch_key"])
+        last = short_claims("q")
+        # What comes back to where claims no longer look is claimed at once all the same.
+        id = kept["id"]
+        for n in range(10):
+            raw.done("send", "q", "x")
+            [row] = raw.done("claim_wraparound", "q", SIZE, "r", 3_600)
+            raw.done("complete_batch", row["batch_key"])
+            if n % 2:
+                raw.done("fail", id, kept["batch_key"], "again", 0)
+            else:
+                raw.done("release_batch", kept["batch_key"])
+            [kept] = raw.done("claim_wraparound", "q", SIZE, "r", 3_600)
+            assert kept["id"] == id
+        other.rollback()
+    server.drop_database(url)
+    assert last <= 3 * first, f"{first} pages a claim at first, {last} after {DONE_UNDER_SNAPSHOT}"

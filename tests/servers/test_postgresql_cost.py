@@ -241,3 +241,49 @@ def test_an_open_snapshot_does_not_make_claims_dearer(server: Server, database: 
         assert left == 10_000 - SIZE, "so many were processed, and one batch is held"
         other.execute("ROLLBACK")
     assert last <= 2 * first, f"{first} pages a claim at first, {last} after {DONE_UNDER_SNAPSHOT}"
+
+
+def test_an_open_snapshot_does_not_make_claims_of_a_ring_dearer(
+    server: Server, database: Database, queue: str
+) -> None:
+    """A claim that comes short goes round to the lowest id, past all that is done."""
+
+    def short_claims(connection: Connection, type: str) -> float:
+        touched = []
+        for _ in range(40):
+            connection.execute("SELECT mq.send_batch(%s, E'x\\nx')", [type])
+            touched.append(pages(connection, "claim_wraparound(%s, %s, 'r', 600)", type, SIZE))
+            key, ids = held(connection, type)
+            assert len(ids) == 2
+            connection.execute("SELECT mq.complete_batch(%s)", [key])
+        return statistics.median(touched)
+
+    with server.client(database.url) as connection, server.client(database.url) as other:
+        connection.execute("SET synchronous_commit = off")
+        other.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        other.execute("SELECT 1")
+        first = short_claims(connection, f"{queue}.new")
+        for _ in range(3):
+            connection.execute("SELECT mq.send_batch(%s, rtrim(repeat(E'x\\n', 10000), E'\\n'))", [queue])
+        connection.execute("SELECT mq.claim_wraparound(%s, 1, 'keeper', 600)", [queue])
+        key, [kept] = held(connection, queue)
+        connection.execute(
+            "DO $$ DECLARE v_key uuid; BEGIN FOR i IN 1..150 LOOP"
+            f" SELECT batch_key INTO v_key FROM mq.claim_wraparound('{queue}', 200, 'r', 600);"
+            " PERFORM mq.complete_batch(v_key); COMMIT; END LOOP; END $$"
+        )
+        last = short_claims(connection, queue)
+        # What comes back to where claims no longer look is claimed at once all the same.
+        for n in range(10):
+            connection.execute("SELECT mq.send(%s, 'x')", [queue])
+            connection.execute("SELECT mq.claim_wraparound(%s, %s, 'r', 600)", [queue, SIZE])
+            connection.execute("SELECT mq.complete_batch(%s)", [held(connection, queue)[0]])
+            if n % 2:
+                connection.execute("SELECT mq.fail(%s, %s, 'again', 0)", [kept, key])
+            else:
+                connection.execute("SELECT mq.release_batch(%s)", [key])
+            connection.execute("SELECT mq.claim_wraparound(%s, %s, 'r', 600)", [queue, SIZE])
+            key, ids = held(connection, queue)
+            assert ids == [kept]
+        other.execute("ROLLBACK")
+    assert last <= 2 * first, f"{first} pages a claim at first, {last} after 30,000"
