@@ -32,7 +32,17 @@ WIDE = (
     "CREATE TABLE floor_message LIKE mq_message",
     "CREATE TABLE floor_ready LIKE mq_ready",
 )
-TABLES = ("wide", "floor_message", "floor_ready", "mq_message", "mq_ready", "mq_delayed", "mq_batch", "mq_mark")
+TABLES = (
+    "wide",
+    "floor_message",
+    "floor_ready",
+    "mq_message",
+    "mq_ready",
+    "mq_delayed",
+    "mq_batch",
+    "mq_mark",
+    "mq_ring",
+)
 FIRST = """
     SELECT id FROM wide WHERE type = %s AND state = 'N' ORDER BY priority, run_at, id LIMIT %s FOR UPDATE SKIP LOCKED
 """
@@ -45,6 +55,7 @@ CLAIM = f"""
     SET state = 'A', batch_key = %s, reader = 'bench', attempts = attempts + 1,
         lease_until = UTC_TIMESTAMP(6) + INTERVAL 60 SECOND
 """
+RING = CLAIM.replace("ORDER BY priority, run_at, id", "ORDER BY id <= %s, id")
 SEND = "INSERT INTO {} (run_at, created_at, priority, type, body, source) VALUES ".format
 VALUES = "(UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), 0, %s, %s, 'bench')"
 SEND_READY = """
@@ -143,6 +154,13 @@ class Client(lines.Client):
             self._run(CLAIM, TYPE, batch, key)
             rows = self._run(f"SELECT {COLUMNS} FROM wide WHERE batch_key = %s ORDER BY priority, run_at, id", key)
         return self.floor_finish(claimed, batch) if again else rows
+
+    def floor_ring(self, after_id: int, batch: int) -> Rows:
+        key = str(uuid.uuid4())
+        with self._transaction() as again:
+            self._run(RING, TYPE, after_id, batch, key)
+            rows = self._run(f"SELECT {COLUMNS} FROM wide WHERE batch_key = %s ORDER BY id <= %s, id", key, after_id)
+        return self.floor_ring(after_id, batch) if again else rows
 
     def floor_fill(self, bodies: Sequence[str]) -> None:
         self._run(self._insert("wide", bodies))

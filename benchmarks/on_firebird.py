@@ -34,7 +34,7 @@ WIDE = (
     "CREATE INDEX wide_ready ON wide (type, state, priority, run_at, id)",
     "CREATE INDEX wide_batch ON wide (batch_key)",
 )
-TABLES = ("wide", "mq_message", "mq_ready", "mq_delayed", "mq_batch", "mq_claimed", "mq_mark")
+TABLES = ("wide", "mq_message", "mq_ready", "mq_delayed", "mq_batch", "mq_claimed", "mq_mark", "mq_ring")
 
 # As the runner asks: this driver takes 0.2 ms for a BLOB, however short, and 17 µs for a TIMESTAMP.
 LONG = "CASE WHEN OCTET_LENGTH(body) > 2000 THEN body END"
@@ -104,6 +104,9 @@ SEND_SIZE = 100  # rows of one block: its parameters may have 64 KB
 MARK = f"UPDATE wide SET state = 'A' WHERE {READY('?')} ROWS 1 RETURNING {COLUMNS}"
 ANY = f"SELECT FIRST 1 {COLUMNS} FROM wide WHERE type = ? AND state = 'N' ORDER BY RAND() WITH LOCK"
 DELETE = "DELETE FROM wide WHERE id = ?"
+# The ring: sorted, and then what was found is marked.
+RING = f"SELECT {COLUMNS} FROM wide WHERE type = ? AND state = 'N' ORDER BY IIF(id <= ?, 1, 0), id ROWS ?"
+MARK_MANY = "UPDATE wide SET state = 'A', batch_key = ? WHERE id IN ({})".format
 
 DELAYED = """
     EXECUTE BLOCK (p_type mq_name = ?, p_count integer = ?)
@@ -228,6 +231,13 @@ class Client(lines.Client):
     def floor_finish(self, claimed: Rows, batch: int) -> Rows:
         done = [("DELETE FROM wide WHERE batch_key = ?", claimed[0][lines.KEY])] if claimed else []
         return self._floor([*done, (self._block(CLAIM), TYPE, batch, str(uuid.uuid4()))])
+
+    def floor_ring(self, after_id: int, batch: int) -> Rows:
+        with self._transaction():
+            rows = self._execute(RING, TYPE, after_id, batch)
+            ids = [row[0] for row in rows]
+            self._execute(MARK_MANY(", ".join("?" * len(ids))), str(uuid.uuid4()), *ids)
+        return rows
 
     def floor_fill(self, bodies: Sequence[str]) -> None:
         self._insert(SEND("CAST(? AS VARCHAR(2000))"), [[body] for body in bodies])

@@ -39,6 +39,7 @@ CLAIM = f"""
     WHERE id = ANY (ARRAY({FIRST}))
     RETURNING {COLUMNS}
 """
+RING = CLAIM.replace("ORDER BY type, priority, run_at, id", "ORDER BY (id <= %s), id")
 SEND = "INSERT INTO wide (type, body, source) SELECT %s, b, 'bench' FROM unnest(%s::text[]) AS b"
 DELAYED = """
     WITH sent AS (
@@ -83,7 +84,9 @@ class Client(lines.Client):
         self._connection.execute(WIDE, prepare=False)
 
     def empty(self) -> None:
-        self._connection.execute("TRUNCATE wide, mq.message, mq.ready, mq.delayed, mq.batch, mq.mark", prepare=False)
+        self._connection.execute(
+            "TRUNCATE wide, mq.message, mq.ready, mq.delayed, mq.batch, mq.mark, mq.ring", prepare=False
+        )
 
     def call(self, procedure: str, *arguments: Any) -> Rows:
         places = ", ".join(["%s"] * len(arguments))
@@ -98,6 +101,10 @@ class Client(lines.Client):
                 ids = [row[0] for row in claimed]
                 self._connection.execute("DELETE FROM wide WHERE id = ANY (%s)", [ids])
             return self._connection.execute(CLAIM, [uuid.uuid4(), TYPE, batch]).fetchall()
+
+    def floor_ring(self, after_id: int, batch: int) -> Rows:
+        rows = self._connection.execute(RING, [uuid.uuid4(), TYPE, after_id, batch]).fetchall()
+        return sorted(rows, key=lambda row: (row[0] <= after_id, row[0]))
 
     def floor_fill(self, bodies: Sequence[str]) -> None:
         self._connection.execute(SEND, [TYPE, bodies])

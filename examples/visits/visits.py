@@ -2,9 +2,10 @@
 
 Usage:  visits.py [--type visit] [--name worker-1] [--size 10] [--batches N]
 
-A message's body is an address, and stays in the queue: it is claimed round the ring, visited and released, which costs no
-attempt, so that it comes again when all others had their turn. An address that answers 410 (gone) is done with. Each worker
-has a name; one that is started again under its name goes on where it stopped. RUNNER_DATABASE names the database.
+A message's body is an address, and stays in the queue: it is claimed round the ring, visited and released, which costs
+no attempt, so that it comes again when all others had their turn. An address that answers 410 (gone) is done with.
+Each worker has a name; one that is started again under its name goes on where it stopped. RUNNER_DATABASE names the
+database.
 """
 
 import argparse

@@ -11,7 +11,6 @@ import pytest
 from queues import Queue, call, ids, in_an_hour
 from rowqueue import install
 from rowqueue.databases import Row, Session, open_database
-
 from servers import Server
 
 

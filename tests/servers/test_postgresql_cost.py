@@ -243,9 +243,7 @@ def test_an_open_snapshot_does_not_make_claims_dearer(server: Server, database: 
     assert last <= 2 * first, f"{first} pages a claim at first, {last} after {DONE_UNDER_SNAPSHOT}"
 
 
-def test_an_open_snapshot_does_not_make_claims_of_a_ring_dearer(
-    server: Server, database: Database, queue: str
-) -> None:
+def test_an_open_snapshot_does_not_make_claims_of_a_ring_dearer(server: Server, database: Database, queue: str) -> None:
     """A claim that comes short goes round to the lowest id, past all that is done."""
 
     def short_claims(connection: Connection, type: str) -> float:
