@@ -334,6 +334,18 @@ def test_ring_goes_on_where_the_reader_stopped(
     assert sorted(states()) == ["4", "5", "urgent"]
 
 
+def test_ring_comes_back_to_what_failed_when_all_others_had_their_turn(
+    runner: Runner, session: Session, queue: str, joblog: Log, states: States
+) -> None:
+    session.call("send", queue, "a")
+    session.call("send_message", queue, "retry 0", None, -5, None, None, 3)
+    send(session, queue, "b", "c")
+    done = runner("consume", "--type", queue, "--handler", "jobs:obey", "--ring", "--reader", "r", "--drain")
+    assert done.returncode == 0, done.stderr
+    assert joblog.read() == ["a", "retry 0", "b", "c", "retry 0", "retry 0"]
+    assert {body: row["state"] for body, row in states().items()} == {"retry 0": "E"}
+
+
 def test_delayed_message_is_handled_when_due(start: Start, session: Session, queue: str, joblog: Log) -> None:
     due = datetime.now(UTC) + timedelta(seconds=4)
     due_at = time.monotonic() + 4
