@@ -105,6 +105,8 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
             "test_cancel_rolled_back_leaves_the_message_claimable",
             "test_claim_batch_skips_messages_that_another_session_is_claiming",
             "test_claim_wraparound_skips_what_another_session_is_claiming",
+            "test_of_two_claims_of_one_reader_at_once_the_one_that_went_further_counts",
+            "test_readers_that_race_round_a_ring_share_its_messages",
             "test_fail_without_a_key_passes_over_what_is_being_taken",
             "test_purge_passes_over_what_is_being_claimed",
             "test_rescue_expired_passes_over_what_is_being_finished",
