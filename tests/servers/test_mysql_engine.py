@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import uuid
@@ -36,7 +37,7 @@ from rowqueue.databases import (
 from rowqueue.databases.mysql import MySQLSession
 
 from . import Server, product
-from .mysql import LocalMySQL
+from .mysql import LocalMySQL, programs
 
 Query = Callable[..., list[dict[str, Any]]]
 Connect = Callable[..., MySQLSession]
@@ -843,14 +844,19 @@ def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
 
 
 def client(server: Server, url: str, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    """The servers' own client on a database."""
+    """The server's own client on a database; one of the user's path for a server that the user named."""
     parts = urlsplit(url)
-    command = [
-        *("mariadb", "--no-defaults", "--comments", "--protocol=tcp", f"--host={parts.hostname}"),
-        *(f"--port={parts.port}", f"--user={parts.username}", *arguments, parts.path[1:]),
-    ]
-    environment = os.environ | {"MYSQL_PWD": unquote(parts.password or "")}
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment, **options)
+    name = "mariadb" if parts.scheme == "mariadb" else "mysql"
+    program = programs(server.name).program(name) if isinstance(server, LocalMySQL) else [name]
+    with tempfile.NamedTemporaryFile("w", suffix=".cnf") as settings:
+        # Not MYSQL_PWD: MariaDB's newer clients warn of a login without a password then.
+        settings.write(
+            f"[client]\nprotocol=tcp\nhost={parts.hostname}\nport={parts.port}\nuser={parts.username}\n"
+            f'password="{unquote(parts.password or "")}"\n'
+        )
+        settings.flush()
+        command = [*program, f"--defaults-file={settings.name}", "--comments", *arguments, parts.path[1:]]
+        return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
 
 
 def test_the_script_builds_the_same_schema_as_apply_and_can_be_run_again(
