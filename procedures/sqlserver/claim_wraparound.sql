@@ -36,12 +36,13 @@ BEGIN
     DECLARE @name nvarchar(400), @who nvarchar(400), @ordered bit, @paused bit, @seconds int, @detail nvarchar(2000);
     DECLARE @batch_key uniqueidentifier = NEWID();
     DECLARE @rescued bigint, @moved int, @promote int, @first_run_at datetime2(7), @n bigint, @after bigint, @last bigint;
-    DECLARE @outside bit = 0, @resource nvarchar(255), @got int, @round int = 0, @near int, @found int = 0, @from int = 0, @from_id bigint;
+    DECLARE @outside bit = 0, @resource nvarchar(255), @got int, @round int = 0, @near int, @found int = 0, @from int = 0;
     DECLARE @left int, @step int = 1000, @top int, @took int = 1;
     DECLARE @low_n bigint, @low_after bigint, @low_until datetime2(7), @low_promoted_to datetime2(7), @place_after bigint;
     DECLARE @full bit = 1, @low bigint = -9223372036854775808, @promoted_to datetime2(7) = @start, @expired bit, @due bit;
-    DECLARE @begun datetime2(7), @walked int, @again int = 0, @tries int = 0, @next_id bigint;
-    DECLARE @long int = 500; -- microseconds
+    DECLARE @begun datetime2(7), @from_id bigint, @walked int, @again int = 0, @tries int = 0, @next_id bigint;
+    -- Microseconds.
+    DECLARE @long int = 500;
     DECLARE @move mq.items;
     DECLARE @place TABLE (
         n int NOT NULL PRIMARY KEY, priority smallint NOT NULL, run_at datetime2(7) NOT NULL, id bigint NOT NULL
