@@ -92,7 +92,8 @@ BEGIN
                     -- What stands at an ordinary place: sent before the type was a ring, or by a sender who did not see it yet.
                     EXISTS (
                         SELECT * FROM mq_ready FORCE INDEX (PRIMARY)
-                        WHERE type = p_type AND (priority > -32768 OR priority = -32768 AND run_at > '1000-01-01') AND attempts >= 0
+                        WHERE type = p_type AND (priority > -32768 OR priority = -32768 AND run_at > '1000-01-01')
+                            AND attempts >= 0
                     )
                 INTO v_expired, v_outside;
             END IF;
@@ -124,7 +125,8 @@ BEGIN
         BEGIN
             DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_n = NULL;
             SELECT n, after_id INTO v_n, v_place_after
-            FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type AND reader = v_reader ORDER BY n DESC, after_id DESC LIMIT 1;
+            FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type AND reader = v_reader
+            ORDER BY n DESC, after_id DESC LIMIT 1;
         END;
         SET v_after = COALESCE(p_after_id, v_place_after, 0);
         SET v_left = COALESCE(p_size, 1);
