@@ -66,7 +66,7 @@ BEGIN
                 ' AND t.', v_sync, ' <= ', v_last + v_count);
             PREPARE mq_statement FROM @mq_sql;
             EXECUTE mq_statement;
-            IF @mq_n <> v_count THEN
+            IF @mq_n < v_count THEN
                 CALL mq_raise_error('unsuitable_table', CONCAT('a trigger of ', LEFT(v_label, 40), ' keeps rows from being numbered'));
             END IF;
             UPDATE mq_feed SET last_number = v_last + v_count WHERE name = p_feed;
