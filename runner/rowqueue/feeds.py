@@ -1,7 +1,7 @@
 """Feeds: a publisher that numbers rows in a loop, and a consumer that handles them one after the other.
 
-The order of a feed is kept: a consumer handles one row at a time, its position moves behind what it has handled and never
-past a row that failed, and a row that fails is tried again until it succeeds or its handler discards it.
+The order of a feed is kept: a consumer handles one row at a time, its position moves behind what it has handled and
+never past a row that failed, and a row that fails is tried again until it succeeds or its handler discards it.
 """
 
 import json
@@ -32,7 +32,7 @@ LONGEST_BACKOFF = 60.0
 
 @dataclass(slots=True)
 class Record:
-    """One row of a feed as a handler gets it: `key` and `row` are read from JSON, `text` is the row's JSON itself.
+    """One row of a feed as a handler gets it: `key` and `row` are read from the JSON in `key_text` and `row_text`.
 
     `position` is its number in the feed; `id` is the same, and `type` the feed, as a message has them. `attempt` counts
     in this process.
@@ -42,7 +42,8 @@ class Record:
     position: int
     key: dict[str, Any]
     row: dict[str, Any]
-    text: str
+    key_text: str
+    row_text: str
     attempt: int = 1
 
     @property
@@ -59,9 +60,10 @@ class Record:
 
     def as_json(self) -> str:
         """The record as one line of JSON, the row with all the digits that the database has written."""
-        head = {"feed": self.feed, "position": self.position, "attempt": self.attempt, "key": self.key}
-        line = f'{json.dumps(head, ensure_ascii=False)[:-1]}, "row": {self.text}}}'
-        return " ".join(line.splitlines())  # a column of JSON may have line feeds outside of its strings
+        head = {"feed": self.feed, "position": self.position, "attempt": self.attempt}
+        line = f'{json.dumps(head, ensure_ascii=False)[:-1]}, "key": {self.key_text}, "row": {self.row_text}}}'
+        # Inside a string they are escaped; a column of JSON may have them between its values.
+        return line.replace("\n", " ").replace("\r", " ")
 
 
 @dataclass(frozen=True)
@@ -224,8 +226,8 @@ class Consumer(_Loop):
     def _record(self, row: Row) -> Record:
         position, tries = self._failing
         attempt = tries + 1 if row["position"] == position else 1
-        key, text = json.loads(row["key"]), row["row"]
-        return Record(self._options.feed, row["position"], key, json.loads(text), text, attempt)
+        key, text = row["key"], row["row"]
+        return Record(self._options.feed, row["position"], json.loads(key), json.loads(text), key, text, attempt)
 
     @staticmethod
     def _fails(handled: Handled) -> bool:
