@@ -49,10 +49,10 @@ BEGIN
     EXECUTE PROCEDURE mq_require_name('feed', p_feed, 0);
     SELECT name, quoted FROM mq_find_table('table', :p_table) INTO v_table, v_quoted;
     SELECT LIST(quoted), ',' || LIST(IIF(nullable = 0, quoted, '')) || ','
-    FROM mq_find_columns('key_columns', :v_table, :p_key_columns)
+    FROM mq_find_columns('key_columns', :v_table, COALESCE(:p_key_columns, ''))
     INTO v_keys, v_firm;
     SELECT COUNT(*), MAX(name), MAX(quoted), MAX(type), MAX(nullable)
-    FROM mq_find_columns('sync_column', :v_table, :p_sync_column)
+    FROM mq_find_columns('sync_column', :v_table, COALESCE(:p_sync_column, ''))
     INTO v_count, v_sync, v_sync_quoted, v_type, v_nullable;
     IF (v_count > 1 OR POSITION(',' || v_sync_quoted || ',', ',' || v_keys || ',') > 0) THEN
         EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'sync_column: must be one column, and none of key_columns');
@@ -72,8 +72,8 @@ BEGIN
     FOR EXECUTE STATEMENT ('SELECT TRIM(i.rdb$index_name), COALESCE(i.rdb$unique_flag, 0), COALESCE(i.rdb$index_type, 0), '
             || 'TRIM(s.rdb$field_name) FROM rdb$indices AS i JOIN rdb$index_segments AS s ON s.rdb$index_name = i.rdb$index_name '
             || 'AND s.rdb$field_position = 0 WHERE i.rdb$relation_name = ? AND COALESCE(i.rdb$index_inactive, 0) = 0 '
-            || 'AND i.rdb$expression_blr IS NULL'
-            || TRIM(IIF(v_version STARTING WITH '3.' OR v_version STARTING WITH '4.', '', ' AND i.rdb$condition_source IS NULL')))
+            || 'AND i.rdb$expression_blr IS NULL '
+            || TRIM(IIF(v_version STARTING WITH '3.' OR v_version STARTING WITH '4.', '', 'AND i.rdb$condition_source IS NULL')))
             (v_table)
         INTO v_index, v_unique, v_descends, v_first
     DO

@@ -42,7 +42,7 @@ BEGIN
         EXECUTE PROCEDURE mq_lock_counter('F', p_feed, NULL) RETURNING_VALUES v_last;
         IF (v_last IS NULL) THEN
             EXECUTE PROCEDURE mq_raise_error('not_found', 'feed: there is no feed ' || p_feed);
-        SELECT LIST('t.' || quoted || ' AS k' || n), LIST('d.k' || n)
+        SELECT LIST('t."' || REPLACE(name, '"', '""') || '" AS k' || n), LIST('d.k' || n)
         FROM mq_split_names('key_columns', :v_keys) INTO v_keys, v_order;
         v_check = ' IF (v_given IS DISTINCT FROM v_last) THEN BEGIN number = NULL; SUSPEND; EXIT; END';
         SELECT number FROM mq_use_table('EXECUTE BLOCK (p_last bigint = ?, p_to bigint = ?, p_size bigint = ?) '
