@@ -65,6 +65,9 @@ _VALUES: tuple[tuple[str, str, Any], ...] = (
 )
 
 
+UUID = uuid.UUID("9f8b1c1e-3c5a-4a57-8a0f-6f6f0b0d1a2b")
+
+
 def _session_id(connection: Any) -> int:
     cursor = connection.cursor()
     cursor.execute("SELECT @@SPID")
@@ -147,7 +150,26 @@ BY_DATABASE = {
         text="varchar(200) CHARACTER SET UTF8",
         quote=_between('"', '"'),
         opens=lambda table: [f"GRANT SELECT, UPDATE, DELETE ON {table} TO PUBLIC"],
-        values=(*_VALUES,),
+        # Its SQL reads numbers of 17 digits not quite right.
+        values=(
+            *(value for value in _VALUES if value[1] != "123456789.12345679"),
+            ("double precision", "1e0 + 1e0 / 4503599627370496", 1.0000000000000002),
+            ("float", "0.1", 0.1),
+            ("boolean", "TRUE", True),
+            ("time", "'12:34:56.789'", "12:34:56.7890"),
+            ("timestamp", "'2026-11-22 12:34:56.789'", "2026-11-22T12:34:56.7890"),
+            ("varchar(20) CHARACTER SET ISO8859_1", "'b\"ü'", 'b"ü'),
+            ("varchar(8000) CHARACTER SET UTF8", "RPAD('', 8000, 'ä\"')", 'ä"' * 4000),
+            ("varchar(20) CHARACTER SET NONE", "x'C3BC'", "ü"),
+            ("varchar(20) CHARACTER SET NONE", "x'FC41'", "üA"),
+            (
+                "blob SUB_TYPE TEXT CHARACTER SET UTF8",
+                "RPAD('', 8000, '\"x') || RPAD('', 8000, 'ü')",
+                '"x' * 4000 + "ü" * 8000,
+            ),
+            ("blob", "x'00FF' || RPAD('', 8000, 'x')", b"\0\xff" + b"x" * 8000),
+            ("char(16) CHARACTER SET OCTETS", "CHAR_TO_UUID('9f8b1c1e-3c5a-4a57-8a0f-6f6f0b0d1a2b')", UUID.bytes),
+        ),
         blank_endings=False,
         waits=False,
     ),
