@@ -1,6 +1,7 @@
 -- create_feed: make a feed of a table of yours: its rows, numbered in the order in which they are published.
 -- Arguments:   @feed, @table (schema.table; without a schema: dbo's), @key_columns (with commas between them; those of a
---              primary key or unique index are among them), @sync_column (bigint, NULL allowed, with an index that begins with it)
+--              primary key or unique index are among them), @sync_column (a bigint that takes NULL, with an index that
+--              begins with it)
 -- Returns:     created (0: the same feed was there already)
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50007 already_exists
 -- Transaction: joins the caller's; calls wait for each other

@@ -41,8 +41,8 @@ BEGIN
         BEGIN
             SET @hint = STUFF(mq.index_hint(@object_id, @sync), 1, 2, N'');
             SET @hint = COALESCE(N' WITH (' + @hint + N')', N'');
-            SET @statement = CONCAT(N'SELECT @unpublished = COUNT(*) FROM (SELECT TOP (10000) 1 AS one FROM ', @quoted,
-                @hint, N' WHERE ', @sync, N' IS NULL) AS w;');
+            SET @statement = CONCAT(N'SELECT @unpublished = COUNT(*) FROM (SELECT TOP (10000) 1 AS one FROM ', @quoted, @hint,
+                N' WHERE ', @sync, N' IS NULL) AS w;');
             EXEC sp_executesql @statement, N'@unpublished bigint OUTPUT', @unpublished = @unpublished OUTPUT;
         END;
         SELECT @last = value FROM mq.counter WHERE kind = 'F' AND name = @next;

@@ -27,7 +27,7 @@ BEGIN
     EXEC mq.require_name 'consumer', @consumer, 0;
     EXEC mq.require_range 'size', @size, 1, 10000;
     SELECT @id = @feed, @who = @consumer, @top = COALESCE(@size, 100);
-    EXEC mq.open_feed @id, @object_id OUTPUT, @quoted OUTPUT, @keys OUTPUT, @sync OUTPUT, @hint OUTPUT;
+    EXEC mq.find_feed @id, @object_id OUTPUT, @quoted OUTPUT, @keys OUTPUT, @sync OUTPUT, @hint OUTPUT;
     SELECT @key = mq.row_json(@object_id, @keys, N't'), @row = mq.row_json(@object_id, NULL, N't');
     SELECT @from = position FROM mq.feed_consumer WHERE feed = @id AND consumer = @who;
     SELECT @to = value FROM mq.counter WHERE kind = 'F' AND name = @id;

@@ -1,14 +1,14 @@
--- open_feed: what a feed reads, for dynamic SQL.
+-- find_feed: a feed and how its table is read.
 -- Arguments:   @feed
 -- Returns:     @object_id, @quoted (the table), @keys and @sync (columns, quoted), @hint (of the index on the sync column; empty
 --              when there is none any more)
 -- Errors:      50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's
--- Example:     EXEC mq.open_feed N'orders', @object_id OUTPUT, @quoted OUTPUT, @keys OUTPUT, @sync OUTPUT, @hint OUTPUT;
+-- Example:     EXEC mq.find_feed N'orders', @object_id OUTPUT, @quoted OUTPUT, @keys OUTPUT, @sync OUTPUT, @hint OUTPUT;
 --
 -- For procedures that run as the queue's owner: the caller may not even see the table.
 
-CREATE OR ALTER PROCEDURE mq.open_feed
+CREATE OR ALTER PROCEDURE mq.find_feed
     @feed nvarchar(400),
     @object_id int OUTPUT,
     @quoted nvarchar(600) OUTPUT,
