@@ -51,8 +51,8 @@ BEGIN
         IF @feed IS NOT NULL
             BREAK;
     END;
-    SELECT r.feed, r.label AS [table], r.last AS last_position, r.unpublished, c.consumer, c.position, r.last - c.position AS behind,
-        c.moved_at
+    SELECT r.feed, r.label AS [table], r.last AS last_position, r.unpublished, c.consumer, c.position,
+        r.last - c.position AS behind, c.moved_at
     FROM @rows AS r
     LEFT JOIN mq.feed_consumer AS c ON c.feed = r.feed
     ORDER BY r.feed, c.consumer;
