@@ -22,6 +22,11 @@ class Capabilities:
     blank_endings:   names that differ in blanks at their end are different names; where they are not, such an ending is
                      an invalid_argument.
     waits:           wait_for_message can wait; where it cannot, it answers at once.
+    text:            the type of a column for short texts of any characters.
+    quote:           a name as the database's SQL quotes it.
+    opens:           what a DBA runs so that the queue may read and change a table, given as its SQL names it, and so that
+                     every caller may make a feed of it.
+    values:          columns of each common type with a value: (type, the value in SQL, what a feed's JSON makes of it).
     """
 
     view: str
@@ -31,9 +36,33 @@ class Capabilities:
     empties_parts: bool
     rings_go_by_id: bool
     undoes_a_call: bool
+    text: str
+    quote: Callable[[str], str]
+    opens: Callable[[str], list[str]]
+    values: tuple[tuple[str, str, Any], ...]
     keeps_savepoints: bool = True
     blank_endings: bool = True
     waits: bool = True
+
+
+def _between(first: str, last: str) -> Callable[[str], str]:
+    """Quotes a name with these, the last one doubled inside."""
+    return lambda name: first + name.replace(last, last * 2) + last
+
+
+# What all know by the same name.
+_VALUES: tuple[tuple[str, str, Any], ...] = (
+    ("smallint", "-32768", -32768),
+    ("integer", "2147483647", 2147483647),
+    ("bigint", "-9223372036854775808", -9223372036854775808),
+    ("decimal(18,4)", "12345678901234.5000", "12345678901234.5000"),
+    ("decimal(18,4)", "-0.0001", "-0.0001"),
+    ("double precision", "0.1", 0.1),
+    ("double precision", "-1.7976931348623157e308", -1.7976931348623157e308),
+    ("double precision", "123456789.12345679", 123456789.12345679),
+    ("char(3)", "'a''b'", "a'b"),
+    ("date", "'2026-11-22'", "2026-11-22"),
+)
 
 
 def _session_id(connection: Any) -> int:
@@ -53,6 +82,24 @@ BY_DATABASE = {
         empties_parts=True,
         rings_go_by_id=False,
         undoes_a_call=False,
+        text="varchar(200)",
+        quote=_between('"', '"'),
+        opens=lambda table: [f"GRANT SELECT, UPDATE, DELETE ON {table} TO PUBLIC"],
+        values=(
+            *_VALUES,
+            ("numeric(30,0)", "123456789012345678901234567890", "123456789012345678901234567890"),
+            ("real", "0.1", 0.1),
+            ("text", "repeat('x', 70000)", "x" * 70_000),
+            ("boolean", "true", True),
+            ("time(3)", "'12:34:56.789'", "12:34:56.789"),
+            ("timestamp", "'2026-11-22 12:34:56.789012'", "2026-11-22T12:34:56.789012"),
+            ("timestamptz", "'2026-11-22 12:34:56.789012+05:30'", "2026-11-22T07:04:56.789012+00:00"),
+            ("uuid", "'9f8b1c1e-3c5a-4a57-8a0f-6f6f0b0d1a2b'", "9f8b1c1e-3c5a-4a57-8a0f-6f6f0b0d1a2b"),
+            ("bytea", r"'\x00ff' || convert_to(repeat('x', 100), 'UTF8')", b"\0\xff" + b"x" * 100),
+            ("jsonb", """'{"a": [1, {"b": null}]}'""", {"a": [1, {"b": None}]}),
+            ("integer[]", "'{1,2}'", [1, 2]),
+            ("interval", "'1 day 2 hours'", "1 day 02:00:00"),
+        ),
     ),
     # A view of another session's application name needs the performance schema, which MariaDB has switched off.
     # TRUNCATE commits the caller's transaction. A second index on mq_ready, which order by id would need beside the
@@ -66,6 +113,27 @@ BY_DATABASE = {
         empties_parts=False,
         rings_go_by_id=True,
         undoes_a_call=True,
+        text="varchar(200) CHARACTER SET utf8mb4",
+        quote=_between("`", "`"),
+        opens=lambda table: [f"GRANT SELECT, UPDATE, DELETE ON {table} TO 'mq_owner'@'localhost'"],
+        values=(
+            *_VALUES,
+            ("decimal(30,0)", "123456789012345678901234567890", "123456789012345678901234567890"),
+            ("float", "0.1", 0.10000000149011612),
+            ("bigint unsigned", "18446744073709551615", 18446744073709551615),
+            ("longtext", "repeat('x', 70000)", "x" * 70_000),
+            ("boolean", "true", 1),
+            ("bit(5)", "b'101'", 5),
+            ("year", "2026", 2026),
+            ("enum('a', 'b\"')", "'b\"'", 'b"'),
+            ("time(3)", "'12:34:56.789'", "12:34:56.789"),
+            ("datetime(6)", "'2026-11-22 12:34:56.789012'", "2026-11-22T12:34:56.789012"),
+            ("datetime", "'2026-11-22 12:34:56'", "2026-11-22T12:34:56"),
+            # The servers of the tests have a zone of their own.
+            ("timestamp(6) NULL", "from_unixtime(1795331096.789012)", "2026-11-22T07:04:56.789012+00:00"),
+            ("longblob", "concat(x'00ff', repeat('x', 100))", b"\0\xff" + b"x" * 100),
+            ("varbinary(9)", "'ab'", b"ab"),
+        ),
     ),
     # Texts compare there as if padded with blanks. Nothing sleeps in PSQL: consumers wait for an event.
     "firebird": Capabilities(
@@ -76,6 +144,10 @@ BY_DATABASE = {
         empties_parts=False,
         rings_go_by_id=False,
         undoes_a_call=True,
+        text="varchar(200) CHARACTER SET UTF8",
+        quote=_between('"', '"'),
+        opens=lambda table: [f"GRANT SELECT, UPDATE, DELETE ON {table} TO PUBLIC"],
+        values=(*_VALUES,),
         blank_endings=False,
         waits=False,
     ),
@@ -89,6 +161,10 @@ BY_DATABASE = {
         empties_parts=False,
         rings_go_by_id=True,
         undoes_a_call=False,
+        text="nvarchar(200)",
+        quote=_between("[", "]"),
+        opens=lambda table: [f"GRANT SELECT, UPDATE, DELETE ON {table} TO public"],
+        values=(*_VALUES,),
         keeps_savepoints=False,
         blank_endings=False,
     ),
