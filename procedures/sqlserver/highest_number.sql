@@ -20,8 +20,10 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @quoted nvarchar(600), @name nvarchar(300), @hint nvarchar(300), @statement nvarchar(max);
     -- By the catalog, whatever the arguments are: they become part of a statement.
-    SELECT @quoted = CONCAT(N'[', REPLACE(OBJECT_SCHEMA_NAME(@object_id), N']', N']]'), N'].[',
-        REPLACE(OBJECT_NAME(@object_id), N']', N']]'), N']');
+    SELECT @quoted = CONCAT(
+        N'[', REPLACE(CAST(OBJECT_SCHEMA_NAME(@object_id) AS nvarchar(128)), N']', N']]'), N'].[',
+        REPLACE(CAST(OBJECT_NAME(@object_id) AS nvarchar(128)), N']', N']]'), N']'
+    );
     SELECT @name = quoted FROM mq.columns_of(@object_id, @column);
     SELECT @lacks = NULL, @highest = 0;
     IF COALESCE(HAS_PERMS_BY_NAME(@quoted, 'OBJECT', 'SELECT'), 0) = 0
