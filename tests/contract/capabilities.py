@@ -24,8 +24,8 @@ class Capabilities:
     waits:           wait_for_message can wait; where it cannot, it answers at once.
     text:            the type of a column for short texts of any characters.
     quote:           a name as the database's SQL quotes it.
-    opens:           what a DBA runs so that the queue may read and change a table, given as its SQL names it, and so that
-                     every caller may make a feed of it.
+    opens:           what a DBA runs so that the queue may read and change a table, given as its SQL names it, and every
+                     caller may make a feed of it.
     values:          columns of each common type with a value: (type, the value in SQL, what a feed's JSON makes of it).
     """
 
