@@ -19,6 +19,8 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_table, v_label, v_keys, v_picked, v_order, v_texts, v_columns, v_equal, v_kept longtext CHARACTER SET utf8mb4;
     DECLARE v_sync, v_index, v_unique varchar(200) CHARACTER SET utf8mb4;
+    -- As the catalog has them: with another character set the server would read all of it.
+    DECLARE v_schema, v_name varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci;
     DECLARE v_last bigint;
     DECLARE v_count bigint DEFAULT 0;
     DECLARE v_own tinyint;
@@ -38,7 +40,8 @@ BEGIN
     IF @mq_n THEN
         -- The counter before the rows: whoever waits here holds no row that others want.
         SET v_last = NULL;
-        SELECT last_number INTO v_last FROM mq_feed WHERE name = p_feed FOR UPDATE;
+        SELECT last_number, IF(table_schema = '', DATABASE(), table_schema), table_name INTO v_last, v_schema, v_name
+        FROM mq_feed WHERE name = p_feed FOR UPDATE;
         IF v_last IS NULL THEN
             CALL mq_raise_error('not_found', CONCAT('feed: there is no feed ', p_feed));
         END IF;
@@ -78,8 +81,7 @@ BEGIN
             )) AS j
             JOIN information_schema.columns AS c
                 ON CAST(j.name AS binary) = CAST(CONVERT(c.column_name USING utf8mb4) AS binary)
-            JOIN mq_feed AS f ON f.name = p_feed
-            WHERE c.table_schema = IF(f.table_schema = '', DATABASE(), f.table_schema) AND c.table_name = f.table_name
+            WHERE c.table_schema = v_schema AND c.table_name = v_name
         ) AS k;
         SET @mq_sql = CONCAT('SELECT COUNT(*), CONCAT(''['', GROUP_CONCAT(''['', ', v_texts, ', '']'' ORDER BY ', v_order,
             '), '']'') INTO @mq_n, @mq_list FROM (SELECT ', v_picked, ' FROM ', v_table, ' AS t ', v_index, ' WHERE t.', v_sync,
@@ -94,18 +96,16 @@ BEGIN
             SEPARATOR ''), '')
         INTO v_kept
         FROM information_schema.columns AS c
-        JOIN mq_feed AS f ON f.name = p_feed
-        WHERE c.table_schema = IF(f.table_schema = '', DATABASE(), f.table_schema) AND c.table_name = f.table_name
+        WHERE c.table_schema = v_schema AND c.table_name = v_name
             AND c.extra LIKE '%on update%';
         -- By the unique index: a scan would wait for rows that others have locked.
         SELECT CONCAT('FORCE INDEX (`', REPLACE(u.index_name, '`', '``'), '`)') INTO v_unique
         FROM (
             SELECT s.index_name
             FROM information_schema.statistics AS s
-            JOIN mq_feed AS f ON f.name = p_feed
             LEFT JOIN JSON_TABLE(v_keys, '$[*]' COLUMNS (name varchar(64) CHARACTER SET utf8mb4 PATH '$.name')) AS j
                 ON CAST(j.name AS binary) = CAST(CONVERT(s.column_name USING utf8mb4) AS binary)
-            WHERE s.table_schema = IF(f.table_schema = '', DATABASE(), f.table_schema) AND s.table_name = f.table_name
+            WHERE s.table_schema = v_schema AND s.table_name = v_name
                 AND s.non_unique = 0 /*M! AND s.ignored = 'NO' */ /*!80000 AND s.is_visible = 'YES' */
             GROUP BY s.index_name
             HAVING COUNT(*) = COUNT(j.name) AND SUM(s.nullable = 'YES') = 0
