@@ -44,28 +44,27 @@ BEGIN
             EXECUTE PROCEDURE mq_raise_error('not_found', 'feed: there is no feed ' || p_feed);
         SELECT LIST('t."' || REPLACE(name, '"', '""') || '" AS k' || n), LIST('d.k' || n)
         FROM mq_split_names('key_columns', :v_keys) INTO v_keys, v_order;
-        v_check = ' IF (v_given IS DISTINCT FROM v_last) THEN BEGIN number = NULL; SUSPEND; EXIT; END';
+        -- Where an UPDATE of 4.0 meets a row that was changed since this call began, it takes no effect, nor does any behind it,
+        -- and the engine begins the whole call again when it has ended. So a trigger that undoes the number is not told there.
+        v_check = ' IF (v_given IS DISTINCT FROM v_last) THEN BEGIN number = '
+            || TRIM(IIF(RDB$GET_CONTEXT('SYSTEM', 'ENGINE_VERSION') STARTING WITH '4.', 'v_last - 1', 'NULL'))
+            || '; SUSPEND; EXIT; END';
         SELECT number FROM mq_use_table('EXECUTE BLOCK (p_last bigint = ?, p_to bigint = ?, p_size bigint = ?) '
             || 'RETURNS (number bigint, k varchar(1), r varchar(1)) AS '
             || 'DECLARE v_place char(8) CHARACTER SET OCTETS; DECLARE v_last bigint; DECLARE v_given bigint; '
             || 'DECLARE v_met bigint = 0; BEGIN v_last = p_last; '
             || 'FOR SELECT d.place FROM (SELECT t.RDB$DB_KEY AS place, ' || :v_keys || ' FROM ' || :v_quoted || ' AS t WHERE t.'
             || :v_sync || ' IS NULL ORDER BY t.' || :v_sync || ' ROWS :p_size) AS d ORDER BY ' || :v_order
-            || ' INTO v_place DO BEGIN v_met = v_met + 1; v_given = v_last; ' || mq_number_row(:v_quoted, :v_sync, 'c1') || :v_check
+            || ' INTO v_place DO BEGIN v_met = v_met + 1; v_given = v_last; '
+            || mq_number_row(:v_quoted, :v_sync, 'c1') || :v_check
             || ' END IF (v_met = p_size AND v_last < p_to) THEN FOR SELECT t.RDB$DB_KEY FROM ' || :v_quoted || ' AS t WHERE t.'
             || :v_sync || ' IS NULL ORDER BY t.' || :v_sync || ' INTO v_place DO BEGIN v_given = v_last; '
             || mq_number_row(:v_quoted, :v_sync, 'c2') || :v_check || ' IF (v_last >= p_to) THEN LEAVE; END '
             || 'number = v_last; SUSPEND; END', :v_last, :v_last + COALESCE(:p_size, 500), COALESCE(:p_size, 500))
         INTO v_number;
         IF (v_number IS NULL) THEN
-        BEGIN
-            -- Where Firebird 4.0 is about to begin the call again, nothing takes effect any more, here neither.
-            UPDATE mq_feed SET last_number = last_number + 1 WHERE name = :p_feed;
-            SELECT last_number FROM mq_feed WHERE name = :p_feed INTO v_number;
-            IF (v_number > v_last) THEN
-                EXECUTE PROCEDURE mq_raise_error('unsuitable_table',
-                    'a trigger of ' || v_label || ' keeps its rows from being numbered');
-        END
+            EXECUTE PROCEDURE mq_raise_error('unsuitable_table',
+                'a trigger of ' || v_label || ' keeps its rows from being numbered');
         "COUNT" = v_number - v_last;
         UPDATE mq_feed SET last_number = :v_number WHERE name = :p_feed;
     END
