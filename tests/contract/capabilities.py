@@ -332,6 +332,13 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
             "test_user_with_the_consumer_role_alone_can_consume",
             "test_each_role_of_the_queue_can_check_the_installation",
         },
+        "does not keep all names as they are": {
+            *(
+                f"test_names_that_need_quotes_are_taken_exactly[{case}]"
+                for case in ("blanks and case", "quotes", "brackets and dots", "statement", "unicode")
+            ),
+        },
+        "has no base64": {"test_a_row_is_json_with_every_common_type"},
         "cannot run a procedure as its owner, and has no other right than the caller's on his tables": {
             "test_a_consumer_of_a_feed_needs_no_right_on_its_table_and_gains_none",
             "test_who_may_not_change_a_table_makes_no_feed_of_it",
