@@ -9,6 +9,9 @@ CREATE OR ALTER EXCEPTION mq_50001 'wrong_isolation';
 CREATE OR ALTER EXCEPTION mq_50002 'invalid_argument';
 CREATE OR ALTER EXCEPTION mq_50003 'queue_is_ordered';
 CREATE OR ALTER EXCEPTION mq_50004 'queue_not_empty';
+CREATE OR ALTER EXCEPTION mq_50005 'not_found';
+CREATE OR ALTER EXCEPTION mq_50006 'unsuitable_table';
+CREATE OR ALTER EXCEPTION mq_50007 'already_exists';
 
 SET TERM ^ ;
 
@@ -19,16 +22,24 @@ CREATE OR ALTER PROCEDURE mq_raise_error (
 AS
 DECLARE v_text mq_argument;
 BEGIN
+    v_text = p_name || ': ' || LEFT(p_detail, 900);
     -- An exception's text has room for 1,023 bytes.
-    v_text = p_name || ': ' || LEFT(p_detail, 240);
+    WHILE (OCTET_LENGTH(v_text) > 1000) DO
+        v_text = LEFT(v_text, CHAR_LENGTH(v_text) - 10);
     IF (p_name = 'wrong_isolation') THEN
         EXCEPTION mq_50001 v_text;
     ELSE IF (p_name = 'invalid_argument') THEN
         EXCEPTION mq_50002 v_text;
     ELSE IF (p_name = 'queue_is_ordered') THEN
         EXCEPTION mq_50003 v_text;
-    ELSE
+    ELSE IF (p_name = 'queue_not_empty') THEN
         EXCEPTION mq_50004 v_text;
+    ELSE IF (p_name = 'not_found') THEN
+        EXCEPTION mq_50005 v_text;
+    ELSE IF (p_name = 'unsuitable_table') THEN
+        EXCEPTION mq_50006 v_text;
+    ELSE
+        EXCEPTION mq_50007 v_text;
 END^
 
 SET TERM ; ^

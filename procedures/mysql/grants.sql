@@ -23,6 +23,9 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON mq_ring TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_grouped TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_group_lock TO 'mq_owner'@'localhost';
 GRANT SELECT, UPDATE ON mq_stripe TO 'mq_owner'@'localhost';
+GRANT SELECT, INSERT, UPDATE ON mq_counter TO 'mq_owner'@'localhost';
+GRANT SELECT, INSERT, UPDATE, DELETE ON mq_feed TO 'mq_owner'@'localhost';
+GRANT SELECT, INSERT, UPDATE, DELETE ON mq_feed_consumer TO 'mq_owner'@'localhost';
 GRANT SELECT, SHOW VIEW ON mq_message_state TO 'mq_owner'@'localhost';
 
 -- MySQL asks even the definer of a procedure for the right to call it.
@@ -36,6 +39,11 @@ GRANT EXECUTE ON PROCEDURE mq_end_call TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_undo_call TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_reader_name TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_read_failures TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_split_names TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_find_table TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_find_columns TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_row_json TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_find_feed TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_lower_mark TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_lower_ring TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_issue_tickets TO 'mq_owner'@'localhost';
@@ -85,3 +93,11 @@ GRANT EXECUTE ON PROCEDURE mq_queue_stats TO 'mq_owner'@'localhost', mq_operator
 GRANT EXECUTE ON PROCEDURE mq_queue_health TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_installed_files TO 'mq_owner'@'localhost', mq_operator, mq_consumer, mq_producer;
 GRANT EXECUTE ON PROCEDURE mq_peek TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_advance_sequence TO 'mq_owner'@'localhost', mq_producer;
+GRANT EXECUTE ON PROCEDURE mq_create_feed TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_drop_feed TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_publish_feed TO 'mq_owner'@'localhost', mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_fetch_feed TO 'mq_owner'@'localhost', mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_advance_feed TO 'mq_owner'@'localhost', mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_rewind_feed TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_feed_stats TO 'mq_owner'@'localhost', mq_operator, mq_consumer;

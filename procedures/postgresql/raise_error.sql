@@ -19,6 +19,9 @@ BEGIN
             WHEN 'invalid_argument' THEN '50002'
             WHEN 'queue_is_ordered' THEN '50003'
             WHEN 'queue_not_empty' THEN '50004'
+            WHEN 'not_found' THEN '50005'
+            WHEN 'unsuitable_table' THEN '50006'
+            WHEN 'already_exists' THEN '50007'
         END;
 END
 $$;
