@@ -353,9 +353,8 @@ def test_keys_that_are_uuids_numbers_and_times(q: Queue, make: Callable[..., Tab
     ).watch()
     table.subscribe(q)
     a = str(uuid.uuid4())
-    table.sql(
-        f"INSERT INTO {table} (a, b, c, d) VALUES ({can.uuid_value(a)}, 12345678901234.5678, '2026-11-22', -9223372036854775808)"
-    )
+    values = f"{can.uuid_value(a)}, 12345678901234.5678, '2026-11-22', -9223372036854775808"
+    table.sql(f"INSERT INTO {table} (a, b, c, d) VALUES ({values})")
     [row] = q.rows()
     assert json.loads(row["body"].lower(), parse_float=str, parse_int=str)["key"] == {
         "a": can.uuid_told(a),
