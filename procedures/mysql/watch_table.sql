@@ -69,9 +69,10 @@ BEGIN
         AND t.definer = 'mq_owner@localhost' AND t.action_statement LIKE CONCAT('%', v_head, 'mq\_tell(%')
     UNION ALL
     SELECT CONCAT('CREATE DEFINER = ', c_owner, ' TRIGGER `', REPLACE(v_schema, '`', '``'), '`.`mq_', a.event, '_',
-        LEFT(SHA2(CONCAT(v_head, v_quoted), 256), 12), '` AFTER ', UPPER(a.event), ' ON ', v_quoted, ' FOR EACH ROW IF EXISTS (SELECT * FROM ',
-        v_head, 'mq_subscription WHERE label = ', v_label, ' AND action = ''', a.action, ''') THEN CALL ', v_head, 'mq_tell(',
-        v_label, ', ''', a.action, ''', ', IF(a.action = 'D', v_old, v_new), ', ', IF(a.action = 'U', v_old, 'NULL'), '); END IF')
+        LEFT(SHA2(CONCAT(v_head, v_quoted), 256), 12), '` AFTER ', UPPER(a.event), ' ON ', v_quoted, ' FOR EACH ROW BEGIN DECLARE v_told tinyint; ',
+        'SELECT EXISTS (SELECT * FROM ', v_head, 'mq_subscription WHERE label = ', v_label, ' AND action = ''', a.action,
+        ''') INTO v_told; IF v_told THEN CALL ', v_head, 'mq_tell(', v_label, ', ''', a.action, ''', ',
+        IF(a.action = 'D', v_old, v_new), ', ', IF(a.action = 'U', v_old, 'NULL'), '); END IF; END')
     FROM (
         SELECT 'I' AS action, 'insert' AS event UNION ALL SELECT 'U', 'update' UNION ALL SELECT 'D', 'delete'
     ) AS a;
