@@ -47,7 +47,7 @@ class Capabilities:
     own_table:       one of the queue's own tables, as SQL names it.
     longest_key:     how many characters of such a text a primary key takes.
     uuid:            the type of a UUID, the SQL of a value, and what a message tells of it, in small letters.
-    before_watching: what the DBA executes before a table, quoted, can be watched.
+    before_watching: what the DBA executes before every caller can have a table, quoted, watched.
     spoil_watching:  takes away the trigger for updates of a watched table, told a session with all rights and the name.
     """
 
@@ -135,6 +135,7 @@ BY_DATABASE = {
             ("interval", "'1 day 2 hours'", "1 day 02:00:00"),
         ),
         fold=str.lower,
+        before_watching=lambda table: [f"GRANT TRIGGER ON {table} TO PUBLIC"],
         longest_key=2_000,
         uuid="UUID",
     ),
