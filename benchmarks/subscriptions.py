@@ -1,8 +1,8 @@
 """What it costs to watch a table: python benchmarks/subscriptions.py --server postgresql-15
 
-The rate of one writer that inserts, updates and deletes rows: in a bare table, in one with the trigger that people write by
-hand (a row in a log table for each change), in a watched one without subscription and with 1, 2 and 4. They take turns on
-one server, each figure is a median, and each ratio the median of the repetitions' ratios to the bare table.
+The rate of one writer that inserts, updates and deletes rows: in a bare table, in one with the trigger that people
+write by hand (a row in a log table for each change), in a watched one without subscription and with 1, 2 and 4. They
+take turns on one server, each figure is a median, and each ratio the median of the repetitions' ratios to the bare table.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from rowqueue.databases import Session, open_database
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-import servers  # noqa: E402  (it is no package that is installed)
+import servers
 
 ROWS = 1_000  # of a statement that changes many
 TYPE = "bench.{}".format
@@ -32,10 +32,12 @@ NAIVE = {
         LOG.format("bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY"),
         """
         CREATE FUNCTION log_change() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-            INSERT INTO log (action, row_id) VALUES (left(TG_OP, 1), CASE TG_OP WHEN 'DELETE' THEN OLD.id ELSE NEW.id END);
+            INSERT INTO log (action, row_id)
+            VALUES (left(TG_OP, 1), CASE TG_OP WHEN 'DELETE' THEN OLD.id ELSE NEW.id END);
             RETURN NULL;
         END $$""",
-        "CREATE TRIGGER log_change AFTER INSERT OR UPDATE OR DELETE ON naive FOR EACH ROW EXECUTE FUNCTION log_change()",
+        "CREATE TRIGGER log_change AFTER INSERT OR UPDATE OR DELETE ON naive FOR EACH ROW"
+        " EXECUTE FUNCTION log_change()",
     ],
     "mysql": [
         LOG.format("bigint NOT NULL AUTO_INCREMENT PRIMARY KEY"),
@@ -52,7 +54,8 @@ NAIVE = {
     ],
     "sqlserver": [
         LOG.format("bigint IDENTITY PRIMARY KEY"),
-        "CREATE TRIGGER log_change ON naive AFTER INSERT, UPDATE, DELETE AS SET NOCOUNT ON; INSERT INTO log (action, row_id)"
+        "CREATE TRIGGER log_change ON naive AFTER INSERT, UPDATE, DELETE AS SET NOCOUNT ON;"
+        " INSERT INTO log (action, row_id)"
         " SELECT CASE WHEN i.id IS NULL THEN 'D' WHEN d.id IS NULL THEN 'I' ELSE 'U' END, COALESCE(i.id, d.id)"
         " FROM inserted AS i FULL JOIN deleted AS d ON d.id = i.id",
     ],

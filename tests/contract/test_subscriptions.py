@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 import servers
 from capabilities import Capabilities
-from queues import Queue, call, refused
+from queues import Queue, call, refused, watch
+from rowqueue import install
 from rowqueue.databases import Database, Row, Session
 
 Sql = Callable[..., list[Row]]
@@ -41,10 +42,8 @@ class Table:
             self.sql(statement)
         return self
 
-    def watch(self, **actions: str) -> "Table":
-        """Watch, and subscribe types to actions."""
-        for row in call(self.session, "watch_table", self.argument):
-            self.sql(row["statement"])
+    def watch(self) -> "Table":
+        watch(self.session, self.sql, self.argument)
         return self
 
     def unwatch(self) -> None:
@@ -461,6 +460,27 @@ def test_what_cannot_be_watched_is_refused(q: Queue, make: Callable[..., Table],
     finally:
         sql(f"DROP VIEW {view}")
         sql(f"DROP TABLE {keyless}")
+
+
+@pytest.mark.one_version
+def test_uninstalling_leaves_the_watched_tables_to_their_writers(
+    empty_database: Database, server: servers.Server, can: Capabilities
+) -> None:
+    install.apply(empty_database)
+    with server.client(empty_database.url) as connection:
+        connection.execute("CREATE TABLE stock (id INTEGER NOT NULL PRIMARY KEY)")
+        for statement in can.before_watching("stock"):
+            connection.execute(statement)
+        session = empty_database.connect("test")
+        watch(session, connection.execute, "stock")
+        call(session, "subscribe", "stock", "IUD", "stock")
+        connection.execute("INSERT INTO stock (id) VALUES (1)")
+        assert len(call(session, "claim_batch", "stock")) == 1
+        session.close()
+    empty_database.uninstall()
+    with server.client(empty_database.url) as connection:
+        connection.execute("UPDATE stock SET id = 2")
+        connection.execute("DELETE FROM stock")
 
 
 @pytest.mark.parametrize("action", ["", "i", "X", "IX", "II", "IUDI", "I,U", " I"])
