@@ -107,3 +107,8 @@ GRANT EXECUTE ON PROCEDURE mq_queue_stats TO mq_operator, mq_consumer, mq_produc
 GRANT EXECUTE ON PROCEDURE mq_queue_health TO mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_installed_files TO mq_operator, mq_consumer, mq_producer;
 GRANT EXECUTE ON PROCEDURE mq_peek TO mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_watch_table TO mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_unwatch_table TO mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_subscribe TO mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_unsubscribe TO mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_list_subscriptions TO mq_operator;
