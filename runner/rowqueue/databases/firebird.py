@@ -28,11 +28,11 @@ from .firebird_events import Listener
 _log = logging.getLogger(__name__)
 
 # These wait for the locks of others; all other calls pass over what is locked, or are tried again.
-_WAITING = {"send", "send_message", "send_batch", "set_queue", "pause", "resume", "extend_lease"}
+_WAITING = {"send", "send_message", "send_batch", "set_queue", "pause", "resume", "extend_lease", "subscribe", "unsubscribe"}
 # A prepared statement goes on with the procedure as it was when it was prepared, after an upgrade too.
 _STATEMENT_SECONDS = 5.0
 _ROLES = ("mq_producer", "mq_consumer", "mq_operator")
-_RESERVED = {"count", "value"}  # words of SQL: these columns have quoted names, in capitals
+_RESERVED = {"count", "table", "value"}  # words of SQL: these columns have quoted names, in capitals
 
 # This driver takes 0.2 ms more for a BLOB than for a VARCHAR, in either direction: short texts go as such.
 _SHORT = 2000  # bytes
@@ -452,6 +452,10 @@ _CATALOG = {
     "DOMAIN": "field",
     "ROLE": "role",
 }
+# The triggers of watched tables, also those that unwatch_table has left to the tables' owners.
+_WATCHING = """\
+SELECT DISTINCT TRIM(rdb$dependent_name) FROM rdb$dependencies
+WHERE rdb$depended_on_name = 'MQ_TELL_CHANGES' AND rdb$dependent_name STARTING WITH 'MQ_WATCH_' AND rdb$dependent_type = 2"""
 _CREATED = re.compile(rf"\bCREATE (?:OR ALTER |GLOBAL TEMPORARY )?({'|'.join(_CATALOG)}) (mq_\w+)")
 
 
@@ -574,7 +578,7 @@ def _drop_objects(connection: Connection, recorded: Iterable[str]) -> None:
     created = [found for path in files for found in _CREATED.findall(path.read_text("utf-8"))]
     created += [(kind, f"mq_{name}") for kind in ("PROCEDURE", "FUNCTION", "VIEW") for name in recorded]
     created += [("ROLE", role) for role in _ROLES]
-    drops = []
+    drops = [f"DROP TRIGGER {name}" for (name,) in _rows(connection, _WATCHING)]
     for kind in _CATALOG:
         names = sorted({name.upper() for found, name in created if found == kind})
         drops += [f"DROP {kind} {name}" for name in _existing(connection, kind, names)]
