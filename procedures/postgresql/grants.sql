@@ -23,7 +23,8 @@ BEGIN
                 'complete_batch', 'fail', 'finish_batch', 'release_batch', 'extend_lease', 'rescue_expired',
                 'wait_for_message', 'queue_stats', 'installed_files']
             WHEN 'mq_operator' THEN ARRAY['rescue_expired', 'cancel', 'redrive', 'purge', 'purge_archive', 'set_queue',
-                'pause', 'resume', 'queue_stats', 'queue_health', 'installed_files', 'peek']
+                'pause', 'resume', 'queue_stats', 'queue_health', 'installed_files', 'peek', 'watch_table', 'unwatch_table',
+                'subscribe', 'unsubscribe', 'list_subscriptions']
         END;
         BEGIN
             IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = v_role) THEN

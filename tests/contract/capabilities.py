@@ -1,9 +1,29 @@
 """Where the databases differ, and why. No test of the contract decides by a database's name: it asks here."""
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+
+Sql = Callable[..., list[dict[str, Any]]]
+
+
+def _double_quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _drop_trigger(sql: Sql, table: str) -> None:
+    sql(f"DROP TRIGGER mq_update ON {_double_quoted(table)}")
+
+
+def _drop_mysql_trigger(sql: Sql, table: str) -> None:
+    [row] = sql(
+        "SELECT trigger_name AS name FROM information_schema.triggers"
+        " WHERE event_object_schema = DATABASE() AND event_object_table = %s AND event_manipulation = 'UPDATE'",
+        table,
+    )
+    sql(f"DROP TRIGGER {row['name']}")
 
 
 @dataclass(frozen=True)
@@ -22,6 +42,15 @@ class Capabilities:
     blank_endings:   names that differ in blanks at their end are different names; where they are not, such an ending is
                      an invalid_argument.
     waits:           wait_for_message can wait; where it cannot, it answers at once.
+    fold:            what the catalog makes of a name that SQL has without quotes.
+    quote:           a name as it stands in the database's own SQL.
+    user:            a login as GRANT names it.
+    own_table:       one of the queue's own tables, as SQL names it.
+    text:            the type of a text of any language, before its length in brackets.
+    longest_key:     how many characters of such a text a primary key takes.
+    uuid:            the type of a UUID, the SQL of a value, and what a message tells of it, in small letters.
+    before_watching: what the DBA executes before a table, quoted, can be watched.
+    spoil_watching:  takes away the trigger for updates of a watched table, told a session with all rights and the name.
     """
 
     view: str
@@ -34,6 +63,17 @@ class Capabilities:
     keeps_savepoints: bool = True
     blank_endings: bool = True
     waits: bool = True
+    fold: Callable[[str], str] = str
+    quote: Callable[[str], str] = _double_quoted
+    user: Callable[[str], str] = str
+    own_table: str = "mq.message"
+    text: str = "VARCHAR"
+    longest_key: int = 450
+    uuid: str = "CHAR(36)"
+    uuid_value: Callable[[str], str] = "'{}'".format
+    uuid_told: Callable[[str], str] = str
+    before_watching: Callable[[str], Sequence[str]] = lambda table: ()
+    spoil_watching: Callable[[Sql, str], None] = _drop_trigger
 
 
 def _session_id(connection: Any) -> int:
@@ -53,6 +93,9 @@ BY_DATABASE = {
         empties_parts=True,
         rings_go_by_id=False,
         undoes_a_call=False,
+        fold=str.lower,
+        longest_key=2_000,
+        uuid="UUID",
     ),
     # A view of another session's application name needs the performance schema, which MariaDB has switched off.
     # TRUNCATE commits the caller's transaction. A second index on mq_ready, which order by id would need beside the
@@ -66,6 +109,12 @@ BY_DATABASE = {
         empties_parts=False,
         rings_go_by_id=True,
         undoes_a_call=True,
+        quote=lambda name: "`" + name.replace("`", "``") + "`",
+        user=lambda login: f"{login}@'%'",
+        own_table="mq_message",
+        longest_key=768,
+        before_watching=lambda table: [f"GRANT SELECT, TRIGGER ON {table} TO 'mq_owner'@'localhost'"],
+        spoil_watching=_drop_mysql_trigger,
     ),
     # Texts compare there as if padded with blanks. Nothing sleeps in PSQL: consumers wait for an event.
     "firebird": Capabilities(
