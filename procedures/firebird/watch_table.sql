@@ -6,6 +6,10 @@
 -- Transaction: joins the caller's; what is prepared after its commit fires the trigger: a session goes on without it with what it
 --              has prepared, or has called, before
 -- Example:     SELECT * FROM mq_watch_table('stock');
+--
+-- On 3.0 the trigger gets its rights in a transaction of their own, while it is empty and inactive. There, writers who meet a new
+-- trigger and its rights in one commit may be refused (no permission for SELECT access to TABLE MQ_SUBSCRIPTION), again and again
+-- until they connect anew; those who meet the rights first are not.
 
 SET TERM ^ ;
 
@@ -20,12 +24,10 @@ DECLARE v_table varchar(63) CHARACTER SET UTF8;
 DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
 DECLARE v_label mq_name;
 DECLARE v_columns mq_text;
-DECLARE v_id integer;
 DECLARE v_new mq_text;
 DECLARE v_old mq_text;
+DECLARE v_id integer;
 DECLARE v_trigger varchar(31) CHARACTER SET UTF8;
-DECLARE v_owner varchar(63) CHARACTER SET UTF8;
-DECLARE v_right varchar(200) CHARACTER SET UTF8;
 BEGIN
     SELECT t.name, t.quoted, t.label FROM mq_find_table('table', :p_table) AS t INTO v_table, v_quoted, v_label;
     SELECT LIST('"' || REPLACE(k.name, '"', '""') || '"')
@@ -46,13 +48,36 @@ BEGIN
     SELECT w.id FROM mq_watched AS w WHERE w.label = :v_label INTO v_id;
     IF (v_id IS NULL) THEN
     BEGIN
-        v_id = NEXT VALUE FOR mq_watched_id;
+        -- That of a trigger that unwatch_table has left there.
+        SELECT FIRST 1 SUBSTRING(TRIM(t.rdb$trigger_name) FROM 10)
+        FROM rdb$triggers AS t
+        WHERE t.rdb$relation_name = :v_table AND TRIM(t.rdb$trigger_name) SIMILAR TO 'MQ#_WATCH#_[0-9]+' ESCAPE '#'
+            AND EXISTS (
+                SELECT 1 FROM rdb$user_privileges AS p
+                WHERE p.rdb$user = t.rdb$trigger_name AND p.rdb$user_type = 2 AND p.rdb$relation_name = 'MQ_TELL_CHANGES'
+            )
+        INTO v_id;
+        WHILE (v_id IS NULL) DO
+        BEGIN
+            v_id = NEXT VALUE FOR mq_watched_id;
+            v_trigger = 'MQ_WATCH_' || v_id;
+            IF (EXISTS (SELECT 1 FROM rdb$triggers WHERE rdb$trigger_name = :v_trigger)) THEN
+                v_id = NULL;
+        END
         INSERT INTO mq_watched (id, label, head)
         VALUES (:v_id, :v_label, '{"table":' || CAST(mq_escape_json(x'FE' || CAST(:v_label AS varchar(252) CHARACTER SET OCTETS)
             || x'FE') AS varchar(500) CHARACTER SET OCTETS) || ',"action":"');
     END
+
     v_trigger = 'MQ_WATCH_' || v_id;
-    -- For each action a look first, so that writers of what nobody has subscribed to pay for no more than that.
+    -- From 4.0 on a call sees nothing that another transaction has committed since it began, not even its own autonomous one; nor
+    -- is there need for it.
+    IF (RDB$GET_CONTEXT('SYSTEM', 'ENGINE_VERSION') STARTING WITH '3.') THEN
+        IN AUTONOMOUS TRANSACTION DO
+            EXECUTE PROCEDURE mq_make_trigger(v_trigger, v_quoted, v_new);
+    ELSE
+        EXECUTE PROCEDURE mq_make_trigger(v_trigger, v_quoted, v_new);
+    -- For each action a look first: writers of what nobody has subscribed to pay for no more than that.
     EXECUTE STATEMENT 'CREATE OR ALTER TRIGGER ' || v_trigger || ' FOR ' || v_quoted || '
 ACTIVE AFTER INSERT OR UPDATE OR DELETE POSITION 0
 AS
@@ -70,25 +95,6 @@ BEGIN
     ELSE IF (EXISTS (SELECT 1 FROM mq_subscription AS s WHERE s.watched = ' || v_id || ' AND s.action = ''D'')) THEN
         EXECUTE PROCEDURE mq_tell_changes(' || v_id || ', ''D'', ' || v_old || ', NULL);
 END';
-    -- The rights are the trigger's own: writers need none.
-    SELECT rdb$owner_name FROM rdb$relations WHERE rdb$relation_name = 'MQ_MESSAGE' INTO v_owner;
-    FOR
-        SELECT 'SELECT ON mq_subscription' FROM rdb$database
-        UNION ALL
-        SELECT 'EXECUTE ON PROCEDURE mq_tell_changes' FROM rdb$database
-        UNION ALL
-        SELECT 'EXECUTE ON FUNCTION ' || TRIM(f.rdb$function_name) FROM rdb$functions AS f
-        WHERE f.rdb$function_name STARTING WITH 'MQ_' AND f.rdb$owner_name = :v_owner AND f.rdb$package_name IS NULL
-            AND POSITION(LOWER(TRIM(f.rdb$function_name)) || '(' IN :v_new) > 0
-        INTO v_right
-    DO
-    BEGIN
-        EXECUTE STATEMENT 'GRANT ' || v_right || ' TO TRIGGER ' || v_trigger;
-        WHEN ANY DO
-            EXECUTE PROCEDURE mq_raise_error('unsuitable_table', v_label || ': ' || TRIM(CURRENT_USER)
-                || ' may not give the trigger its rights: call it as ' || TRIM(v_owner) || ', or let ' || TRIM(v_owner)
-                || ' GRANT ' || v_right || ' TO USER ' || TRIM(CURRENT_USER) || ' WITH GRANT OPTION');
-    END
     IF (statement IS NOT NULL) THEN
         SUSPEND;
 END^
