@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-
 Sql = Callable[..., list[dict[str, Any]]]
 
 
@@ -52,7 +51,7 @@ class Capabilities:
     quote:           a name as it stands in the database's own SQL.
     user:            a login as GRANT names it.
     own_table:       one of the queue's own tables, as SQL names it.
-    text:            the type of a text of any language, before its length in brackets.
+    text:            the type of a text of any language of so many characters.
     longest_key:     how many characters of such a text a primary key takes.
     uuid:            the type of a UUID, the SQL of a value, and what a message tells of it, in small letters.
     before_watching: what the DBA executes before a table, quoted, can be watched.
@@ -73,7 +72,7 @@ class Capabilities:
     quote: Callable[[str], str] = _double_quoted
     user: Callable[[str], str] = str
     own_table: str = "mq.message"
-    text: str = "VARCHAR"
+    text: Callable[[int], str] = "VARCHAR({})".format
     longest_key: int = 450
     uuid: str = "CHAR(36)"
     uuid_value: Callable[[str], str] = "'{}'".format
@@ -118,6 +117,7 @@ BY_DATABASE = {
         quote=lambda name: "`" + name.replace("`", "``") + "`",
         user=lambda login: f"{login}@'%'",
         own_table="mq_message",
+        text="VARCHAR({}) CHARACTER SET utf8mb4".format,
         longest_key=768,
         before_watching=lambda table: [f"GRANT SELECT, TRIGGER ON {table} TO 'mq_owner'@'localhost'"],
         spoil_watching=_drop_mysql_trigger,

@@ -1,4 +1,4 @@
-"""Subscriptions: watched tables tell of their changes, in the writer's transaction, whoever is subscribed at that moment."""
+"""Subscriptions: watched tables tell of their changes in the writer's transaction, as subscribed at that moment."""
 
 import json
 import os
@@ -12,7 +12,7 @@ import pytest
 import servers
 from capabilities import Capabilities
 from queues import Queue, call, refused
-from rowqueue.databases import Database, Row, Session, open_database
+from rowqueue.databases import Database, Row, Session
 
 Sql = Callable[..., list[Row]]
 
@@ -87,8 +87,7 @@ def table(make: Callable[..., Table]) -> Table:
 
 
 def events(q: Queue) -> list[tuple[Any, ...]]:
-    """What the messages of a queue tell, in the order of their ids: action, key and, if there is one, old key, as lists of
-    values."""
+    """What the messages of a queue tell, by id: action, key and, if there is one, old key, as lists of values."""
     found = []
     for row in q.rows("id, body"):
         event = json.loads(row["body"])
@@ -327,7 +326,7 @@ KEYS = [
 
 
 def test_keys_of_text_tell_every_value(q: Queue, make: Callable[..., Table], can: Capabilities) -> None:
-    table = make(f"a {can.text}(40) NOT NULL, n INTEGER NOT NULL", "a, n").watch()
+    table = make(f"a {can.text(40)} NOT NULL, n INTEGER NOT NULL", "a, n").watch()
     table.subscribe(q)
     for key in KEYS:
         table.sql(f"INSERT INTO {table} (a, n) VALUES (%s, 1)", key)
@@ -341,7 +340,7 @@ def test_keys_of_text_tell_every_value(q: Queue, make: Callable[..., Table], can
 
 def test_the_longest_key_is_told_whole(q: Queue, make: Callable[..., Table], can: Capabilities) -> None:
     """As long as an index of the database takes."""
-    table = make(f"a {can.text}({can.longest_key}) NOT NULL", "a").watch()
+    table = make(f"a {can.text(can.longest_key)} NOT NULL", "a").watch()
     table.subscribe(q)
     longest = "\\" * can.longest_key
     table.sql(f"INSERT INTO {table} (a) VALUES (%s)", longest)
@@ -354,9 +353,8 @@ def test_keys_that_are_uuids_numbers_and_times(q: Queue, make: Callable[..., Tab
     ).watch()
     table.subscribe(q)
     a = str(uuid.uuid4())
-    table.sql(
-        f"INSERT INTO {table} (a, b, c, d) VALUES ({can.uuid_value(a)}, 12345678901234.5678, '2026-11-22', -9223372036854775808)"
-    )
+    values = f"{can.uuid_value(a)}, 12345678901234.5678, '2026-11-22', -9223372036854775808"
+    table.sql(f"INSERT INTO {table} (a, b, c, d) VALUES ({values})")
     [row] = q.rows()
     assert json.loads(row["body"].lower(), parse_float=str, parse_int=str)["key"] == {
         "a": can.uuid_told(a),
