@@ -1,9 +1,10 @@
 -- make_trigger: make the trigger of a watched table, empty and inactive, and give it its rights, as far as they are not there.
--- Arguments:   p_trigger (its name), p_table (quoted), p_expression (SQL with functions of ours that the trigger is to call)
+-- Arguments:   p_trigger (its name), p_table (quoted), p_label (the table's), p_expression (SQL with functions of ours that the
+--              trigger is to call)
 -- Returns:     nothing
 -- Errors:      50006 unsuitable_table; the engine's own (no permission) where the caller may not alter the table
 -- Transaction: joins the caller's
--- Example:     EXECUTE PROCEDURE mq_make_trigger('MQ_WATCH_1', '"STOCK"', 'mq_escape_json(…)');
+-- Example:     EXECUTE PROCEDURE mq_make_trigger('MQ_WATCH_1', '"STOCK"', 'STOCK', 'mq_escape_json(…)');
 --
 -- The rights are the trigger's: whoever writes to the table needs none.
 
@@ -12,6 +13,7 @@ SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_make_trigger (
     p_trigger varchar(31) CHARACTER SET UTF8,
     p_table varchar(130) CHARACTER SET UTF8,
+    p_label varchar(63) CHARACTER SET UTF8,
     p_expression mq_text
 )
 AS
@@ -42,7 +44,7 @@ BEGIN
     BEGIN
         EXECUTE STATEMENT 'GRANT ' || v_right || ' TO TRIGGER ' || p_trigger;
         WHEN ANY DO
-            EXECUTE PROCEDURE mq_raise_error('unsuitable_table', p_table || ': ' || TRIM(CURRENT_USER)
+            EXECUTE PROCEDURE mq_raise_error('unsuitable_table', p_label || ': ' || TRIM(CURRENT_USER)
                 || ' may not give its trigger the rights that it needs; let ' || v_owner || ' call this, or GRANT '
                 || TRIM(v_right) || ' TO USER ' || TRIM(CURRENT_USER) || ' WITH GRANT OPTION');
     END

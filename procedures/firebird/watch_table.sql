@@ -74,9 +74,9 @@ BEGIN
     -- is there need for it.
     IF (RDB$GET_CONTEXT('SYSTEM', 'ENGINE_VERSION') STARTING WITH '3.') THEN
         IN AUTONOMOUS TRANSACTION DO
-            EXECUTE PROCEDURE mq_make_trigger(v_trigger, v_quoted, v_new);
+            EXECUTE PROCEDURE mq_make_trigger(v_trigger, v_quoted, v_label, v_new);
     ELSE
-        EXECUTE PROCEDURE mq_make_trigger(v_trigger, v_quoted, v_new);
+        EXECUTE PROCEDURE mq_make_trigger(v_trigger, v_quoted, v_label, v_new);
     -- For each action a look first: writers of what nobody has subscribed to pay for no more than that.
     EXECUTE STATEMENT 'CREATE OR ALTER TRIGGER ' || v_trigger || ' FOR ' || v_quoted || '
 ACTIVE AFTER INSERT OR UPDATE OR DELETE POSITION 0

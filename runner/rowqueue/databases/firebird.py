@@ -452,10 +452,10 @@ _CATALOG = {
     "DOMAIN": "field",
     "ROLE": "role",
 }
-# The triggers of watched tables, also those that unwatch_table has left to the tables' owners.
+# The triggers of watched tables, and of those that were: whatever has a right that we give to no others.
 _WATCHING = """\
-SELECT DISTINCT TRIM(rdb$dependent_name) FROM rdb$dependencies
-WHERE rdb$depended_on_name = 'MQ_TELL_CHANGES' AND rdb$dependent_name STARTING WITH 'MQ_WATCH_' AND rdb$dependent_type = 2"""
+SELECT TRIM(t.rdb$trigger_name) FROM rdb$triggers AS t JOIN rdb$user_privileges AS p ON p.rdb$user = t.rdb$trigger_name
+WHERE p.rdb$user_type = 2 AND p.rdb$relation_name = 'MQ_TELL_CHANGES'"""
 _CREATED = re.compile(rf"\bCREATE (?:OR ALTER |GLOBAL TEMPORARY )?({'|'.join(_CATALOG)}) (mq_\w+)")
 
 
