@@ -45,8 +45,8 @@ BEGIN
         EXECUTE STATEMENT 'GRANT ' || v_right || ' TO TRIGGER ' || p_trigger;
         WHEN ANY DO
             EXECUTE PROCEDURE mq_raise_error('unsuitable_table', p_label || ': ' || TRIM(CURRENT_USER)
-                || ' may not give its trigger the rights that it needs; let ' || v_owner || ' call this, or GRANT '
-                || TRIM(v_right) || ' TO USER ' || TRIM(CURRENT_USER) || ' WITH GRANT OPTION');
+                || ' may not give its trigger the right ' || TRIM(v_right) || ': let ' || v_owner
+                || ' call this, who owns the queue, or somebody who has all rights');
     END
 END^
 
