@@ -12,17 +12,21 @@ CREATE OR REPLACE FUNCTION mq.key_json(
 LANGUAGE plpgsql
 AS $$
 DECLARE
-    v_watched mq.watched;
+    v_json text;
     v_names text[];
 BEGIN
-    SELECT * INTO v_watched FROM mq.watched WHERE label = p_label;
     -- A column that was renamed or given another type since needs another expression until the table is watched again.
-    SELECT array_agg(a.attname ORDER BY k.n)
-    INTO v_names
-    FROM unnest(v_watched.key_names, v_watched.key_types) WITH ORDINALITY AS k (name, type, n)
-    JOIN pg_attribute AS a ON a.attrelid = p_relation AND a.attname = k.name AND a.atttypid = k.type;
-    IF v_names = v_watched.key_names::text[] THEN
-        RETURN v_watched.key_json;
+    SELECT w.key_json
+    INTO v_json
+    FROM mq.watched AS w
+    WHERE w.label = p_label AND w.key_types = ARRAY(
+        SELECT a.atttypid
+        FROM unnest(w.key_names) WITH ORDINALITY AS k (name, n)
+        JOIN pg_attribute AS a ON a.attrelid = p_relation AND a.attname = k.name
+        ORDER BY k.n
+    );
+    IF v_json IS NOT NULL THEN
+        RETURN v_json;
     END IF;
     v_names := mq.primary_key(p_relation);
     IF v_names IS NULL THEN

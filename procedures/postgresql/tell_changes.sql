@@ -15,57 +15,32 @@ CREATE OR REPLACE FUNCTION mq.tell_changes() RETURNS trigger
 LANGUAGE plpgsql
 SECURITY DEFINER
 SET search_path = mq, pg_temp
+SET timezone = 'UTC'
+SET extra_float_digits = 1
+SET intervalstyle = 'postgres'
 AS $$
 DECLARE
-    v_now timestamptz := clock_timestamp();
     v_action text := left(TG_OP, 1);
-    v_types text[];
-    v_ordered text[];
-    v_notify text[];
-    v_key text;
-    v_rows text;
-    v_count bigint;
-    v_type text;
+    v_keys text[];
+    v_old_keys text[];
 BEGIN
     PERFORM FROM mq.subscription WHERE label = TG_ARGV[0] AND action = v_action;
     IF NOT FOUND THEN
         RETURN NULL;
     END IF;
-    SELECT array_agg(s.type ORDER BY s.type), array_agg(s.type) FILTER (WHERE q.ordered),
-        array_agg(s.type) FILTER (WHERE coalesce(q.notify, true))
-    INTO v_types, v_ordered, v_notify
-    FROM mq.subscription AS s
-    LEFT JOIN mq.queue AS q ON q.type = s.type
-    WHERE s.label = TG_ARGV[0] AND s.action = v_action;
-    v_key := mq.key_json(TG_ARGV[0], TG_RELID);
-    v_rows := format(CASE TG_OP
-        WHEN 'INSERT' THEN 'SELECT row_number() OVER () AS n, %1$s AS key, NULL AS old_key FROM new_rows AS r'
-        WHEN 'DELETE' THEN 'SELECT row_number() OVER () AS n, %1$s AS key, NULL AS old_key FROM old_rows AS r'
-        ELSE 'SELECT a.n, a.key, nullif(b.key, a.key) AS old_key'
-            ' FROM (SELECT row_number() OVER () AS n, %1$s AS key FROM new_rows AS r) AS a'
-            ' LEFT JOIN (SELECT row_number() OVER () AS n, %1$s AS key FROM old_rows AS r) AS b'
-            ' ON b.n = a.n AND (SELECT count(*) FROM old_rows) = (SELECT count(*) FROM new_rows)'
-    END, v_key);
-    EXECUTE 'WITH sent AS ('
-        ' INSERT INTO mq.message (run_at, created_at, priority, type, body, source)'
-        ' SELECT $1, $1, 0, t.type, concat($2, c.key, '',"old_key":'' || c.old_key, ''}''), $3'
-        ' FROM (' || v_rows || ') AS c CROSS JOIN unnest($4) AS t (type)'
-        ' ORDER BY c.n, t.type COLLATE "C"'
-        ' RETURNING id, type'
-        '), grouped AS ('
-        ' INSERT INTO mq.grouped (id, attempts, type, group_key)'
-        ' SELECT id, 0, type, '''' FROM sent WHERE type = ANY ($5)'
-        ')'
-        ' INSERT INTO mq.ready (run_at, id, priority, attempts, type)'
-        ' SELECT $1, id, 0, 0, type FROM sent'
-    USING v_now, format('{"table":%s,"action":"%s","key":', to_json(TG_ARGV[0]), v_action), mq.reader_name(NULL), v_types,
-        v_ordered;
-    GET DIAGNOSTICS v_count = ROW_COUNT;
-    IF v_count > 0 AND v_notify IS NOT NULL THEN
-        FOREACH v_type IN ARRAY v_notify LOOP
-            PERFORM mq.wake(v_type);
-        END LOOP;
-    END IF;
+    -- Only the keys are asked for by a statement that is planned each time; many of them in parts.
+    FOR v_keys, v_old_keys IN EXECUTE 'SELECT array_agg(c.key ORDER BY c.n), array_agg(c.old_key ORDER BY c.n) FROM (' || format(
+        CASE TG_OP
+            WHEN 'INSERT' THEN 'SELECT row_number() OVER () AS n, %1$s AS key, NULL AS old_key FROM new_rows AS r'
+            WHEN 'DELETE' THEN 'SELECT row_number() OVER () AS n, %1$s AS key, NULL AS old_key FROM old_rows AS r'
+            ELSE 'SELECT a.n, a.key, nullif(b.key, a.key) AS old_key'
+                ' FROM (SELECT row_number() OVER () AS n, %1$s AS key FROM new_rows AS r) AS a'
+                ' LEFT JOIN (SELECT row_number() OVER () AS n, %1$s AS key FROM old_rows AS r) AS b'
+                ' ON b.n = a.n AND (SELECT count(*) FROM old_rows) = (SELECT count(*) FROM new_rows)'
+        END, mq.key_json(TG_ARGV[0], TG_RELID)) || ') AS c GROUP BY (c.n - 1) / 10000 ORDER BY (c.n - 1) / 10000'
+    LOOP
+        PERFORM mq.tell(TG_ARGV[0], v_action, v_keys, v_old_keys);
+    END LOOP;
     RETURN NULL;
 END
 $$;

@@ -326,7 +326,7 @@ KEYS = [
 
 
 def test_keys_of_text_tell_every_value(q: Queue, make: Callable[..., Table], can: Capabilities) -> None:
-    table = make(f"a {can.text(40)} NOT NULL, n INTEGER NOT NULL", "a, n").watch()
+    table = make(f"a {can.text} NOT NULL, n INTEGER NOT NULL", "a, n").watch()
     table.subscribe(q)
     for key in KEYS:
         table.sql(f"INSERT INTO {table} (a, n) VALUES (%s, 1)", key)
@@ -340,7 +340,7 @@ def test_keys_of_text_tell_every_value(q: Queue, make: Callable[..., Table], can
 
 def test_the_longest_key_is_told_whole(q: Queue, make: Callable[..., Table], can: Capabilities) -> None:
     """As long as an index of the database takes."""
-    table = make(f"a {can.text(can.longest_key)} NOT NULL", "a").watch()
+    table = make(f"a {can.text.replace('200', str(can.longest_key))} NOT NULL", "a").watch()
     table.subscribe(q)
     longest = "\\" * can.longest_key
     table.sql(f"INSERT INTO {table} (a) VALUES (%s)", longest)
