@@ -28,6 +28,7 @@ DECLARE v_new mq_text;
 DECLARE v_old mq_text;
 DECLARE v_id integer;
 DECLARE v_trigger varchar(31) CHARACTER SET UTF8;
+DECLARE v_source mq_text;
 BEGIN
     SELECT t.name, t.quoted, t.label FROM mq_find_table('table', :p_table) AS t INTO v_table, v_quoted, v_label;
     SELECT LIST('"' || REPLACE(k.name, '"', '""') || '"')
@@ -78,9 +79,7 @@ BEGIN
     ELSE
         EXECUTE PROCEDURE mq_make_trigger(v_trigger, v_quoted, v_label, v_new);
     -- For each action a look first: writers of what nobody has subscribed to pay for no more than that.
-    EXECUTE STATEMENT 'CREATE OR ALTER TRIGGER ' || v_trigger || ' FOR ' || v_quoted || '
-ACTIVE AFTER INSERT OR UPDATE OR DELETE POSITION 0
-AS
+    v_source = 'AS
 BEGIN
     IF (INSERTING) THEN
     BEGIN
@@ -95,6 +94,15 @@ BEGIN
     ELSE IF (EXISTS (SELECT 1 FROM mq_subscription AS s WHERE s.watched = ' || v_id || ' AND s.action = ''D'')) THEN
         EXECUTE PROCEDURE mq_tell_changes(' || v_id || ', ''D'', ' || v_old || ', NULL);
 END';
+    -- 114: after INSERT, UPDATE and DELETE.
+    IF (NOT EXISTS (
+        SELECT 1 FROM rdb$triggers AS t
+        WHERE t.rdb$trigger_name = :v_trigger AND t.rdb$relation_name = :v_table AND t.rdb$trigger_type = 114
+            AND t.rdb$trigger_inactive = 0 AND t.rdb$trigger_sequence = 0 AND t.rdb$trigger_source = :v_source
+    )) THEN
+        EXECUTE STATEMENT 'CREATE OR ALTER TRIGGER ' || v_trigger || ' FOR ' || v_quoted || '
+ACTIVE AFTER INSERT OR UPDATE OR DELETE POSITION 0
+' || v_source;
     IF (statement IS NOT NULL) THEN
         SUSPEND;
 END^
