@@ -271,6 +271,10 @@ class FirebirdSession(Session):
             client.forget_transaction(main)
             raise
 
+    def execute(self, statement: str) -> None:
+        with translated():
+            super().execute(statement)
+
     def listen(self, types: Sequence[str]) -> bool:
         if self._listener is not None and self._listener.types >= set(types):
             return self._listener.is_on
