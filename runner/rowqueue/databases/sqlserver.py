@@ -722,8 +722,8 @@ def _statements(text: str) -> Iterator[str]:
 def _replacing(batch: str) -> list[str]:
     """The same for Babelfish, which knows no CREATE OR ALTER; the grants come anew after every change.
 
-    Nor can it grant the sight of definitions, which it hides from nobody, or run a procedure as its owner, and it counts
-    characters in every collation.
+    Nor can it grant the sight of definitions, which it hides from nobody, or run a procedure as its owner, and it
+    counts characters in every collation.
     """
     if "GRANT VIEW DEFINITION" in batch:
         return []
