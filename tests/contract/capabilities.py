@@ -12,6 +12,11 @@ def _drop_trigger(sql: Sql, table: str) -> None:
     sql(f"DROP TRIGGER mq_update ON {table}")
 
 
+def _drop_sqlserver_trigger(sql: Sql, table: str) -> None:
+    [row] = sql("SELECT name FROM sys.triggers WHERE parent_id = OBJECT_ID(%s)", f"dbo.[{table}]")
+    sql(f"DROP TRIGGER {row['name']}")
+
+
 def _drop_mysql_trigger(sql: Sql, table: str) -> None:
     [row] = sql(
         "SELECT trigger_name AS name FROM information_schema.triggers"
@@ -223,6 +228,10 @@ BY_DATABASE = {
         empties_parts=False,
         rings_go_by_id=True,
         undoes_a_call=False,
+        longest_key=450,
+        uuid="uniqueidentifier",
+        before_watching=lambda table: [f"GRANT ALTER ON {table} TO public"],
+        spoil_watching=_drop_sqlserver_trigger,
         text="nvarchar(200)",
         quote=_between("[", "]"),
         opens=lambda table: [f"GRANT SELECT, UPDATE, DELETE ON {table} TO public"],
