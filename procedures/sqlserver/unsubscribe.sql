@@ -2,8 +2,8 @@
 -- Arguments:   @table (a watched table), @action (I, U or D, or several of them; NULL: all), @type (NULL: all)
 -- Returns:     count (subscriptions taken away)
 -- Errors:      50002 invalid_argument, 50005 not_found
--- Transaction: joins the caller's; messages that were sent stay. Writers of the table wait for its end where the database does not
---              keep versions
+-- Transaction: joins the caller's; messages that were sent stay. Writers of the table wait for its end where the database does
+--              not keep versions
 -- Example:     EXEC mq.unsubscribe N'sales.orders', NULL, N'order.changed';
 
 CREATE OR ALTER PROCEDURE mq.unsubscribe

@@ -55,7 +55,9 @@ BEGIN
             INSERT INTO mq.watched (table_schema, table_name) VALUES (@schema, @name);
             SET @id = SCOPE_IDENTITY();
         END;
-        SELECT @owner = CONCAT(N'WITH EXECUTE AS ''', REPLACE(CAST(USER_NAME(q.principal_id) AS nvarchar(128)), N'''', N''''''), N'''')
+        SELECT @owner = CONCAT(
+            N'WITH EXECUTE AS ''', REPLACE(CAST(USER_NAME(q.principal_id) AS nvarchar(128)), N'''', N''''''), N''''
+        )
         FROM sys.schemas AS q
         INNER JOIN sys.objects AS t ON t.object_id = @object_id
         INNER JOIN sys.schemas AS s ON s.schema_id = t.schema_id
