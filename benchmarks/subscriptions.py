@@ -2,7 +2,7 @@
 
 The rate of one writer that inserts, updates and deletes rows: in a bare table, in one with the trigger that people
 write by hand (a row in a log table for each change), in a watched one without subscription and with 1, 2 and 4. They
-take turns on one server, each figure is a median, and each ratio the median of the repetitions' ratios to the bare table.
+take turns on one server; a figure is a median, a ratio the median of the repetitions' ratios to the bare table.
 """
 
 import argparse

@@ -34,11 +34,12 @@ BEGIN
         END IF;
         SAVEPOINT mq_call;
     END IF;
-    -- With --safe-updates MariaDB refuses deletes by key that are joined to a list; end_call and undo_call set it again.
-    /*M! SET @mq_safe_updates = @@SESSION.sql_safe_updates;
+    -- With --safe-updates MariaDB refuses deletes by key that are joined to a list, and MySQL such updates of small tables;
+    -- end_call and undo_call set it again.
+    SET @mq_safe_updates = @@SESSION.sql_safe_updates;
     IF @mq_safe_updates THEN
         SET SESSION sql_safe_updates = 0;
-    END IF; */
+    END IF;
     -- Lists are put together with GROUP_CONCAT, which MySQL would cut at 1,024 characters, and split by recursion.
     IF @@SESSION.group_concat_max_len < 1073741824 THEN
         SET SESSION group_concat_max_len = 1073741824;

@@ -21,9 +21,9 @@ BEGIN
     ELSE
         RELEASE SAVEPOINT mq_call;
     END IF;
-    /*M! IF @mq_safe_updates THEN
+    IF @mq_safe_updates THEN
         SET SESSION sql_safe_updates = 1, @mq_safe_updates = 0;
-    END IF; */
+    END IF;
 END//
 
 DELIMITER ;

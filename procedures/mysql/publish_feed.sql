@@ -42,6 +42,13 @@ BEGIN
         IF v_last IS NULL THEN
             CALL mq_raise_error('not_found', CONCAT('feed: there is no feed ', p_feed));
         END IF;
+        SET @mq_sql = CONCAT('SELECT COUNT(*) INTO @mq_n FROM (SELECT 1 FROM ', v_table, ' AS t ', v_index, ' WHERE t.', v_sync,
+            ' IS NULL LIMIT ', COALESCE(p_size, 500), ' FOR UPDATE SKIP LOCKED) AS r');
+        PREPARE mq_statement FROM @mq_sql;
+        EXECUTE mq_statement;
+        SET v_count = @mq_n;
+    END IF;
+    IF v_count > 0 THEN
         SELECT GROUP_CONCAT('t.', j.quoted, ' AS k', j.n ORDER BY j.n), GROUP_CONCAT('r.k', j.n ORDER BY j.n),
             GROUP_CONCAT('t.', j.quoted, ' = c.k', j.n ORDER BY j.n SEPARATOR ' AND ')
         INTO v_picked, v_order, v_equal
@@ -55,22 +62,19 @@ BEGIN
         WHERE c.table_schema = IF(f.table_schema = '', DATABASE(), f.table_schema) AND c.table_name = f.table_name
             AND c.extra LIKE '%on update%';
         SET @mq_sql = CONCAT('UPDATE (SELECT r.*, ROW_NUMBER() OVER (ORDER BY ', v_order, ') AS n FROM (SELECT ', v_picked,
-            ' FROM ', v_table, ' AS t ', v_index, ' WHERE t.', v_sync, ' IS NULL LIMIT ', COALESCE(p_size, 500),
+            ' FROM ', v_table, ' AS t ', v_index, ' WHERE t.', v_sync, ' IS NULL LIMIT ', v_count,
             ' FOR UPDATE SKIP LOCKED) AS r) AS c STRAIGHT_JOIN ', v_table, ' AS t ON ', v_equal,
             ' SET t.', v_sync, ' = ', v_last, ' + c.n', v_kept);
         PREPARE mq_statement FROM @mq_sql;
         EXECUTE mq_statement;
-        SET v_count = ROW_COUNT();
-        IF v_count > 0 THEN
-            SET @mq_sql = CONCAT('SELECT COUNT(*) INTO @mq_n FROM ', v_table, ' AS t ', v_index, ' WHERE t.', v_sync, ' > ', v_last,
-                ' AND t.', v_sync, ' <= ', v_last + v_count);
-            PREPARE mq_statement FROM @mq_sql;
-            EXECUTE mq_statement;
-            IF @mq_n < v_count THEN
-                CALL mq_raise_error('unsuitable_table', CONCAT('a trigger of ', LEFT(v_label, 40), ' keeps rows from being numbered'));
-            END IF;
-            UPDATE mq_feed SET last_number = v_last + v_count WHERE name = p_feed;
+        SET @mq_sql = CONCAT('SELECT COUNT(*) INTO @mq_n FROM ', v_table, ' AS t ', v_index, ' WHERE t.', v_sync, ' > ', v_last,
+            ' AND t.', v_sync, ' <= ', v_last + v_count);
+        PREPARE mq_statement FROM @mq_sql;
+        EXECUTE mq_statement;
+        IF @mq_n < v_count THEN
+            CALL mq_raise_error('unsuitable_table', CONCAT('a trigger of ', LEFT(v_label, 40), ' keeps rows from being numbered'));
         END IF;
+        UPDATE mq_feed SET last_number = v_last + v_count WHERE name = p_feed;
     END IF;
     DEALLOCATE PREPARE mq_statement;
     SET @mq_sql = NULL, @mq_n = NULL;

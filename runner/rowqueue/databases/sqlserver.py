@@ -774,7 +774,7 @@ def _migration_files() -> list[Path]:
 
 
 def _drop_schema(cursor: _Cursor) -> None:
-    """Drop the schema mq and all that is in it, and the triggers of watched tables, which would fail with their writers."""
+    """Drop the schema mq with all that is in it, and the triggers of watched tables, which would fail without it."""
     cursor.execute(
         "SELECT QUOTENAME(OBJECT_SCHEMA_NAME(object_id)), QUOTENAME(name) FROM sys.triggers"
         " WHERE name = CONCAT(N'mq_watch_', parent_id)"
