@@ -115,3 +115,8 @@ GRANT EXECUTE ON PROCEDURE mq_fetch_feed TO mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_advance_feed TO mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_rewind_feed TO mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_feed_stats TO mq_operator, mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_watch_table TO mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_unwatch_table TO mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_subscribe TO mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_unsubscribe TO mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_list_subscriptions TO mq_operator;

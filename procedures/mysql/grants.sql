@@ -26,6 +26,8 @@ GRANT SELECT, UPDATE ON mq_stripe TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE ON mq_counter TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_feed TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_feed_consumer TO 'mq_owner'@'localhost';
+GRANT SELECT, INSERT, UPDATE, DELETE ON mq_watched TO 'mq_owner'@'localhost';
+GRANT SELECT, INSERT, UPDATE, DELETE ON mq_subscription TO 'mq_owner'@'localhost';
 GRANT SELECT, SHOW VIEW ON mq_message_state TO 'mq_owner'@'localhost';
 
 -- MySQL asks even the definer of a procedure for the right to call it.
@@ -66,6 +68,9 @@ GRANT EXECUTE ON PROCEDURE mq_remove_ready TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_erase TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_erase_archived TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_object_fingerprint TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_tell TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_find_watched TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_require_actions TO 'mq_owner'@'localhost';
 
 GRANT EXECUTE ON PROCEDURE mq_send TO 'mq_owner'@'localhost', mq_producer;
 GRANT EXECUTE ON PROCEDURE mq_send_message TO 'mq_owner'@'localhost', mq_producer;
@@ -101,3 +106,8 @@ GRANT EXECUTE ON PROCEDURE mq_fetch_feed TO 'mq_owner'@'localhost', mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_advance_feed TO 'mq_owner'@'localhost', mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_rewind_feed TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_feed_stats TO 'mq_owner'@'localhost', mq_operator, mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_watch_table TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_unwatch_table TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_subscribe TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_unsubscribe TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_list_subscriptions TO 'mq_owner'@'localhost', mq_operator;

@@ -24,8 +24,9 @@ BEGIN
                 'wait_for_message', 'queue_stats', 'installed_files', 'publish_feed', 'fetch_feed', 'advance_feed',
                 'feed_stats']
             WHEN 'mq_operator' THEN ARRAY['rescue_expired', 'cancel', 'redrive', 'purge', 'purge_archive', 'set_queue',
-                'pause', 'resume', 'queue_stats', 'queue_health', 'installed_files', 'peek', 'create_feed',
-                'drop_feed', 'rewind_feed', 'feed_stats']
+                'pause', 'resume', 'queue_stats', 'queue_health', 'installed_files', 'peek', 'create_feed', 'drop_feed',
+                'rewind_feed', 'feed_stats', 'watch_table', 'unwatch_table', 'subscribe', 'unsubscribe',
+                'list_subscriptions']
         END;
         BEGIN
             IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = v_role) THEN

@@ -39,6 +39,11 @@ GRANT EXECUTE ON OBJECT::mq.queue_stats TO mq_operator, mq_consumer, mq_producer
 GRANT EXECUTE ON OBJECT::mq.installed_files TO mq_operator, mq_consumer, mq_producer;
 GRANT EXECUTE ON OBJECT::mq.queue_health TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.peek TO mq_operator;
+GRANT EXECUTE ON OBJECT::mq.watch_table TO mq_operator;
+GRANT EXECUTE ON OBJECT::mq.unwatch_table TO mq_operator;
+GRANT EXECUTE ON OBJECT::mq.subscribe TO mq_operator;
+GRANT EXECUTE ON OBJECT::mq.unsubscribe TO mq_operator;
+GRANT EXECUTE ON OBJECT::mq.list_subscriptions TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.advance_sequence TO mq_producer;
 GRANT EXECUTE ON OBJECT::mq.create_feed TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.drop_feed TO mq_operator;
@@ -57,5 +62,7 @@ IF SERVERPROPERTY('BabelfishVersion') IS NULL
 BEGIN
     EXEC (N'GRANT EXECUTE ON TYPE::mq.items TO mq_consumer, mq_operator');
     EXEC (N'GRANT EXECUTE ON TYPE::mq.failures TO mq_consumer, mq_operator');
+    -- Triggers of watched tables declare one, and every writer runs them.
+    EXEC (N'GRANT EXECUTE ON TYPE::mq.events TO public');
 END;
 GO

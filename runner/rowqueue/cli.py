@@ -51,6 +51,8 @@ dead_app = typer.Typer(help="Dead letters: messages whose attempts are used up."
 app.add_typer(dead_app, name="dead")
 feed_app = typer.Typer(help="Feeds: rows of a table of yours in the order of their publishing.", rich_markup_mode=None)
 app.add_typer(feed_app, name="feed")
+subscription_app = typer.Typer(help="Who is told of which changes of watched tables.", rich_markup_mode=None)
+app.add_typer(subscription_app, name="subscription")
 
 USAGE = 2
 SCHEMA_MISSING = 3
@@ -564,6 +566,77 @@ def feed_rewind(
     with _session(database) as session:
         row = session.call("rewind_feed", feed, as_consumer, position)[0]
     _say(f"at {row['position']}", json, **row)
+
+
+# ---- subscriptions -------------------------------------------------------------------------------
+
+Table = Annotated[str, typer.Argument(metavar="TABLE", help="The table, as its SQL names it.")]
+
+
+@app.command()
+def watch(table: Table, database: Url = None, json: Json = False) -> None:
+    """Make the triggers that tell subscriptions of a table's changes, or put them right."""
+    count = _execute(database, "watch_table", table)
+    _say("watched", json, statements=count)
+
+
+@app.command()
+def unwatch(table: Table, database: Url = None, json: Json = False) -> None:
+    """Take a table's triggers and subscriptions away."""
+    count = _execute(database, "unwatch_table", table)
+    _say("no longer watched", json, statements=count)
+
+
+def _execute(database: str | None, procedure: str, table: str) -> int:
+    """Call it and execute the statements that it leaves to its caller; returns how many."""
+    with _session(database) as session:
+        rows = session.call(procedure, table)
+        for row in rows:
+            session.execute(row["statement"])
+    return len(rows)
+
+
+@subscription_app.command("list")
+def subscription_list(
+    table: Annotated[str | None, typer.Argument(metavar="[TABLE]", help="The table; all when left out.")] = None,
+    database: Url = None,
+    json: Json = False,
+) -> None:
+    """Show watched tables and their subscriptions."""
+    with _session(database) as session:
+        output.rows(session.call("list_subscriptions", table), ["table", "action", "type"], json)
+
+
+@subscription_app.command("add")
+def subscription_add(
+    table: Table,
+    type: Annotated[str, typer.Option("--type", metavar="TYPE", help="The queue that gets the messages.")],
+    action: Annotated[str, typer.Option("--action", metavar="LETTERS", help="Of I, U, D: insert, update, delete.")],
+    database: Url = None,
+    json: Json = False,
+) -> None:
+    """From now on, each such change of a row sends a message."""
+    with _session(database) as session:
+        count = session.call("subscribe", table, action, type)[0]["count"]
+    _say(f"{count} added" if count else "was there already", json, count=count)
+
+
+@subscription_app.command("remove")
+def subscription_remove(
+    table: Table,
+    type: Annotated[str | None, typer.Option("--type", metavar="TYPE", help="The queue; all when left out.")] = None,
+    action: Annotated[
+        str | None, typer.Option("--action", metavar="LETTERS", help="Of I, U, D; all when left out.")
+    ] = None,
+    database: Url = None,
+    json: Json = False,
+) -> None:
+    """Send no more such messages; those that were sent stay."""
+    with _session(database) as session:
+        count = session.call("unsubscribe", table, action, type)[0]["count"]
+    if not count:
+        raise Failed(f"there is no such subscription of {table}")
+    _say(f"{count} removed", json, count=count)
 
 
 # ---- watching ------------------------------------------------------------------------------------

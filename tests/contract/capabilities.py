@@ -1,9 +1,41 @@
 """Where the databases differ, and why. No test of the contract decides by a database's name: it asks here."""
 
+import base64
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+Sql = Callable[..., list[dict[str, Any]]]
+
+
+def _drop_trigger(sql: Sql, table: str) -> None:
+    sql(f"DROP TRIGGER mq_update ON {table}")
+
+
+def _drop_sqlserver_trigger(sql: Sql, table: str) -> None:
+    [row] = sql("SELECT name FROM sys.triggers WHERE parent_id = OBJECT_ID(%s)", f"dbo.[{table}]")
+    sql(f"DROP TRIGGER {row['name']}")
+
+
+def _drop_firebird_trigger(sql: Sql, table: str) -> None:
+    [row] = sql("SELECT TRIM(rdb$trigger_name) AS name FROM rdb$triggers WHERE rdb$relation_name = %s", table)
+    sql(f"DROP TRIGGER {row['name']}")
+
+
+def _let_alter(table: str) -> list[str]:
+    """As a text: Babelfish, which asks for no such right, cannot read it."""
+    granted = f"GRANT ALTER ON {table} TO public".replace("'", "''")
+    return [f"IF SERVERPROPERTY('BabelfishVersion') IS NULL EXEC (N'{granted}')"]
+
+
+def _drop_mysql_trigger(sql: Sql, table: str) -> None:
+    [row] = sql(
+        "SELECT trigger_name AS name FROM information_schema.triggers"
+        " WHERE event_object_schema = DATABASE() AND event_object_table = %s AND event_manipulation = 'UPDATE'",
+        table,
+    )
+    sql(f"DROP TRIGGER {row['name']}")
 
 
 @dataclass(frozen=True)
@@ -27,6 +59,13 @@ class Capabilities:
     opens:           what a DBA runs so that the queue may read and change a table, given as its SQL names it, and every
                      caller may make a feed of it.
     values:          columns of each common type with a value: (type, the value in SQL, what a feed's JSON makes of it).
+    fold:            what the catalog makes of a name that SQL has without quotes.
+    user:            a login as GRANT names it.
+    own_table:       one of the queue's own tables, as SQL names it.
+    longest_key:     how many characters of such a text a primary key takes.
+    uuid:            the type of a UUID, the SQL of a value, and what a message tells of it, in small letters.
+    before_watching: what the DBA executes before every caller can have a table, quoted, watched.
+    spoil_watching:  takes away the trigger for updates of a watched table, told a session with all rights and the name.
     """
 
     view: str
@@ -43,6 +82,15 @@ class Capabilities:
     keeps_savepoints: bool = True
     blank_endings: bool = True
     waits: bool = True
+    fold: Callable[[str], str] = str
+    user: Callable[[str], str] = str
+    own_table: str = "mq.message"
+    longest_key: int = 450
+    uuid: str = "CHAR(36)"
+    uuid_value: Callable[[str], str] = "'{}'".format
+    uuid_told: Callable[[str], str] = str
+    before_watching: Callable[[str], Sequence[str]] = lambda table: ()
+    spoil_watching: Callable[[Sql, str], None] = _drop_trigger
 
 
 def _between(first: str, last: str) -> Callable[[str], str]:
@@ -103,6 +151,10 @@ BY_DATABASE = {
             ("integer[]", "'{1,2}'", [1, 2]),
             ("interval", "'1 day 2 hours'", "1 day 02:00:00"),
         ),
+        fold=str.lower,
+        before_watching=lambda table: [f"GRANT TRIGGER ON {table} TO PUBLIC"],
+        longest_key=2_000,
+        uuid="UUID",
     ),
     # A view of another session's application name needs the performance schema, which MariaDB has switched off.
     # TRUNCATE commits the caller's transaction. A second index on mq_ready, which order by id would need beside the
@@ -137,6 +189,11 @@ BY_DATABASE = {
             ("longblob", "concat(x'00ff', repeat('x', 100))", b"\0\xff" + b"x" * 100),
             ("varbinary(9)", "'ab'", b"ab"),
         ),
+        user=lambda login: f"{login}@'%'",
+        own_table="mq_message",
+        longest_key=768,
+        before_watching=lambda table: [f"GRANT SELECT, TRIGGER ON {table} TO 'mq_owner'@'localhost'"],
+        spoil_watching=_drop_mysql_trigger,
     ),
     # Texts compare there as if padded with blanks. Nothing sleeps in PSQL: consumers wait for an event.
     "firebird": Capabilities(
@@ -172,6 +229,13 @@ BY_DATABASE = {
         ),
         blank_endings=False,
         waits=False,
+        fold=str.upper,
+        own_table="mq_message",
+        longest_key=500,
+        uuid="CHAR(16) CHARACTER SET OCTETS",
+        uuid_value="CHAR_TO_UUID('{}')".format,
+        uuid_told=lambda text: base64.b64encode(uuid.UUID(text).bytes).decode().lower(),
+        spoil_watching=_drop_firebird_trigger,
     ),
     # Names compare as if padded with blanks. An error in a procedure, where XACT_ABORT is on, ends the caller's whole
     # transaction: not even a savepoint helps. A ring as on MySQL, for the same reason.
@@ -183,6 +247,10 @@ BY_DATABASE = {
         empties_parts=False,
         rings_go_by_id=True,
         undoes_a_call=False,
+        longest_key=450,
+        uuid="uniqueidentifier",
+        before_watching=_let_alter,
+        spoil_watching=_drop_sqlserver_trigger,
         text="nvarchar(200)",
         quote=_between("[", "]"),
         opens=lambda table: [f"GRANT SELECT, UPDATE, DELETE ON {table} TO public"],

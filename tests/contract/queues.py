@@ -235,6 +235,21 @@ def make_feed(q: Queue, *ids: int) -> Feed:
     return feed
 
 
+def watch(session: Session, sql: Callable[..., list[Row]], table: str) -> None:
+    """watch_table, with what is left to its caller."""
+    for row in call(session, "watch_table", table):
+        sql(row["statement"])
+
+
+def make_watched(q: Queue) -> str:
+    """A watched table; returns its name."""
+    table = make_table(q)
+    for statement in q.can.before_watching(table):
+        q.sql(statement)
+    watch(q.session, q.sql, table)
+    return table
+
+
 def ids(rows: Sequence[Row]) -> list[int]:
     return [row["id"] for row in rows]
 
@@ -244,7 +259,9 @@ def required(queue: Queue, procedure: str) -> dict[str, Any]:
     names = [a.name for a in CONTRACT.procedures[procedure].arguments if not a.optional]
     values: dict[str, Any] = {"type": queue.name, "body": "b", "bodies": "b", "state": "N", "before": LONG_AGO}
     values |= {"name": queue.name, "key_columns": "id", "sync_column": "sync", "consumer": "reader", "position": 0}
-    if "table" in names:
+    if "action" in names or procedure in {"watch_table", "unwatch_table", "unsubscribe"}:
+        values |= {"table": make_watched(queue), "action": "IUD"}
+    elif "table" in names:
         table = make_table(queue)
         values |= {"feed": f"feed.{table}", "table": table}
     elif "feed" in names:

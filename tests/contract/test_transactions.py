@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from capabilities import BY_DATABASE
-from queues import CONTRACT, Feed, Queue, call, make_table, refused
+from queues import CONTRACT, Feed, Queue, call, make_table, make_watched, refused
 from rowqueue import install
 from rowqueue.contract import sql_root
 from rowqueue.databases import DatabaseError, Session, open_database
@@ -21,7 +21,9 @@ from servers import Server
 pytestmark = pytest.mark.one_engine
 
 READING = {"queue_stats", "queue_health", "installed_files", "peek", "wait_for_message", "fetch_feed", "feed_stats"}
-CHANGING = sorted(CONTRACT.procedures.keys() - READING)
+READING |= {"list_subscriptions"}
+# Triggers are made and dropped outside of the caller's transaction on some databases: see test_subscriptions.py.
+CHANGING = sorted(CONTRACT.procedures.keys() - READING - {"watch_table", "unwatch_table"})
 FEED_NAMES = ("feed", "name")  # by which what belongs to feeds goes; the rest goes by type
 EVENTS = ("insert", "update", "delete")
 
@@ -151,6 +153,15 @@ def followed(q: Queue) -> dict[str, Any]:
     return {}
 
 
+def watched(q: Queue) -> dict[str, Any]:
+    return {"table": make_watched(q), "action": "IUD", "type": q.name}
+
+
+def subscribed(q: Queue) -> dict[str, Any]:
+    call(q.session, "subscribe", **(values := watched(q)))
+    return values | {"action": "ID"}
+
+
 # What is to be there before, and the arguments of the call, without the type.
 PREPARE: dict[str, Callable[[Queue], dict[str, Any]]] = {
     "send": lambda q: {"body": "b"},
@@ -180,6 +191,8 @@ PREPARE: dict[str, Callable[[Queue], dict[str, Any]]] = {
     "publish_feed": unpublished,
     "advance_feed": published,
     "rewind_feed": advanced,
+    "subscribe": watched,
+    "unsubscribe": subscribed,
 }
 CASES = [
     pytest.param(name, ordered, id=f"{name}-{'ordered' if ordered else 'plain'}")

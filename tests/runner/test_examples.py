@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from capabilities import BY_DATABASE
 from processes import environment, until
 from rowqueue import install
 from rowqueue.databases import Database, Session
@@ -74,7 +75,7 @@ class Mailing:
     def __init__(self, database: Database, queue: str, folder: Path) -> None:
         self.port = base.free_port()
         self.maildir = folder / "mail"
-        self._environment = environment(
+        self.environment = environment(
             database.url, SMTP_SERVER=f"127.0.0.1:{self.port}", MAIL_RETRY_SECONDS="1", PYTHONUNBUFFERED="1"
         )
         self._queue = queue
@@ -84,7 +85,7 @@ class Mailing:
         process = subprocess.Popen(
             [sys.executable, *map(str, command)],
             cwd=MAIL,
-            env=self._environment,
+            env=self.environment,
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -159,6 +160,44 @@ def test_a_mail_that_is_sent_twice_is_delivered_once_and_what_is_no_mail_is_dead
     assert all(row["error"].startswith("not a mail: ") and row["attempts"] == 1 for row in dead.values())
     server.send_signal(signal.SIGINT)
     assert server.communicate(timeout=90)[0] == "1 again, 1 delivered\n"
+
+
+# ---- a bell for new languages -----------------------------------------------------------------------
+
+
+def test_a_new_language_rings_the_bell_and_sends_a_mail(
+    mailing: Mailing, database: Database, session: Session, queue: str, sql: Callable[..., list[dict[str, Any]]]
+) -> None:
+    can, bell, letters = BY_DATABASE[database.name], f"{queue}.bell", f"{queue}.mail"
+    folder, env = EXAMPLES / "language_bell", mailing.environment
+    [create] = re.findall(r"^CREATE TABLE languages .*;$", (folder / "README.md").read_text(), re.M)
+    sql(create.removesuffix(";"))
+    for statement in can.before_watching("languages"):
+        sql(statement)
+    runner = (sys.executable, "-m", "rowqueue.cli")
+    commands = (["watch", "languages"], *(["subscription", "add", "languages", "--action", "I"] for _ in range(2)))
+    for command, type in zip(commands, ((), ("--type", bell), ("--type", letters)), strict=True):
+        done = run(*runner, *command, *type, cwd=folder, env=env)
+        assert done.returncode == 0, done.stderr
+    mailing.serve()
+    with pytest.raises(ZeroDivisionError), session.transaction() as connection:
+        connection.cursor().execute("INSERT INTO languages (code, name) VALUES ('tlh', 'Klingon')")
+        raise ZeroDivisionError
+    sql("INSERT INTO languages (code, name) VALUES ('eo', 'Esperanto')")
+    sql("UPDATE languages SET name = 'Lingvo' WHERE code = 'eo'")
+    rung = run(*runner, "consume", "--type", bell, "--handler", "bell:ring", "--drain", cwd=folder, env=env)
+    assert (rung.returncode, rung.stdout) == (0, "\anew language: eo\n"), rung.stderr
+    sent = run(*runner, "consume", "--type", letters, "--handler", "bell:mail", "--drain", cwd=folder, env=env)
+    assert sent.returncode == 0, sent.stderr
+    [text] = mailing.mails
+    assert "Subject: New language: eo\n" in text
+    listed = run(*runner, "subscription", "list", "languages", "--json", cwd=folder, env=env).stdout.splitlines()
+    assert [json.loads(line)["type"] for line in listed] == [bell, letters]
+    for command in (["subscription", "remove", "languages", "--type", bell], ["unwatch", "languages"]):
+        done = run(*runner, *command, cwd=folder, env=env)
+        assert done.returncode == 0, done.stderr
+    assert run(*runner, "unwatch", "languages", cwd=folder, env=env).returncode == 1
+    sql("DROP TABLE languages")
 
 
 # ---- callers in other languages ---------------------------------------------------------------------

@@ -20,7 +20,7 @@ MANNERS = {
 }
 NO_WAIT = "READ COMMITTED NO WAIT"
 # Words of SQL: these columns have quoted names.
-_RESERVED = {"count", "value"}
+_RESERVED = {"count", "table", "value"}
 
 
 def columns(procedure: str) -> str:

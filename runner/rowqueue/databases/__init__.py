@@ -57,6 +57,11 @@ class Session(ABC):
     def transaction(self) -> AbstractContextManager[Any]:
         """A transaction around calls and the handler's own statements; yields the driver's connection."""
 
+    def execute(self, statement: str) -> None:
+        """Execute a statement that a procedure has left to its caller, in a transaction of its own."""
+        with self.transaction() as connection:
+            connection.cursor().execute(statement)
+
     @abstractmethod
     def listen(self, types: Sequence[str]) -> bool:
         """Ask for wake-ups for these types. Returns False where the database has none: the caller polls."""

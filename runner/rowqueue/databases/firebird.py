@@ -29,7 +29,8 @@ _log = logging.getLogger(__name__)
 
 # These wait for the locks of others; all other calls pass over what is locked, or are tried again.
 _WAITING = {"send", "send_message", "send_batch", "set_queue", "pause", "resume", "extend_lease"} | {
-    *("advance_sequence", "create_feed", "drop_feed", "advance_feed", "rewind_feed")
+    *("advance_sequence", "create_feed", "drop_feed", "advance_feed", "rewind_feed"),
+    *("subscribe", "unsubscribe", "unwatch_table"),
 }
 # A prepared statement goes on with the procedure as it was when it was prepared, after an upgrade too.
 _STATEMENT_SECONDS = 5.0
@@ -271,6 +272,10 @@ class FirebirdSession(Session):
             client.forget_transaction(main)
             raise
 
+    def execute(self, statement: str) -> None:
+        with translated():
+            super().execute(statement)
+
     def listen(self, types: Sequence[str]) -> bool:
         if self._listener is not None and self._listener.types >= set(types):
             return self._listener.is_on
@@ -455,6 +460,10 @@ _CATALOG = {
     "DOMAIN": "field",
     "ROLE": "role",
 }
+# The triggers of watched tables, and of those that were: whatever has a right that we give to no others.
+_WATCHING = """\
+SELECT TRIM(t.rdb$trigger_name) FROM rdb$triggers AS t JOIN rdb$user_privileges AS p ON p.rdb$user = t.rdb$trigger_name
+WHERE p.rdb$user_type = 2 AND p.rdb$relation_name = 'MQ_TELL_CHANGES'"""
 _CREATED = re.compile(rf"\bCREATE (?:OR ALTER |GLOBAL TEMPORARY )?({'|'.join(_CATALOG)}) (mq_\w+)")
 
 
@@ -577,7 +586,7 @@ def _drop_objects(connection: Connection, recorded: Iterable[str]) -> None:
     created = [found for path in files for found in _CREATED.findall(path.read_text("utf-8"))]
     created += [(kind, f"mq_{name}") for kind in ("PROCEDURE", "FUNCTION", "VIEW") for name in recorded]
     created += [("ROLE", role) for role in _ROLES]
-    drops = []
+    drops = [f"DROP TRIGGER {name}" for (name,) in _rows(connection, _WATCHING)]
     for kind in _CATALOG:
         names = sorted({name.upper() for found, name in created if found == kind})
         drops += [f"DROP {kind} {name}" for name in _existing(connection, kind, names)]

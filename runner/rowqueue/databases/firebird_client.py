@@ -76,6 +76,8 @@ _MISSING = {335544512, 335544580, 335544581, 335544586}  # other parameters; no 
 _NO_COLUMN = 335544578
 _IO_ERROR = 335544344
 _UNIQUE = 335544665
+# Keys that another transaction may have put there and not committed yet.
+_AWAITED = re.compile("MQ_(DEDUP_PK|WATCHED_LABEL|SUBSCRIPTION_PK)")
 _NO_METADATA_UPDATE = 335544351
 
 
@@ -109,7 +111,7 @@ def translate(error: BaseException) -> Exception:
     if isinstance(error, AttributeError) or codes & _DISCONNECTS or (state.startswith("08") and _IO_ERROR not in codes):
         # The driver lets go of a connection that it has closed.
         return Disconnected("the connection is closed" if isinstance(error, AttributeError) else message)
-    if codes & _CONFLICTS or state == "40001" or (_UNIQUE in codes and "MQ_DEDUP_PK" in message):
+    if codes & _CONFLICTS or state == "40001" or (_UNIQUE in codes and _AWAITED.search(message)):
         return Conflict(message)
     if codes & _FORBIDDEN or state == "28000":
         return Forbidden(message)

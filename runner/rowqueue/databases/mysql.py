@@ -381,6 +381,10 @@ class MySQLSession(Session):
         with _translated():
             connection.commit()
 
+    def execute(self, statement: str) -> None:
+        with _translated():  # DDL would end a transaction
+            self._cursor.execute(statement)
+
     def listen(self, types: Sequence[str]) -> bool:
         return False
 
@@ -536,6 +540,11 @@ SET i.fingerprint = f.fingerprint
 WHERE i.kind = 'procedure'""",
 )
 
+_TRIGGERS = """\
+SELECT trigger_schema, trigger_name FROM information_schema.triggers
+WHERE definer = 'mq_owner@localhost'
+    AND LOCATE(CONCAT('`', REPLACE(DATABASE(), '`', '``'), '`.mq_tell('), action_statement) > 0"""
+
 _IN_DATABASE = (
     *("SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER", "INDEX", "EXECUTE"),
     *("CREATE VIEW", "SHOW VIEW", "CREATE ROUTINE", "ALTER ROUTINE", "GRANT OPTION"),
@@ -658,6 +667,10 @@ def _drop_objects(cursor: Any, recorded: Iterable[str]) -> None:
     objects = [f"mq_{name}" for name in {*contract.load().objects("mysql"), *recorded}]
     created = r"CREATE TABLE (?:IF NOT EXISTS )?(mq_\w+)"
     tables = [name for path in _migration_files() for name in re.findall(created, path.read_text("utf-8"))]
+    # Triggers of watched tables would fail with their writers.
+    cursor.execute(_TRIGGERS)
+    for schema, trigger in cursor.fetchall():
+        cursor.execute("DROP TRIGGER {}.{}".format(*(f"`{name.replace('`', '``')}`" for name in (schema, trigger))))
     for procedure in _existing(cursor, "routines", objects):
         cursor.execute(f"DROP PROCEDURE {procedure}")
     for kind, names in (("view", objects), ("table", tables)):

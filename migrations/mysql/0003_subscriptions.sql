@@ -1,0 +1,16 @@
+-- The tables of subscriptions: which of the users' tables are watched, and who is told of what. See
+-- docs/decisions/0012_subscriptions.md.
+
+CREATE TABLE IF NOT EXISTS mq_watched (
+    label varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
+    PRIMARY KEY (label)
+) ENGINE = InnoDB COMMENT = 'Tables whose triggers tell subscriptions.';
+
+CREATE TABLE IF NOT EXISTS mq_subscription (
+    label varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
+    action char(1) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+    type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
+    PRIMARY KEY (label, action, type),
+    CHECK (action IN ('I', 'U', 'D')),
+    CONSTRAINT mq_subscription_watched FOREIGN KEY (label) REFERENCES mq_watched (label) ON DELETE CASCADE
+) ENGINE = InnoDB COMMENT = 'Inserts, updates or deletes in a watched table send messages of these types.';

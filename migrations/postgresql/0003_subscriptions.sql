@@ -1,0 +1,20 @@
+-- The tables of subscriptions: which of the users' tables are watched, and who is told of what. See
+-- docs/decisions/0012_subscriptions.md.
+
+CREATE TABLE mq.watched (
+    label text COLLATE "C" PRIMARY KEY,
+    key_names name[] NOT NULL,
+    key_types oid[] NOT NULL,
+    key_json text NOT NULL
+);
+
+COMMENT ON TABLE mq.watched IS 'Tables whose triggers tell subscriptions: key_json makes the key of a row r, as long as the key has these columns.';
+
+CREATE TABLE mq.subscription (
+    label text COLLATE "C" NOT NULL REFERENCES mq.watched ON DELETE CASCADE,
+    action text COLLATE "C" NOT NULL CHECK (action IN ('I', 'U', 'D')),
+    type text COLLATE "C" NOT NULL,
+    PRIMARY KEY (label, action, type)
+);
+
+COMMENT ON TABLE mq.subscription IS 'Inserts, updates or deletes in a watched table send messages of these types.';

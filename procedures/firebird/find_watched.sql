@@ -1,0 +1,40 @@
+-- find_watched: the watched table that an argument names.
+-- Arguments:   p_table (as SQL names it; that of a table that was dropped also as messages named it)
+-- Returns:     id, label
+-- Errors:      50002 invalid_argument, 50005 not_found
+-- Transaction: reads only
+-- Example:     SELECT * FROM mq_find_watched('stock');
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_find_watched (
+    p_table mq_text
+)
+RETURNS (
+    id integer,
+    label mq_name
+)
+AS
+DECLARE v_refused smallint = 0;
+BEGIN
+    BEGIN
+        SELECT t.label FROM mq_find_table('table', :p_table) AS t INTO label;
+        WHEN EXCEPTION mq_50005, EXCEPTION mq_50006 DO
+            label = NULL;
+        WHEN EXCEPTION mq_50002 DO
+            v_refused = 1;
+    END
+    IF (label IS NULL AND CHAR_LENGTH(p_table) <= 200) THEN
+        label = p_table;
+    SELECT w.id FROM mq_watched AS w WHERE w.label = :label INTO id;
+    IF (id IS NULL) THEN
+        SELECT w.id, w.label FROM mq_watched AS w WHERE w.label = UPPER(:label) INTO id, label;
+    IF (id IS NULL AND v_refused = 1) THEN
+        SELECT t.label FROM mq_find_table('table', :p_table) AS t INTO label;
+    IF (id IS NULL) THEN
+        EXECUTE PROCEDURE mq_raise_error('not_found', 'table: ' || COALESCE(label, p_table)
+            || ' is not watched: call watch_table first');
+    SUSPEND;
+END^
+
+SET TERM ; ^

@@ -1,0 +1,34 @@
+-- list_subscriptions: the watched tables and who is told of what.
+-- Arguments:   p_table (a watched table; NULL: all)
+-- Returns:     table, action, type: one row a subscription, one with NULLs for a table without any
+-- Errors:      50002 invalid_argument, 50005 not_found
+-- Transaction: reads only
+-- Example:     SELECT "TABLE", action, type FROM mq_list_subscriptions;
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_list_subscriptions (
+    p_table mq_text = NULL
+)
+RETURNS (
+    "TABLE" mq_name,
+    action varchar(1) CHARACTER SET UTF8,
+    type mq_name
+)
+AS
+DECLARE v_watched integer;
+BEGIN
+    IF (p_table IS NOT NULL) THEN
+        SELECT w.id FROM mq_find_watched(:p_table) AS w INTO v_watched;
+    FOR
+        SELECT w.label, s.action, s.type
+        FROM mq_watched AS w
+        LEFT JOIN mq_subscription AS s ON s.watched = w.id
+        WHERE :v_watched IS NULL OR w.id = :v_watched
+        ORDER BY w.label, POSITION(s.action IN 'IUD'), s.type
+        INTO "TABLE", action, type
+    DO
+        SUSPEND;
+END^
+
+SET TERM ; ^

@@ -1,0 +1,53 @@
+-- make_trigger: make the trigger of a watched table, empty and inactive, and give it its rights, as far as they are not there.
+-- Arguments:   p_trigger (its name), p_table (quoted), p_label (the table's), p_expression (SQL with functions of ours that the
+--              trigger is to call)
+-- Returns:     nothing
+-- Errors:      50006 unsuitable_table; the engine's own (no permission) where the caller may not alter the table
+-- Transaction: joins the caller's
+-- Example:     EXECUTE PROCEDURE mq_make_trigger('MQ_WATCH_1', '"STOCK"', 'STOCK', 'mq_escape_json(NEW.id)');
+--
+-- The rights are the trigger's: whoever writes to the table needs none.
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_make_trigger (
+    p_trigger varchar(31) CHARACTER SET UTF8,
+    p_table varchar(130) CHARACTER SET UTF8,
+    p_label varchar(63) CHARACTER SET UTF8,
+    p_expression mq_text
+)
+AS
+DECLARE v_owner varchar(63) CHARACTER SET UTF8;
+DECLARE v_right varchar(200) CHARACTER SET UTF8;
+BEGIN
+    IF (NOT EXISTS (SELECT 1 FROM rdb$triggers WHERE rdb$trigger_name = :p_trigger)) THEN
+        EXECUTE STATEMENT 'CREATE TRIGGER ' || p_trigger || ' FOR ' || p_table
+            || ' INACTIVE AFTER INSERT OR UPDATE OR DELETE POSITION 0 AS BEGIN END';
+    SELECT TRIM(rdb$owner_name) FROM rdb$relations WHERE rdb$relation_name = 'MQ_MESSAGE' INTO v_owner;
+    FOR
+        SELECT TRIM(r.verb) || ' ' || r.name
+        FROM (
+            SELECT 'SELECT ON' AS verb, 'MQ_SUBSCRIPTION' AS name FROM rdb$database
+            UNION ALL
+            SELECT 'EXECUTE ON PROCEDURE', 'MQ_TELL_CHANGES' FROM rdb$database
+            UNION ALL
+            SELECT 'EXECUTE ON FUNCTION', TRIM(f.rdb$function_name) FROM rdb$functions AS f
+            WHERE f.rdb$function_name STARTING WITH 'MQ_' AND f.rdb$owner_name = :v_owner AND f.rdb$package_name IS NULL
+                AND POSITION(LOWER(TRIM(f.rdb$function_name)) || '(' IN :p_expression) > 0
+        ) AS r
+        WHERE NOT EXISTS (
+            SELECT 1 FROM rdb$user_privileges AS p
+            WHERE p.rdb$user = :p_trigger AND p.rdb$user_type = 2 AND p.rdb$relation_name = r.name
+        )
+        INTO v_right
+    DO
+    BEGIN
+        EXECUTE STATEMENT 'GRANT ' || v_right || ' TO TRIGGER ' || p_trigger;
+        WHEN ANY DO
+            EXECUTE PROCEDURE mq_raise_error('unsuitable_table', p_label || ': ' || TRIM(CURRENT_USER)
+                || ' may not give its trigger the right ' || TRIM(v_right) || ': let ' || v_owner
+                || ' call this, who owns the queue, or somebody who has all rights');
+    END
+END^
+
+SET TERM ; ^

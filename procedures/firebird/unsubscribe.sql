@@ -1,0 +1,32 @@
+-- unsubscribe: take subscriptions of a table away.
+-- Arguments:   p_table (a watched table), p_action (I, U or D, or several of them; NULL: all), p_type (NULL: all)
+-- Returns:     count (subscriptions taken away)
+-- Errors:      50002 invalid_argument, 50005 not_found
+-- Transaction: joins the caller's; messages that were sent stay
+-- Example:     SELECT * FROM mq_unsubscribe('stock', NULL, 'stock.changed');
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_unsubscribe (
+    p_table mq_text,
+    p_action mq_text = NULL,
+    p_type mq_argument = NULL
+)
+RETURNS (
+    "COUNT" bigint
+)
+AS
+DECLARE v_watched integer;
+DECLARE v_actions varchar(3) CHARACTER SET ASCII;
+BEGIN
+    EXECUTE PROCEDURE mq_require_actions(p_action, 1);
+    EXECUTE PROCEDURE mq_require_name('type', p_type, 1);
+    SELECT w.id FROM mq_find_watched(:p_table) AS w INTO v_watched;
+    v_actions = COALESCE(p_action, 'IUD');
+    DELETE FROM mq_subscription AS s
+    WHERE s.watched = :v_watched AND POSITION(s.action IN :v_actions) > 0 AND (:p_type IS NULL OR s.type = :p_type);
+    "COUNT" = ROW_COUNT;
+    SUSPEND;
+END^
+
+SET TERM ; ^

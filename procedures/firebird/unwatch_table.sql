@@ -1,0 +1,36 @@
+-- unwatch_table: take a table's subscriptions away, and its trigger by the statement that is returned.
+-- Arguments:   p_table (as SQL names it; that of a table that was dropped also as messages named it)
+-- Returns:     statement, to be executed after the commit by whoever may alter the table; until then the trigger finds no
+--              subscription. No row where the table was dropped
+-- Errors:      50002 invalid_argument, 50005 not_found
+-- Transaction: joins the caller's
+-- Example:     SELECT * FROM mq_unwatch_table('stock');
+--
+-- The trigger is not changed here: a session that looks at the table meanwhile for the first time would take an uncommitted change
+-- for the truth, and after a rollback go on without the trigger. Nor is it to be dropped beside writers: those that are about to
+-- fire it may find its rights gone.
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_unwatch_table (
+    p_table mq_text
+)
+RETURNS (
+    statement mq_text
+)
+AS
+DECLARE v_id integer;
+DECLARE v_trigger varchar(31) CHARACTER SET UTF8;
+BEGIN
+    SELECT w.id FROM mq_find_watched(:p_table) AS w INTO v_id;
+    DELETE FROM mq_subscription AS s WHERE s.watched = :v_id;
+    DELETE FROM mq_watched AS w WHERE w.id = :v_id;
+    v_trigger = 'MQ_WATCH_' || v_id;
+    IF (EXISTS (SELECT 1 FROM rdb$triggers WHERE rdb$trigger_name = :v_trigger)) THEN
+    BEGIN
+        statement = 'ALTER TRIGGER ' || v_trigger || ' INACTIVE AS BEGIN END';
+        SUSPEND;
+    END
+END^
+
+SET TERM ; ^

@@ -1,0 +1,110 @@
+-- watch_table: let a table tell its subscriptions of its changes; once more: put its trigger right.
+-- Arguments:   p_table (as SQL names it; it needs a primary key)
+-- Returns:     no row: the trigger is made by this call
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table; the engine's own (no permission) where the caller
+--              may not alter the table
+-- Transaction: joins the caller's; what is prepared after its commit fires the trigger: a session goes on without it with what it
+--              has prepared, or has called, before
+-- Example:     SELECT * FROM mq_watch_table('stock');
+--
+-- On 3.0 the trigger gets its rights in a transaction of their own, while it is empty and inactive. There, writers who meet a new
+-- trigger and its rights in one commit may be refused (no permission for SELECT access to TABLE MQ_SUBSCRIPTION), again and again
+-- until they connect anew; those who meet the rights first are not.
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_watch_table (
+    p_table mq_text
+)
+RETURNS (
+    statement mq_text
+)
+AS
+DECLARE v_table varchar(63) CHARACTER SET UTF8;
+DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
+DECLARE v_label mq_name;
+DECLARE v_columns mq_text;
+DECLARE v_new mq_text;
+DECLARE v_old mq_text;
+DECLARE v_id integer;
+DECLARE v_trigger varchar(31) CHARACTER SET UTF8;
+DECLARE v_source mq_text;
+BEGIN
+    SELECT t.name, t.quoted, t.label FROM mq_find_table('table', :p_table) AS t INTO v_table, v_quoted, v_label;
+    SELECT LIST('"' || REPLACE(k.name, '"', '""') || '"')
+    FROM (
+        SELECT TRIM(s.rdb$field_name) AS name
+        FROM rdb$relation_constraints AS c
+        JOIN rdb$index_segments AS s ON s.rdb$index_name = c.rdb$index_name
+        WHERE c.rdb$relation_name = :v_table AND c.rdb$constraint_type = 'PRIMARY KEY'
+        ORDER BY s.rdb$field_position
+    ) AS k
+    INTO v_columns;
+    IF (v_columns IS NULL) THEN
+        EXECUTE PROCEDURE mq_raise_error('unsuitable_table',
+            v_label || ' has no primary key, which messages name its rows by');
+    v_new = mq_row_json(v_table, v_columns, 'NEW');
+    v_old = mq_row_json(v_table, v_columns, 'OLD');
+
+    SELECT w.id FROM mq_watched AS w WHERE w.label = :v_label INTO v_id;
+    IF (v_id IS NULL) THEN
+    BEGIN
+        -- That of a trigger that unwatch_table has left there.
+        SELECT FIRST 1 SUBSTRING(TRIM(t.rdb$trigger_name) FROM 10)
+        FROM rdb$triggers AS t
+        WHERE t.rdb$relation_name = :v_table AND TRIM(t.rdb$trigger_name) SIMILAR TO 'MQ#_WATCH#_[0-9]+' ESCAPE '#'
+            AND EXISTS (
+                SELECT 1 FROM rdb$user_privileges AS p
+                WHERE p.rdb$user = t.rdb$trigger_name AND p.rdb$user_type = 2 AND p.rdb$relation_name = 'MQ_TELL_CHANGES'
+            )
+        INTO v_id;
+        WHILE (v_id IS NULL) DO
+        BEGIN
+            v_id = NEXT VALUE FOR mq_watched_id;
+            v_trigger = 'MQ_WATCH_' || v_id;
+            IF (EXISTS (SELECT 1 FROM rdb$triggers WHERE rdb$trigger_name = :v_trigger)) THEN
+                v_id = NULL;
+        END
+        INSERT INTO mq_watched (id, label, head)
+        VALUES (:v_id, :v_label, '{"table":' || CAST(mq_escape_json(x'FE' || CAST(:v_label AS varchar(252) CHARACTER SET OCTETS)
+            || x'FE') AS varchar(500) CHARACTER SET OCTETS) || ',"action":"');
+    END
+
+    v_trigger = 'MQ_WATCH_' || v_id;
+    -- From 4.0 on a call sees nothing that another transaction has committed since it began, not even its own autonomous one; nor
+    -- is there need for it.
+    IF (RDB$GET_CONTEXT('SYSTEM', 'ENGINE_VERSION') STARTING WITH '3.') THEN
+        IN AUTONOMOUS TRANSACTION DO
+            EXECUTE PROCEDURE mq_make_trigger(v_trigger, v_quoted, v_label, v_new);
+    ELSE
+        EXECUTE PROCEDURE mq_make_trigger(v_trigger, v_quoted, v_label, v_new);
+    -- For each action a look first: writers of what nobody has subscribed to pay for no more than that.
+    v_source = 'AS
+BEGIN
+    IF (INSERTING) THEN
+    BEGIN
+        IF (EXISTS (SELECT 1 FROM mq_subscription AS s WHERE s.watched = ' || v_id || ' AND s.action = ''I'')) THEN
+            EXECUTE PROCEDURE mq_tell_changes(' || v_id || ', ''I'', ' || v_new || ', NULL);
+    END
+    ELSE IF (UPDATING) THEN
+    BEGIN
+        IF (EXISTS (SELECT 1 FROM mq_subscription AS s WHERE s.watched = ' || v_id || ' AND s.action = ''U'')) THEN
+            EXECUTE PROCEDURE mq_tell_changes(' || v_id || ', ''U'', ' || v_new || ', ' || v_old || ');
+    END
+    ELSE IF (EXISTS (SELECT 1 FROM mq_subscription AS s WHERE s.watched = ' || v_id || ' AND s.action = ''D'')) THEN
+        EXECUTE PROCEDURE mq_tell_changes(' || v_id || ', ''D'', ' || v_old || ', NULL);
+END';
+    -- 114: after INSERT, UPDATE and DELETE.
+    IF (NOT EXISTS (
+        SELECT 1 FROM rdb$triggers AS t
+        WHERE t.rdb$trigger_name = :v_trigger AND t.rdb$relation_name = :v_table AND t.rdb$trigger_type = 114
+            AND t.rdb$trigger_inactive = 0 AND t.rdb$trigger_sequence = 0 AND t.rdb$trigger_source = :v_source
+    )) THEN
+        EXECUTE STATEMENT 'CREATE OR ALTER TRIGGER ' || v_trigger || ' FOR ' || v_quoted || '
+ACTIVE AFTER INSERT OR UPDATE OR DELETE POSITION 0
+' || v_source;
+    IF (statement IS NOT NULL) THEN
+        SUSPEND;
+END^
+
+SET TERM ; ^

@@ -1,0 +1,29 @@
+-- list_subscriptions: the watched tables and who is told of what.
+-- Arguments:   p_table (a watched table; NULL: all)
+-- Returns:     table, action, type: one row a subscription, one with NULLs for a table without any
+-- Errors:      50002 invalid_argument, 50005 not_found
+-- Transaction: reads only
+-- Example:     CALL mq_list_subscriptions(NULL);
+
+DROP PROCEDURE IF EXISTS mq_list_subscriptions;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_list_subscriptions(
+    IN p_table longtext CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_label, v_quoted longtext CHARACTER SET utf8mb4;
+    IF p_table IS NOT NULL THEN
+        CALL mq_find_watched(p_table, v_label, v_quoted);
+    END IF;
+    SELECT w.label AS `table`, s.action, s.type
+    FROM mq_watched AS w
+    LEFT JOIN mq_subscription AS s ON s.label = w.label
+    WHERE v_label IS NULL OR w.label = v_label
+    ORDER BY w.label, LOCATE(s.action, 'IUD'), s.type;
+END//
+
+DELIMITER ;

@@ -1,0 +1,42 @@
+-- subscribe: from now on, each such change of the table's rows sends a message of this type.
+-- Arguments:   p_table (a watched table), p_action (I, U or D, or several of them), p_type (1 to 200 characters)
+-- Returns:     count (subscriptions that are new)
+-- Errors:      50002 invalid_argument, 50005 not_found
+-- Transaction: joins the caller's; what is written after its commit is told
+-- Example:     CALL mq_subscribe('stock', 'IU', 'stock.changed');
+
+DROP PROCEDURE IF EXISTS mq_subscribe;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_subscribe(
+    IN p_table longtext CHARACTER SET utf8mb4,
+    IN p_action longtext CHARACTER SET utf8mb4,
+    IN p_type longtext CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_label, v_quoted longtext CHARACTER SET utf8mb4;
+    DECLARE v_count bigint;
+    DECLARE v_own tinyint;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL mq_undo_call(v_own);
+        RESIGNAL;
+    END;
+    CALL mq_require_actions(p_action, 0);
+    CALL mq_require_name('type', p_type, 0);
+    CALL mq_begin_call(0, v_own);
+    CALL mq_find_watched(p_table, v_label, v_quoted);
+    INSERT INTO mq_subscription (label, action, type)
+    SELECT v_label, a.action, p_type
+    FROM (SELECT 'I' AS action UNION ALL SELECT 'U' UNION ALL SELECT 'D') AS a
+    WHERE LOCATE(a.action, p_action) > 0
+    ON DUPLICATE KEY UPDATE mq_subscription.type = mq_subscription.type;
+    SET v_count = ROW_COUNT();
+    CALL mq_end_call(v_own);
+    SELECT v_count AS count;
+END//
+
+DELIMITER ;

@@ -1,0 +1,55 @@
+-- tell: send a message of one changed row to each of its subscriptions; the triggers of watched tables call it.
+-- Arguments:   p_label (the table, as messages name it), p_action (I, U or D), p_key, p_old_key (JSON; NULL: none)
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: the writer's
+-- Example:     CALL mq_tell('stock', 'I', '{"id":17}', NULL);
+--
+-- Not mq_send: inside of a trigger nothing may begin, commit or return rows.
+
+DROP PROCEDURE IF EXISTS mq_tell;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_tell(
+    IN p_label varchar(200) CHARACTER SET utf8mb4,
+    IN p_action char(1) CHARACTER SET ascii,
+    IN p_key longtext CHARACTER SET utf8mb4,
+    IN p_old_key longtext CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
+    DECLARE v_type varchar(200) CHARACTER SET utf8mb4;
+    DECLARE v_ordered, v_ring tinyint;
+    DECLARE v_done tinyint DEFAULT 0;
+    DECLARE v_source varchar(200) CHARACTER SET utf8mb4;
+    DECLARE v_body longtext CHARACTER SET utf8mb4 DEFAULT CONCAT('{"table":', JSON_QUOTE(p_label), ',"action":"', p_action,
+        '","key":', p_key, IF(COALESCE(CAST(p_old_key AS binary) = CAST(p_key AS binary), 1), '', CONCAT(',"old_key":', p_old_key)), '}');
+    DECLARE subscribed CURSOR FOR
+        SELECT s.type, (SELECT q.ordered FROM mq_queue AS q WHERE q.type IN (s.type, '') ORDER BY q.type DESC LIMIT 1),
+            EXISTS (SELECT * FROM mq_ring AS r FORCE INDEX (ring_newest) WHERE r.type = s.type)
+        FROM mq_subscription AS s
+        WHERE s.label = p_label AND s.action = p_action
+        ORDER BY s.type;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_done = 1;
+    CALL mq_reader_name(NULL, v_source);
+    OPEN subscribed;
+    types: LOOP
+        FETCH subscribed INTO v_type, v_ordered, v_ring;
+        IF v_done THEN
+            LEAVE types;
+        END IF;
+        INSERT INTO mq_message (run_at, created_at, priority, type, body, source)
+        VALUES (v_now, v_now, 0, v_type, v_body, v_source);
+        IF v_ordered THEN
+            INSERT INTO mq_grouped (type, group_key, id, attempts) VALUES (v_type, '', LAST_INSERT_ID(), 0);
+        END IF;
+        INSERT INTO mq_ready (type, priority, run_at, id, attempts)
+        VALUES (v_type, IF(v_ring, -32768, 0), IF(v_ring, '1000-01-01', v_now), LAST_INSERT_ID(), 0);
+    END LOOP;
+    CLOSE subscribed;
+END//
+
+DELIMITER ;

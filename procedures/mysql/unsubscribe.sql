@@ -1,0 +1,39 @@
+-- unsubscribe: take subscriptions of a table away.
+-- Arguments:   p_table (a watched table), p_action (I, U or D, or several of them; NULL: all), p_type (NULL: all)
+-- Returns:     count (subscriptions taken away)
+-- Errors:      50002 invalid_argument, 50005 not_found
+-- Transaction: joins the caller's; messages that were sent stay
+-- Example:     CALL mq_unsubscribe('stock', NULL, 'stock.changed');
+
+DROP PROCEDURE IF EXISTS mq_unsubscribe;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_unsubscribe(
+    IN p_table longtext CHARACTER SET utf8mb4,
+    IN p_action longtext CHARACTER SET utf8mb4,
+    IN p_type longtext CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_label, v_quoted longtext CHARACTER SET utf8mb4;
+    DECLARE v_count bigint;
+    DECLARE v_own tinyint;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL mq_undo_call(v_own);
+        RESIGNAL;
+    END;
+    CALL mq_require_actions(p_action, 1);
+    CALL mq_require_name('type', p_type, 1);
+    CALL mq_begin_call(0, v_own);
+    CALL mq_find_watched(p_table, v_label, v_quoted);
+    DELETE FROM mq_subscription
+    WHERE label = v_label AND (p_action IS NULL OR LOCATE(action, p_action) > 0) AND (p_type IS NULL OR type = p_type);
+    SET v_count = ROW_COUNT();
+    CALL mq_end_call(v_own);
+    SELECT v_count AS count;
+END//
+
+DELIMITER ;

@@ -1,0 +1,39 @@
+-- unwatch_table: take a table's triggers and subscriptions away.
+-- Arguments:   p_table (as SQL names it; that of a table that was dropped as messages named it)
+-- Returns:     statement: what the caller is to execute, in this order: inside a procedure no trigger can be dropped; until then
+--              they do nothing
+-- Errors:      50002 invalid_argument, 50005 not_found
+-- Transaction: joins the caller's; the statements that it returns commit
+-- Example:     CALL mq_unwatch_table('stock');
+
+DROP PROCEDURE IF EXISTS mq_unwatch_table;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_unwatch_table(
+    IN p_table longtext CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_label, v_quoted longtext CHARACTER SET utf8mb4;
+    DECLARE v_own tinyint;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL mq_undo_call(v_own);
+        RESIGNAL;
+    END;
+    CALL mq_begin_call(0, v_own);
+    CALL mq_find_watched(p_table, v_label, v_quoted);
+    DELETE FROM mq_watched WHERE label = v_label;
+    CALL mq_end_call(v_own);
+    SELECT CONCAT('DROP TRIGGER IF EXISTS `', REPLACE(t.trigger_schema, '`', '``'), '`.`', REPLACE(t.trigger_name, '`', '``'), '`')
+        AS statement
+    FROM information_schema.triggers AS t
+    WHERE CONCAT('`', REPLACE(t.event_object_schema, '`', '``'), '`.`', REPLACE(t.event_object_table, '`', '``'), '`') = v_quoted
+        AND t.trigger_name LIKE 'mq\_%' AND t.definer = 'mq_owner@localhost'
+        AND t.action_statement LIKE CONCAT('%`', REPLACE(DATABASE(), '`', '``'), '`.mq\_tell(%')
+    ORDER BY t.trigger_name;
+END//
+
+DELIMITER ;

@@ -1,0 +1,81 @@
+-- watch_table: let a table tell its subscriptions of its changes; once more: put its triggers right.
+-- Arguments:   p_table (as SQL names it; it needs a primary key)
+-- Returns:     statement: what the caller is to execute, in this order: inside a procedure no trigger can be made
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
+-- Transaction: joins the caller's; the statements that it returns commit
+-- Example:     CALL mq_watch_table('stock');
+--
+-- The triggers belong to mq_owner, so that writers need no right on the queue and no user's leaving stops them. The database
+-- asks for the owner's rights on the table at each write: they are looked at here, lest the writers fail.
+
+DROP PROCEDURE IF EXISTS mq_watch_table;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_watch_table(
+    IN p_table longtext CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE c_owner varchar(40) CHARACTER SET utf8mb4 DEFAULT '''mq_owner''@''localhost''';
+    DECLARE v_schema, v_name varchar(200) CHARACTER SET utf8mb4;
+    DECLARE v_quoted, v_label, v_keys, v_new, v_old, v_head, v_told longtext CHARACTER SET utf8mb4;
+    DECLARE v_rights int;
+    DECLARE v_own tinyint;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL mq_undo_call(v_own);
+        RESIGNAL;
+    END;
+    CALL mq_find_table('table', p_table, v_schema, v_name, v_quoted, v_label);
+    SET v_schema = IF(v_schema = '', DATABASE(), v_schema);
+    SELECT COUNT(DISTINCT r.privilege_type)
+    INTO v_rights
+    FROM (
+        SELECT privilege_type FROM information_schema.user_privileges WHERE grantee = c_owner
+        UNION ALL
+        SELECT privilege_type FROM information_schema.schema_privileges WHERE grantee = c_owner AND v_schema LIKE table_schema
+        UNION ALL
+        SELECT privilege_type FROM information_schema.table_privileges
+        WHERE grantee = c_owner AND table_schema = v_schema AND table_name = v_name
+    ) AS r
+    WHERE r.privilege_type IN ('SELECT', 'TRIGGER');
+    IF v_rights < 2 THEN
+        CALL mq_raise_error('unsuitable_table', CONCAT('GRANT SELECT, TRIGGER ON ', LEFT(v_quoted, 50), ' TO ', c_owner));
+    END IF;
+    CALL mq_begin_call(0, v_own);
+    SELECT CONCAT('[', GROUP_CONCAT('{"n":', s.seq_in_index, ',"name":', JSON_QUOTE(CONVERT(s.column_name USING utf8mb4)), '}'
+        ORDER BY s.seq_in_index), ']')
+    INTO v_keys
+    FROM information_schema.statistics AS s
+    WHERE s.table_schema = v_schema AND s.table_name = v_name AND s.index_name = 'PRIMARY';
+    IF v_keys IS NULL THEN
+        CALL mq_raise_error('unsuitable_table', CONCAT(LEFT(v_label, 60),
+            ' has no primary key, which messages name rows by'));
+    END IF;
+    INSERT INTO mq_watched (label) VALUES (v_label) ON DUPLICATE KEY UPDATE mq_watched.label = mq_watched.label;
+    CALL mq_end_call(v_own);
+
+    CALL mq_row_json(v_quoted, v_keys, 'NEW', v_new);
+    CALL mq_row_json(v_quoted, v_keys, 'OLD', v_old);
+    -- In digits the name means the same whatever the session's SQL mode and character set are.
+    SET v_label = CONCAT('_utf8mb4 0x', HEX(v_label));
+    SET v_head = CONCAT('`', REPLACE(DATABASE(), '`', '``'), '`.');
+    SELECT CONCAT('DROP TRIGGER IF EXISTS `', REPLACE(v_schema, '`', '``'), '`.`', REPLACE(t.trigger_name, '`', '``'), '`')
+        AS statement
+    FROM information_schema.triggers AS t
+    WHERE t.event_object_schema = v_schema AND t.event_object_table = v_name AND t.trigger_name LIKE 'mq\_%'
+        AND t.definer = 'mq_owner@localhost' AND t.action_statement LIKE CONCAT('%', v_head, 'mq\_tell(%')
+    UNION ALL
+    SELECT CONCAT('CREATE DEFINER = ', c_owner, ' TRIGGER `', REPLACE(v_schema, '`', '``'), '`.`mq_', a.event, '_',
+        LEFT(SHA2(CONCAT(v_head, v_quoted), 256), 12), '` AFTER ', UPPER(a.event), ' ON ', v_quoted, ' FOR EACH ROW BEGIN DECLARE v_told tinyint; ',
+        'SELECT EXISTS (SELECT * FROM ', v_head, 'mq_subscription WHERE label = ', v_label, ' AND action = ''', a.action,
+        ''') INTO v_told; IF v_told THEN CALL ', v_head, 'mq_tell(', v_label, ', ''', a.action, ''', ',
+        IF(a.action = 'D', v_old, v_new), ', ', IF(a.action = 'U', v_old, 'NULL'), '); END IF; END')
+    FROM (
+        SELECT 'I' AS action, 'insert' AS event UNION ALL SELECT 'U', 'update' UNION ALL SELECT 'D', 'delete'
+    ) AS a;
+END//
+
+DELIMITER ;

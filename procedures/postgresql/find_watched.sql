@@ -1,0 +1,36 @@
+-- find_watched: the watched table that an argument names.
+-- Arguments:   p_table (as SQL names it; that of a table that was dropped as messages named it)
+-- Returns:     label, relation and quoted (for SQL), both NULL when the table was dropped
+-- Errors:      50002 invalid_argument, 50005 not_found
+-- Transaction: reads only
+-- Example:     SELECT * FROM mq.find_watched('stock');
+
+CREATE OR REPLACE FUNCTION mq.find_watched(
+    p_table text,
+    OUT label text,
+    OUT relation oid,
+    OUT quoted text
+)
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    v_state text;
+    v_message text;
+BEGIN
+    BEGIN
+        SELECT t.label, t.id, t.quoted INTO label, relation, quoted FROM mq.find_table('table', p_table) AS t;
+    EXCEPTION
+        WHEN SQLSTATE '50002' OR SQLSTATE '50005' OR SQLSTATE '50006' THEN
+            GET STACKED DIAGNOSTICS v_state = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+            label := p_table;
+    END;
+    PERFORM FROM mq.watched AS w WHERE w.label = find_watched.label;
+    IF FOUND THEN
+        RETURN;
+    END IF;
+    IF v_state = '50002' THEN
+        RAISE EXCEPTION USING ERRCODE = v_state, MESSAGE = v_message;
+    END IF;
+    PERFORM mq.raise_error('not_found', format('table: %s is not watched: call watch_table first', label));
+END
+$$;

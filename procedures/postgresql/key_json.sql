@@ -1,0 +1,37 @@
+-- key_json: the SQL expression that makes the key of a watched table's row r as JSON.
+-- Arguments:   p_label, p_relation (the table that the trigger has fired on)
+-- Returns:     an expression
+-- Errors:      none: whatever has become of the table's columns, its writers go on
+-- Transaction: reads only
+-- Example:     SELECT mq.key_json('stock', 'stock'::regclass);
+
+CREATE OR REPLACE FUNCTION mq.key_json(
+    p_label text,
+    p_relation oid
+) RETURNS text
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    v_json text;
+    v_names text[];
+BEGIN
+    -- A column that was renamed or given another type since needs another expression until the table is watched again.
+    SELECT w.key_json
+    INTO v_json
+    FROM mq.watched AS w
+    WHERE w.label = p_label AND w.key_types = ARRAY(
+        SELECT a.atttypid
+        FROM unnest(w.key_names) WITH ORDINALITY AS k (name, n)
+        JOIN pg_attribute AS a ON a.attrelid = p_relation AND a.attname = k.name
+        ORDER BY k.n
+    );
+    IF v_json IS NOT NULL THEN
+        RETURN v_json;
+    END IF;
+    v_names := mq.primary_key(p_relation);
+    IF v_names IS NULL THEN
+        RETURN quote_literal('{}');
+    END IF;
+    RETURN mq.row_json(p_relation, v_names, 'r');
+END
+$$;

@@ -1,0 +1,32 @@
+-- list_subscriptions: the watched tables and who is told of what.
+-- Arguments:   p_table (a watched table; NULL: all)
+-- Returns:     table, action, type: one row a subscription, one with NULLs for a table without any
+-- Errors:      50002 invalid_argument, 50005 not_found
+-- Transaction: reads only
+-- Example:     SELECT * FROM mq.list_subscriptions();
+
+CREATE OR REPLACE FUNCTION mq.list_subscriptions(
+    p_table text DEFAULT NULL
+) RETURNS TABLE (
+    "table" text,
+    action text,
+    type text
+)
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+AS $$
+DECLARE
+    v_label text;
+BEGIN
+    IF p_table IS NOT NULL THEN
+        SELECT w.label INTO v_label FROM mq.find_watched(p_table) AS w;
+    END IF;
+    RETURN QUERY
+        SELECT w.label, s.action, s.type
+        FROM mq.watched AS w
+        LEFT JOIN mq.subscription AS s ON s.label = w.label
+        WHERE v_label IS NULL OR w.label = v_label
+        ORDER BY w.label, strpos('IUD', s.action), s.type;
+END
+$$;

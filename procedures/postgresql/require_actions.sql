@@ -1,0 +1,20 @@
+-- require_actions: refuse what is not one or more of the letters I, U and D, each once.
+-- Arguments:   p_action, p_optional (NULL is allowed)
+-- Returns:     nothing
+-- Errors:      50002 invalid_argument
+-- Transaction: reads nothing
+-- Example:     SELECT mq.require_actions('IU', false);
+
+CREATE OR REPLACE FUNCTION mq.require_actions(
+    p_action text,
+    p_optional boolean
+) RETURNS void
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    IF p_action IS NULL AND p_optional OR p_action ~ '^[IUD]{1,3}$' AND p_action !~ '(.).*\1' THEN
+        RETURN;
+    END IF;
+    PERFORM mq.raise_error('invalid_argument', 'action: must be I, U or D (insert, update, delete), or several of them');
+END
+$$;

@@ -1,0 +1,52 @@
+-- tell: send a message of each changed row to each of the subscriptions.
+-- Arguments:   p_label (the table, as messages name it), p_action (I, U or D), p_keys and p_old_keys (JSON texts side by side;
+--              an old key is NULL where the key is as it was)
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: the writer's
+-- Example:     SELECT mq.tell('stock', 'I', ARRAY['{"id":17}'], ARRAY[NULL]);
+
+CREATE OR REPLACE FUNCTION mq.tell(
+    p_label text,
+    p_action text,
+    p_keys text[],
+    p_old_keys text[]
+) RETURNS void
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+    v_now timestamptz := clock_timestamp();
+    v_head text := format('{"table":%s,"action":"%s","key":', to_json(p_label), p_action);
+    v_source text := mq.reader_name(NULL);
+    v_types text[];
+    v_ordered text[];
+    v_notify text[];
+    v_type text;
+BEGIN
+    SELECT array_agg(s.type ORDER BY s.type), array_agg(s.type) FILTER (WHERE q.ordered),
+        array_agg(s.type) FILTER (WHERE coalesce(q.notify, true))
+    INTO v_types, v_ordered, v_notify
+    FROM mq.subscription AS s
+    LEFT JOIN mq.queue AS q ON q.type = s.type
+    WHERE s.label = p_label AND s.action = p_action;
+    WITH sent AS (
+        INSERT INTO mq.message (run_at, created_at, priority, type, body, source)
+        SELECT v_now, v_now, 0, t.type, concat(v_head, c.key, ',"old_key":' || c.old_key, '}'), v_source
+        FROM unnest(p_keys, p_old_keys) WITH ORDINALITY AS c (key, old_key, n)
+        CROSS JOIN unnest(v_types) WITH ORDINALITY AS t (type, n)
+        ORDER BY c.n, t.n
+        RETURNING id, type
+    ), grouped AS (
+        INSERT INTO mq.grouped (id, attempts, type, group_key)
+        SELECT id, 0, type, '' FROM sent WHERE type = ANY (v_ordered)
+    )
+    INSERT INTO mq.ready (run_at, id, priority, attempts, type)
+    SELECT v_now, id, 0, 0, type FROM sent;
+    IF v_notify IS NOT NULL THEN
+        FOREACH v_type IN ARRAY v_notify LOOP
+            PERFORM mq.wake(v_type);
+        END LOOP;
+    END IF;
+END
+$$;

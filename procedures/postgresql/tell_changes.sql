@@ -1,0 +1,54 @@
+-- tell_changes: what the triggers of a watched table do: send a message for each changed row and subscription.
+-- Arguments:   none; the trigger's own argument is the table's name as messages tell it
+-- Returns:     nothing: it runs after the statement
+-- Errors:      none
+-- Transaction: the writer's
+-- Example:     CREATE TRIGGER mq_insert AFTER INSERT ON stock REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT
+--              EXECUTE FUNCTION mq.tell_changes('stock');
+--
+-- An update that changes the key shows as one old and one new row with nothing in common. The server adds both to their
+-- transition tables at the same moment, so the n-th of one belongs to the n-th of the other: see tests/servers and
+-- docs/decisions/0012_subscriptions.md. Only where a trigger of the table itself has swallowed a row on its way into another
+-- partition are there fewer new ones than old ones, and no old key is told.
+
+CREATE OR REPLACE FUNCTION mq.tell_changes() RETURNS trigger
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+AS $$
+DECLARE
+    v_action text := left(TG_OP, 1);
+    v_zone text;
+    v_digits text;
+    v_style text;
+    v_keys text[];
+    v_old_keys text[];
+BEGIN
+    PERFORM FROM mq.subscription WHERE label = TG_ARGV[0] AND action = v_action;
+    IF NOT FOUND THEN
+        RETURN NULL;
+    END IF;
+    -- As row_json wants it. Not with SET above: those would cost every statement that nobody has subscribed to.
+    v_zone := current_setting('timezone');
+    v_digits := current_setting('extra_float_digits');
+    v_style := current_setting('intervalstyle');
+    PERFORM set_config('timezone', 'UTC', true), set_config('extra_float_digits', '1', true),
+        set_config('intervalstyle', 'postgres', true);
+    -- Only the keys are asked for by a statement that is planned each time; many of them in parts.
+    FOR v_keys, v_old_keys IN EXECUTE 'SELECT array_agg(c.key ORDER BY c.n), array_agg(c.old_key ORDER BY c.n) FROM (' || format(
+        CASE TG_OP
+            WHEN 'INSERT' THEN 'SELECT row_number() OVER () AS n, %1$s AS key, NULL AS old_key FROM new_rows AS r'
+            WHEN 'DELETE' THEN 'SELECT row_number() OVER () AS n, %1$s AS key, NULL AS old_key FROM old_rows AS r'
+            ELSE 'SELECT a.n, a.key, nullif(b.key, a.key) AS old_key'
+                ' FROM (SELECT row_number() OVER () AS n, %1$s AS key FROM new_rows AS r) AS a'
+                ' LEFT JOIN (SELECT row_number() OVER () AS n, %1$s AS key FROM old_rows AS r) AS b'
+                ' ON b.n = a.n AND (SELECT count(*) FROM old_rows) = (SELECT count(*) FROM new_rows)'
+        END, mq.key_json(TG_ARGV[0], TG_RELID)) || ') AS c GROUP BY (c.n - 1) / 10000 ORDER BY (c.n - 1) / 10000'
+    LOOP
+        PERFORM mq.tell(TG_ARGV[0], v_action, v_keys, v_old_keys);
+    END LOOP;
+    PERFORM set_config('timezone', v_zone, true), set_config('extra_float_digits', v_digits, true),
+        set_config('intervalstyle', v_style, true);
+    RETURN NULL;
+END
+$$;

@@ -1,0 +1,38 @@
+-- unwatch_table: take a table's triggers and subscriptions away.
+-- Arguments:   p_table (as SQL names it; that of a table that was dropped as messages named it)
+-- Returns:     no row where the queue's owner may drop the triggers, which only the table's owner can; else the statements that
+--              its owner may execute: until then they do nothing
+-- Errors:      50002 invalid_argument, 50005 not_found
+-- Transaction: joins the caller's; waits for those that use the table, and they wait for this one
+-- Example:     SELECT * FROM mq.unwatch_table('stock');
+
+CREATE OR REPLACE FUNCTION mq.unwatch_table(
+    p_table text
+) RETURNS TABLE (statement text)
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+AS $$
+DECLARE
+    v_watched record;
+    v_name text;
+BEGIN
+    SELECT * INTO v_watched FROM mq.find_watched(p_table);
+    IF v_watched.relation IS NOT NULL THEN
+        FOR v_name IN
+            SELECT t.tgname FROM pg_trigger AS t
+            WHERE t.tgrelid = v_watched.relation AND t.tgfoid = 'mq.tell_changes()'::regprocedure
+            ORDER BY t.tgname
+        LOOP
+            BEGIN
+                EXECUTE format('DROP TRIGGER %I ON %s', v_name, v_watched.quoted);
+            EXCEPTION
+                WHEN insufficient_privilege THEN
+                    statement := format('DROP TRIGGER %I ON %s', v_name, v_watched.quoted);
+                    RETURN NEXT;
+            END;
+        END LOOP;
+    END IF;
+    DELETE FROM mq.watched WHERE label = v_watched.label;
+END
+$$;

@@ -1,0 +1,49 @@
+-- watch_table: let a table tell its subscriptions of its changes; once more: put its triggers right.
+-- Arguments:   p_table (as SQL names it; it needs a primary key)
+-- Returns:     no row: the triggers are made by this call
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
+-- Transaction: joins the caller's; waits for those that have written to the table, and writers wait for this one
+-- Example:     SELECT * FROM mq.watch_table('stock');
+
+CREATE OR REPLACE FUNCTION mq.watch_table(
+    p_table text
+) RETURNS TABLE (statement text)
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+AS $$
+DECLARE
+    v_table record;
+    v_keys text[];
+BEGIN
+    SELECT * INTO v_table FROM mq.find_table('table', p_table);
+    v_keys := mq.primary_key(v_table.id);
+    IF v_keys IS NULL THEN
+        PERFORM mq.raise_error('unsuitable_table', v_table.label || ' has no primary key, which messages name its rows by');
+    END IF;
+    -- Whoever may make triggers on a table could read all that is written there: so much, and no more, is asked of the caller.
+    IF NOT has_table_privilege(session_user, v_table.id, 'TRIGGER') THEN
+        RAISE insufficient_privilege USING MESSAGE = format('permission denied: %I needs the right TRIGGER on table %s',
+            session_user, v_table.label);
+    END IF;
+    IF NOT has_table_privilege(current_user, v_table.id, 'TRIGGER') THEN
+        PERFORM mq.raise_error('unsuitable_table', format('%s: the queue''s owner lacks a right: GRANT TRIGGER ON %s TO %I',
+            v_table.label, v_table.quoted, current_user));
+    END IF;
+    INSERT INTO mq.watched AS w (label, key_names, key_types, key_json)
+    SELECT v_table.label, v_keys, (
+        SELECT array_agg(a.atttypid ORDER BY k.n)
+        FROM unnest(v_keys) WITH ORDINALITY AS k (name, n)
+        JOIN pg_attribute AS a ON a.attrelid = v_table.id AND a.attname = k.name
+    ), mq.row_json(v_table.id, v_keys, 'r')
+    ON CONFLICT (label) DO UPDATE
+    SET key_names = excluded.key_names, key_types = excluded.key_types, key_json = excluded.key_json;
+    -- One for each action: PostgreSQL allows transition tables for no more.
+    EXECUTE format('CREATE OR REPLACE TRIGGER mq_insert AFTER INSERT ON %s REFERENCING NEW TABLE AS new_rows'
+        ' FOR EACH STATEMENT EXECUTE FUNCTION mq.tell_changes(%L)', v_table.quoted, v_table.label);
+    EXECUTE format('CREATE OR REPLACE TRIGGER mq_update AFTER UPDATE ON %s REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows'
+        ' FOR EACH STATEMENT EXECUTE FUNCTION mq.tell_changes(%L)', v_table.quoted, v_table.label);
+    EXECUTE format('CREATE OR REPLACE TRIGGER mq_delete AFTER DELETE ON %s REFERENCING OLD TABLE AS old_rows'
+        ' FOR EACH STATEMENT EXECUTE FUNCTION mq.tell_changes(%L)', v_table.quoted, v_table.label);
+END
+$$;

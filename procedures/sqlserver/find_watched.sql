@@ -1,0 +1,40 @@
+-- find_watched: the watched table that an argument names.
+-- Arguments:   @table (as T-SQL writes it; without a schema: dbo's; it may have been dropped)
+-- Returns:     @watched_id, @object_id (NULL: it is gone, or the caller may not see it), @schema, @label
+-- Errors:      50002 invalid_argument, 50005 not_found
+-- Transaction: joins the caller's
+-- Example:     EXEC mq.find_watched N'sales.orders', @watched_id OUTPUT, @object_id OUTPUT, @schema OUTPUT, @label OUTPUT;
+
+CREATE OR ALTER PROCEDURE mq.find_watched
+    @table nvarchar(max),
+    @watched_id int OUTPUT,
+    @object_id int OUTPUT,
+    @schema nvarchar(128) OUTPUT,
+    @label nvarchar(300) OUTPUT
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @parts int, @first nvarchar(400), @second nvarchar(400), @detail nvarchar(2000);
+    SELECT @parts = MAX(n), @first = MAX(CASE n WHEN 1 THEN name END), @second = MAX(CASE n WHEN 2 THEN name END)
+    FROM mq.split_names(@table, N'.');
+    IF @parts NOT IN (1, 2)
+        EXEC mq.raise_error 'invalid_argument', N'table: must be a table''s name, or schema.table, of 1 to 200 characters a part';
+    IF @parts = 1
+        SELECT @second = @first, @first = N'dbo';
+    SET @object_id = OBJECT_ID(
+        CONCAT(N'[', REPLACE(@first, N']', N']]'), N'].[', REPLACE(@second, N']', N']]'), N']'), N'U'
+    );
+    -- As the catalog writes it; what is no table any more is found by the very name that messages had.
+    SELECT @first = SCHEMA_NAME(schema_id), @second = name FROM sys.tables WHERE object_id = @object_id;
+    SET @watched_id = NULL;
+    SELECT @watched_id = id, @schema = table_schema
+    FROM mq.watched
+    WHERE table_schema = @first AND table_name = @second;
+    SET @label = CONCAT(CASE WHEN @first <> N'dbo' THEN @first + N'.' END, @second);
+    IF @watched_id IS NULL
+    BEGIN
+        SET @detail = CONCAT(N'table: ', @label, N' is not watched: call watch_table first');
+        EXEC mq.raise_error 'not_found', @detail;
+    END;
+END;
+GO

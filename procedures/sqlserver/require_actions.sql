@@ -1,0 +1,31 @@
+-- require_actions: refuse what is no action of a subscription.
+-- Arguments:   @action, @optional (1: NULL passes)
+-- Returns:     nothing
+-- Errors:      50002 invalid_argument
+-- Transaction: reads nothing
+-- Example:     EXEC mq.require_actions N'IU', 0;
+
+CREATE OR ALTER PROCEDURE mq.require_actions
+    @action nvarchar(max),
+    @optional bit
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @letters nvarchar(max), @at int;
+    IF @action IS NULL AND @optional = 1
+        RETURN;
+    -- What is left when each letter is taken away once; a mark at the end, since blanks there do not count.
+    SET @letters = CONCAT(@action, N'.');
+    SET @at = CHARINDEX(N'I', @letters COLLATE Latin1_General_100_BIN2);
+    IF @at > 0
+        SET @letters = STUFF(@letters, @at, 1, N'');
+    SET @at = CHARINDEX(N'U', @letters COLLATE Latin1_General_100_BIN2);
+    IF @at > 0
+        SET @letters = STUFF(@letters, @at, 1, N'');
+    SET @at = CHARINDEX(N'D', @letters COLLATE Latin1_General_100_BIN2);
+    IF @at > 0
+        SET @letters = STUFF(@letters, @at, 1, N'');
+    IF COALESCE(DATALENGTH(@action), 0) = 0 OR @letters COLLATE Latin1_General_100_BIN2 <> N'.'
+        EXEC mq.raise_error 'invalid_argument', N'action: must be I, U or D (insert, update, delete), or several of them';
+END;
+GO

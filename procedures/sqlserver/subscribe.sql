@@ -1,0 +1,49 @@
+-- subscribe: from now on, each such change of the table's rows sends a message of this type.
+-- Arguments:   @table (a watched table), @action (I, U or D, or several of them), @type (1 to 200 characters)
+-- Returns:     count (subscriptions that are new)
+-- Errors:      50002 invalid_argument, 50005 not_found
+-- Transaction: joins the caller's; what is written after its commit is told. Writers of the table wait for its end where the
+--              database does not keep versions
+-- Example:     EXEC mq.subscribe N'sales.orders', N'IU', N'order.changed';
+
+CREATE OR ALTER PROCEDURE mq.subscribe
+    @table nvarchar(max),
+    @action nvarchar(max),
+    @type nvarchar(max)
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @id int, @object_id int, @schema nvarchar(128);
+    DECLARE @label nvarchar(300), @name nvarchar(400), @count bigint;
+    BEGIN TRY
+        EXEC mq.require_actions @action, 0;
+        EXEC mq.require_name 'type', @type, 0;
+        SET @name = @type;
+        EXEC mq.find_watched @table, @id OUTPUT, @object_id OUTPUT, @schema OUTPUT, @label OUTPUT;
+        IF @own = 1
+            BEGIN TRANSACTION;
+        -- One at a time: of two that are the same the second finds what the first has written.
+        EXEC sp_getapplock @Resource = N'mq.watch_table', @LockMode = 'Exclusive',
+            @LockOwner = 'Transaction', @LockTimeout = -1;
+        INSERT INTO mq.subscription (watched_id, action, type)
+        SELECT @id, a.action, @name
+        FROM (VALUES ('I'), ('U'), ('D')) AS a (action)
+        WHERE CHARINDEX(a.action, @action) > 0
+            AND NOT EXISTS (
+                SELECT * FROM mq.subscription AS s WITH (READCOMMITTEDLOCK)
+                WHERE s.watched_id = @id AND s.action = a.action COLLATE Latin1_General_100_BIN2 AND s.type = @name
+            );
+        SET @count = @@ROWCOUNT;
+        IF @own = 1
+            COMMIT TRANSACTION;
+        SELECT @count AS count;
+    END TRY
+    BEGIN CATCH
+        IF @own = 1 AND XACT_STATE() <> 0
+            ROLLBACK TRANSACTION;
+        THROW;
+    END CATCH;
+END;
+GO

@@ -1,0 +1,65 @@
+-- tell: send messages of changed rows to the subscriptions. Triggers of watched tables call it.
+-- Arguments:   @watched_id (the table), @action (I, U or D), @events (the keys of the rows)
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: the writer's; waits for nobody
+-- Example:     EXEC mq.tell 7, 'I', @events;
+--
+-- As send does, but set-based, and without its checks: an error here would end the writer's transaction.
+
+CREATE OR ALTER PROCEDURE mq.tell
+    @watched_id int,
+    @action char(1),
+    @events mq.events READONLY
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    DECLARE @now datetime2(7) = SYSUTCDATETIME(), @source nvarchar(400) = mq.reader_name(NULL), @step int = 1000;
+    DECLARE @label nvarchar(800), @head nvarchar(1000), @type nvarchar(400), @ordered bit, @ring bit, @n int, @took int;
+    DECLARE @sent TABLE (id bigint NOT NULL PRIMARY KEY);
+    SELECT @label = CONCAT(CASE WHEN table_schema <> N'dbo' THEN table_schema + N'.' END, table_name)
+    FROM mq.watched WITH (READCOMMITTED)
+    WHERE id = @watched_id;
+    IF @label LIKE N'%["\/' + NCHAR(1) + N'-' + NCHAR(31) + N']%' COLLATE Latin1_General_100_BIN2
+        SET @label = STRING_ESCAPE(@label, 'json');
+    SET @head = CONCAT(N'{"table":"', @label, N'","action":"', @action, N'","key":');
+    -- A name may begin with a character that comes before the blank, and to this server N'' is all blanks.
+    SET @type = NCHAR(1);
+    WHILE @type IS NOT NULL
+    BEGIN
+        SET @type = (
+            SELECT MIN(type) FROM mq.subscription WITH (READCOMMITTED)
+            WHERE watched_id = @watched_id AND action = @action AND type > @type
+        );
+        IF @type IS NULL
+            BREAK;
+        SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@type, N'') ORDER BY LEN(type) DESC;
+        SELECT @ring = mq.is_ring(@type), @n = 0, @took = 1;
+        WHILE @took > 0
+        BEGIN
+            DELETE FROM @sent;
+            -- Ids in the order of the events: the server gives them in the order of the SELECT.
+            INSERT INTO mq.message (run_at, created_at, priority, type, body, source)
+            OUTPUT inserted.id INTO @sent (id)
+            SELECT TOP (@step) @now, @now, 0, @type,
+                CONCAT(@head, key_json, N',"old_key":' + old_key_json, N'}'), @source
+            FROM @events
+            WHERE n > @n
+            ORDER BY n;
+            SET @took = @@ROWCOUNT;
+            IF @took > 0
+            BEGIN
+                SELECT @n = MAX(e.n) FROM (SELECT TOP (@step) n FROM @events WHERE n > @n ORDER BY n) AS e;
+                IF @ordered = 1
+                    INSERT INTO mq.grouped (type, group_key, id, attempts) SELECT @type, N'', id, 0 FROM @sent;
+                INSERT INTO mq.ready (type, priority, run_at, id, attempts)
+                SELECT @type, CASE @ring WHEN 1 THEN -32768 ELSE 0 END, CASE @ring WHEN 1 THEN '0001-01-01' ELSE @now END, id, 0
+                FROM @sent;
+                IF @took < @step
+                    SET @took = 0;
+            END;
+        END;
+    END;
+END;
+GO

@@ -1,0 +1,39 @@
+-- unwatch_table: take a table's trigger and subscriptions away.
+-- Arguments:   @table (schema.table; without a schema: dbo's; one that was dropped as messages named it)
+-- Returns:     statement (no row: the trigger is dropped by this call)
+-- Errors:      50002 invalid_argument, 50005 not_found
+-- Transaction: joins the caller's; waits for all who use the table, and they wait for this one
+-- Example:     EXEC mq.unwatch_table N'sales.orders';
+
+CREATE OR ALTER PROCEDURE mq.unwatch_table
+    @table nvarchar(max)
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @id int, @object_id int, @schema nvarchar(128);
+    DECLARE @label nvarchar(300), @trigger nvarchar(600), @statement nvarchar(max);
+    BEGIN TRY
+        EXEC mq.find_watched @table, @id OUTPUT, @object_id OUTPUT, @schema OUTPUT, @label OUTPUT;
+        IF @own = 1
+            BEGIN TRANSACTION;
+        IF @object_id IS NOT NULL
+        BEGIN
+            SET @trigger = CONCAT(N'[', REPLACE(@schema, N']', N']]'), N'].[mq_watch_', @object_id, N']');
+            SET @statement = CONCAT(N'DROP TRIGGER IF EXISTS ', @trigger, N';');
+            EXEC sp_executesql @statement;
+        END;
+        DELETE FROM mq.subscription WITH (ROWLOCK) WHERE watched_id = @id;
+        DELETE FROM mq.watched WITH (ROWLOCK) WHERE id = @id;
+        IF @own = 1
+            COMMIT TRANSACTION;
+        SELECT CAST(N'' AS nvarchar(max)) AS statement WHERE 1 = 0;
+    END TRY
+    BEGIN CATCH
+        IF @own = 1 AND XACT_STATE() <> 0
+            ROLLBACK TRANSACTION;
+        THROW;
+    END CATCH;
+END;
+GO

@@ -1,0 +1,127 @@
+-- watch_table: let a table tell its subscriptions of its changes; once more: put its trigger right.
+-- Arguments:   @table (schema.table; without a schema: dbo's; it needs a primary key)
+-- Returns:     statement (no row: the trigger is made by this call)
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
+-- Transaction: joins the caller's; waits for all who use the table, and they wait for this one
+-- Example:     EXEC mq.watch_table N'sales.orders';
+--
+-- One trigger for all actions, made with the caller's own rights: he needs ALTER on the table. A writer needs none on the queue:
+-- where the table has the queue's owner, rights go from object to object; else the trigger runs as that owner. EXECUTE AS
+-- everywhere would stop all writers of a restored database whose owner has no login.
+
+CREATE OR ALTER PROCEDURE mq.watch_table
+    @table nvarchar(max)
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @object_id int, @schema nvarchar(128), @name nvarchar(128);
+    DECLARE @quoted nvarchar(600), @label nvarchar(300), @keys nvarchar(max), @id int, @detail nvarchar(2000);
+    DECLARE @trigger nvarchar(600), @owner nvarchar(300), @statement nvarchar(max), @n int = 1, @column nvarchar(300);
+    DECLARE @new nvarchar(max), @old nvarchar(max), @new_order nvarchar(max), @old_order nvarchar(max), @same nvarchar(max);
+    DECLARE @touched nvarchar(max);
+    BEGIN TRY
+        EXEC mq.find_table 'table', @table, @object_id OUTPUT, @schema OUTPUT, @name OUTPUT, @quoted OUTPUT, @label OUTPUT;
+        WHILE @n > 0
+        BEGIN
+            SET @column = NULL;
+            SELECT @column = c.quoted
+            FROM sys.indexes AS i
+            INNER JOIN sys.index_columns AS x ON x.object_id = i.object_id AND x.index_id = i.index_id
+            INNER JOIN mq.columns_of(@object_id, NULL) AS c ON c.column_id = x.column_id
+            WHERE i.object_id = @object_id AND i.is_primary_key = 1 AND x.key_ordinal = @n;
+            IF @column IS NULL
+                BREAK;
+            SELECT @keys = CONCAT(@keys + N', ', @column),
+                @new_order = CONCAT(@new_order + N', ', N'i.', @column),
+                @old_order = CONCAT(@old_order + N', ', N'd.', @column),
+                @same = CONCAT(@same + N' AND ', N'd.', @column, N' = i.', @column),
+                @touched = CONCAT(@touched + N' OR ', N'UPDATE(', @column, N')');
+            SET @n = @n + 1;
+        END;
+        IF @keys IS NULL
+        BEGIN
+            SET @detail = CONCAT(@label, N' has no primary key, which messages name its rows by');
+            EXEC mq.raise_error 'unsuitable_table', @detail;
+        END;
+        IF @own = 1
+            BEGIN TRANSACTION;
+        EXEC sp_getapplock @Resource = N'mq.watch_table', @LockMode = 'Exclusive',
+            @LockOwner = 'Transaction', @LockTimeout = -1;
+        SELECT @id = id FROM mq.watched WITH (READCOMMITTEDLOCK) WHERE table_schema = @schema AND table_name = @name;
+        IF @id IS NULL
+        BEGIN
+            INSERT INTO mq.watched (table_schema, table_name) VALUES (@schema, @name);
+            SET @id = SCOPE_IDENTITY();
+        END;
+        SELECT @owner = CONCAT(
+            N'WITH EXECUTE AS ''', REPLACE(CAST(USER_NAME(q.principal_id) AS nvarchar(128)), N'''', N''''''), N''''
+        )
+        FROM sys.schemas AS q
+        INNER JOIN sys.objects AS t ON t.object_id = @object_id
+        INNER JOIN sys.schemas AS s ON s.schema_id = t.schema_id
+        WHERE q.name = N'mq' AND q.principal_id <> COALESCE(t.principal_id, s.principal_id);
+        SELECT @new = mq.row_json(@object_id, @keys, N'i'), @old = mq.row_json(@object_id, @keys, N'd'),
+            @trigger = CONCAT(N'[', REPLACE(@schema, N']', N']]'), N'].[mq_watch_', @object_id, N']');
+        SET @statement = CONCAT(N'DROP TRIGGER IF EXISTS ', @trigger, N';');
+        EXEC sp_executesql @statement;
+        SET @statement = CONCAT(CAST(N'CREATE TRIGGER ' AS nvarchar(max)), @trigger, N' ON ', @quoted, N' ', @owner, N'
+AFTER INSERT, UPDATE, DELETE
+AS
+BEGIN
+    -- Made by mq.watch_table: it sends messages to the subscriptions of this table.
+    SET NOCOUNT ON;
+    DECLARE @id int = ', @id, N', @action char(1), @events mq.events;
+    IF EXISTS (SELECT * FROM inserted)
+        SET @action = CASE WHEN EXISTS (SELECT * FROM deleted) THEN ''U'' ELSE ''I'' END;
+    ELSE IF EXISTS (SELECT * FROM deleted)
+        SET @action = ''D'';
+    IF NOT EXISTS (SELECT * FROM mq.subscription WITH (READCOMMITTED) WHERE watched_id = @id AND action = @action)
+        RETURN;
+    SET ROWCOUNT 0;
+    IF @action = ''D''
+        INSERT INTO @events (n, key_json)
+        SELECT ROW_NUMBER() OVER (ORDER BY ', @old_order, N'), ', @old, N'
+        FROM deleted AS d;
+    ELSE IF @action = ''U'' AND (', @touched, N')
+        -- Which old key became which new one is not told to triggers: what is in both stayed, the others go together in
+        -- their order.
+        INSERT INTO @events (n, key_json, old_key_json)
+        SELECT ROW_NUMBER() OVER (ORDER BY p.part, p.n), p.new_key,
+            CASE WHEN p.old_key COLLATE Latin1_General_100_BIN2 <> p.new_key THEN p.old_key END
+        FROM (
+            SELECT 1 AS part, ROW_NUMBER() OVER (ORDER BY ', @new_order, N') AS n, ', @new, N' AS new_key, ', @old, N' AS old_key
+            FROM inserted AS i
+            INNER JOIN deleted AS d ON ', @same, N'
+            UNION ALL
+            SELECT 2 AS part, a.n, a.new_key, b.old_key
+            FROM (
+                SELECT ROW_NUMBER() OVER (ORDER BY ', @new_order, N') AS n, ', @new, N' AS new_key
+                FROM inserted AS i
+                WHERE NOT EXISTS (SELECT * FROM deleted AS d WHERE ', @same, N')
+            ) AS a
+            INNER JOIN (
+                SELECT ROW_NUMBER() OVER (ORDER BY ', @old_order, N') AS n, ', @old, N' AS old_key
+                FROM deleted AS d
+                WHERE NOT EXISTS (SELECT * FROM inserted AS i WHERE ', @same, N')
+            ) AS b ON b.n = a.n
+        ) AS p;
+    ELSE
+        INSERT INTO @events (n, key_json)
+        SELECT ROW_NUMBER() OVER (ORDER BY ', @new_order, N'), ', @new, N'
+        FROM inserted AS i;
+    EXEC mq.tell @id, @action, @events;
+END;');
+        EXEC sp_executesql @statement;
+        IF @own = 1
+            COMMIT TRANSACTION;
+        SELECT CAST(N'' AS nvarchar(max)) AS statement WHERE 1 = 0;
+    END TRY
+    BEGIN CATCH
+        IF @own = 1 AND XACT_STATE() <> 0
+            ROLLBACK TRANSACTION;
+        THROW;
+    END CATCH;
+END;
+GO
