@@ -39,10 +39,9 @@ BEGIN
         SELECT @object_id = OBJECT_ID(@quoted, N'U'), @unpublished = NULL, @last = NULL;
         IF EXISTS (SELECT * FROM mq.columns_of(@object_id, @sync)) AND HAS_PERMS_BY_NAME(@quoted, 'OBJECT', 'SELECT') = 1
         BEGIN
-            SET @hint = STUFF(mq.index_hint(@object_id, @sync), 1, 2, N'');
-            SET @hint = COALESCE(N' WITH (' + @hint + N')', N'');
-            SET @statement = CONCAT(N'SELECT @unpublished = COUNT(*) FROM (SELECT TOP (10000) 1 AS one FROM ', @quoted, @hint,
-                N' WHERE ', @sync, N' IS NULL) AS w;');
+            SET @hint = mq.index_hint(@object_id, @sync);
+            SET @statement = CONCAT(N'SELECT @unpublished = COUNT(*) FROM (SELECT TOP (10000) 1 AS one FROM ', @quoted,
+                N' WITH (ROWLOCK', @hint, N') WHERE ', @sync, N' IS NULL) AS w;');
             EXEC sp_executesql @statement, N'@unpublished bigint OUTPUT', @unpublished = @unpublished OUTPUT;
         END;
         SELECT @last = value FROM mq.counter WHERE kind = 'F' AND name = @next;

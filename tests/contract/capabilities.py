@@ -241,6 +241,13 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
             "test_senders_consumers_and_operators_together_meet_no_error_and_lose_nothing",
         },
         "leaves the values of OPENJSON escaped, and spoils what is not ASCII in STRING_ESCAPE": {
+            *(
+                f"test_hostile_names_and_texts_are_kept_as_they_are[{case}]"
+                for case in (
+                    *("line ends", "two-byte characters", "four-byte characters", "joined emoji", "not characters"),
+                    *("combining characters", "right to left", "same but for case and accents"),
+                )
+            ),
             "test_finish_batch_reads_an_error_that_begins_with_a_quote_as_a_json_string",
             "test_finish_batch_takes_any_other_error_as_it_stands",
             "test_finish_batch_cuts_an_error_at_4000_characters",
@@ -318,7 +325,7 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
             "test_the_last_message_of_a_group_is_not_left_behind_when_its_ticket_is_dropped_as_its_head_finishes",
         },
         "does not tell all objects and rights in its catalog": {
-            "test_all_objects_have_one_owner_and_run_as_their_caller",
+            "test_all_objects_have_one_owner_and_few_run_as_anybody_but_their_caller",
             "test_each_procedure_is_granted_to_the_roles_of_the_contract_and_nothing_else_to_anybody",
             "test_of_the_schema_the_roles_may_read_the_texts_alone",
         },
@@ -331,6 +338,17 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
             "test_the_roles_together_can_do_a_messages_whole_life",
             "test_user_with_the_consumer_role_alone_can_consume",
             "test_each_role_of_the_queue_can_check_the_installation",
+        },
+        "does not keep all names as they are": {
+            *(
+                f"test_names_that_need_quotes_are_taken_exactly[{case}]"
+                for case in ("blanks and case", "quotes", "brackets and dots", "statement", "unicode")
+            ),
+        },
+        "has no base64": {"test_a_row_is_json_with_every_common_type"},
+        "cannot run a procedure as its owner, and has no other right than the caller's on his tables": {
+            "test_a_consumer_of_a_feed_needs_no_right_on_its_table_and_gains_none",
+            "test_who_may_not_change_a_table_makes_no_feed_of_it",
         },
         "takes seconds for what a session calls for the first time, and so long that leases and patience run out": {
             "test_lost_batch_is_not_finished_and_its_rest_not_started",
