@@ -93,7 +93,8 @@ def run(server: servers.Server, repetitions: int, seconds: float) -> None:
             cursor = client.execute(text, parameters or None)
             return list(cursor.fetchall()) if cursor.description else []
 
-        feed = make_feed(Queue("bench", database.connect("bench"), sql, BY_DATABASE[database.name]))
+        session = database.connect("bench")
+        feed = make_feed(Queue("bench", session, sql, BY_DATABASE[database.name]))
         feed.write(*range(1, WRITERS * ROWS + 1))
         begun = time.monotonic()
         rows = 0
@@ -117,6 +118,7 @@ def run(server: servers.Server, repetitions: int, seconds: float) -> None:
         while feed.publish(10_000):
             pass
         print(f"read by a consumer, 500 a call, {read_rate(feed):,.0f} rows/s.")
+        session.close()
     server.drop_database(url)
 
 

@@ -55,7 +55,8 @@ BEGIN
         SET @mq_sql = CONCAT('UPDATE ', v_quoted, ' SET `', REPLACE(v_sync, '`', '``'), '` = NULL');
         PREPARE mq_statement FROM @mq_sql;
         DEALLOCATE PREPARE mq_statement;
-        SET @mq_sql = CONCAT('SELECT GREATEST(COALESCE(MAX(`', REPLACE(v_sync, '`', '``'), '`), 0), 0) INTO @mq_n FROM ', v_quoted);
+        SET @mq_sql = CONCAT('SELECT GREATEST(COALESCE(MAX(`', REPLACE(v_sync, '`', '``'), '`), 0), 0) INTO @mq_n FROM ',
+            v_quoted);
         PREPARE mq_statement FROM @mq_sql;
         DEALLOCATE PREPARE mq_statement;
     END;
@@ -75,9 +76,11 @@ BEGIN
     WHERE s.table_schema = v_of_schema AND s.table_name = v_of_name AND s.seq_in_index = 1
         AND s.column_name = v_sync AND s.index_type = 'BTREE' /*M! AND s.ignored = 'NO' */ /*!80000 AND s.is_visible = 'YES' */;
     IF v_unique = 0 THEN
-        CALL mq_raise_error('unsuitable_table', 'key_columns: must hold all columns of the primary key, or of a unique index of NOT NULL columns');
+        CALL mq_raise_error('unsuitable_table',
+            'key_columns: must hold all columns of the primary key, or of a unique index of NOT NULL columns');
     ELSEIF v_type NOT LIKE 'bigint%' OR v_type LIKE '%unsigned%' OR NOT v_nullable THEN
-        CALL mq_raise_error('unsuitable_table', CONCAT('sync_column: ALTER TABLE ', v_short, ' MODIFY ', LEFT(v_sync, 30), ' bigint NULL'));
+        CALL mq_raise_error('unsuitable_table', CONCAT('sync_column: ALTER TABLE ', v_short,
+            ' MODIFY ', LEFT(v_sync, 30), ' bigint NULL'));
     ELSEIF v_index IS NULL THEN
         CALL mq_raise_error('unsuitable_table', CONCAT('sync_column: CREATE INDEX ', LEFT(v_sync, 20), ' ON ', v_short, ' (`',
             REPLACE(v_sync, '`', '``'), '`)'));

@@ -48,7 +48,8 @@ BEGIN
         CALL mq_raise_error('not_found', CONCAT('table: ', LEFT(p_label, 40), ' is gone, or mq_owner may not see it: '
             'GRANT SELECT, UPDATE to ''mq_owner''@''localhost'''));
     ELSEIF v_lost = 0 OR v_keys_known < JSON_LENGTH(v_keys) THEN
-        CALL mq_raise_error('unsuitable_table', CONCAT(LEFT(p_label, 50), ' has lost column ', LEFT(v_sync, 20), ' or one of its key'));
+        CALL mq_raise_error('unsuitable_table', CONCAT(LEFT(p_label, 50), ' has lost column ', LEFT(v_sync, 20),
+            ' or one of its key'));
     END IF;
     SELECT CONCAT('FORCE INDEX (`', REPLACE(MIN(s.index_name), '`', '``'), '`)') INTO p_index
     FROM information_schema.statistics AS s
