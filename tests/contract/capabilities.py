@@ -407,6 +407,10 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
             "test_user_with_the_consumer_role_alone_can_consume",
             "test_each_role_of_the_queue_can_check_the_installation",
         },
+        "knows no MERGE": {
+            "test_a_merge_is_told_by_its_actions",
+            "test_an_empty_merge_tells_nothing",
+        },
         "does not keep all names as they are": {
             *(
                 f"test_names_that_need_quotes_are_taken_exactly[{case}]"
@@ -417,6 +421,7 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
         "cannot run a procedure as its owner, and has no other right than the caller's on his tables": {
             "test_a_consumer_of_a_feed_needs_no_right_on_its_table_and_gains_none",
             "test_who_may_not_change_a_table_makes_no_feed_of_it",
+            "test_a_table_of_another_owner_tells_though_its_writers_have_no_right_on_the_queue",
         },
         "takes seconds for what a session calls for the first time, and so long that leases and patience run out": {
             "test_lost_batch_is_not_finished_and_its_rest_not_started",
