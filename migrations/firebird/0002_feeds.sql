@@ -18,7 +18,7 @@ CREATE TABLE mq_feed (
     CONSTRAINT mq_feed_pk PRIMARY KEY (name)
 );
 
-COMMENT ON TABLE mq_feed IS 'Each feed, whose last_number is the counter of its own that publishers lock; key_columns as SQL writes them.';
+COMMENT ON TABLE mq_feed IS 'Each feed, whose last_number is the counter of its own that publishers lock.';
 
 -- Two feeds would take the numbers of one column for their own.
 CREATE UNIQUE INDEX mq_feed_column ON mq_feed (table_name, sync_column);

@@ -7,7 +7,7 @@
 -- Transaction: joins the caller's; waits for another that makes the same feed, in a NO WAIT transaction for two seconds
 -- Example:     SELECT * FROM mq_create_feed('orders', 'orders', 'id', 'sync');
 --
--- What stands between the users and their table is mq_use_table, which is granted what feeds need here if the caller may grant it.
+-- What stands between users and the table is mq_use_table: it is granted here what feeds need, if the caller may grant it.
 
 SET TERM ^ ;
 
@@ -94,8 +94,8 @@ BEGIN
         EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'key_columns do not tell the rows of ' || v_table
             || ' apart: they must hold all columns of its primary key, or of a unique index of NOT NULL columns');
     IF (v_type <> 'BIGINT' OR v_nullable = 0) THEN
-        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'sync_column must be a bigint that can be NULL: ALTER TABLE ' || v_quoted
-            || ' ALTER COLUMN ' || v_sync_quoted || TRIM(IIF(v_type <> 'BIGINT', ' TYPE BIGINT', ' DROP NOT NULL')));
+        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'sync_column must be a bigint that can be NULL: ALTER TABLE '
+            || v_quoted || ' ALTER COLUMN ' || v_sync_quoted || TRIM(IIF(v_type <> 'BIGINT', ' TYPE BIGINT', ' DROP NOT NULL')));
     IF (v_is_ordered = 0) THEN
     BEGIN
         v_statement = LEFT(v_table, 15) || '_' || LEFT(v_sync, 15);
@@ -134,8 +134,8 @@ BEGIN
         SELECT number FROM mq_use_table('EXECUTE BLOCK RETURNS (number bigint, k varchar(1), r varchar(1)) AS '
             || 'DECLARE v_to bigint = 4611686018427387903; DECLARE v_mid bigint; BEGIN number = 0; '
             || 'WHILE (number < v_to) DO BEGIN v_mid = number + (v_to - number + 1) / 2; '
-            || 'IF (EXISTS (SELECT * FROM ' || :v_quoted || ' AS t WHERE t.' || :v_sync_quoted || ' >= :v_mid)) THEN number = v_mid; '
-            || 'ELSE v_to = v_mid - 1; END SUSPEND; END', NULL, NULL, NULL)
+            || 'IF (EXISTS (SELECT * FROM ' || :v_quoted || ' AS t WHERE t.' || :v_sync_quoted || ' >= :v_mid)) THEN '
+            || 'number = v_mid; ELSE v_to = v_mid - 1; END SUSPEND; END', NULL, NULL, NULL)
         INTO v_last;
         INSERT INTO mq_feed (name, last_number, created_at, table_name, sync_column, key_columns)
         VALUES (:p_feed, :v_last, mq_utc_now(), :v_table, :v_sync, :v_keys);
@@ -143,7 +143,8 @@ BEGIN
     ELSE IF (v_old_feed <> p_feed) THEN
         EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'sync_column serves the feed ' || v_old_feed || ' already');
     ELSE IF (v_old_table <> v_table OR v_old_sync <> v_sync OR v_old_keys <> v_keys) THEN
-        EXECUTE PROCEDURE mq_raise_error('already_exists', 'feed: ' || p_feed || ' is a feed of other columns or of another table');
+        EXECUTE PROCEDURE mq_raise_error('already_exists',
+            'feed: ' || p_feed || ' is a feed of other columns or of another table');
     SUSPEND;
 END^
 

@@ -31,8 +31,8 @@ BEGIN
         BEGIN
             SELECT u.number
             FROM mq_find_feed(:feed) AS f
-            LEFT JOIN mq_use_table('SELECT COUNT(*), NULL, NULL FROM (SELECT 1 AS one FROM ' || f.quoted || ' AS t WHERE t.' || f.sync
-                || ' IS NULL ROWS 10000) AS d', NULL, NULL, NULL) AS u ON 1 = 1
+            LEFT JOIN mq_use_table('SELECT COUNT(*), NULL, NULL FROM (SELECT 1 AS one FROM ' || f.quoted || ' AS t WHERE t.'
+                || f.sync || ' IS NULL ROWS 10000) AS d', NULL, NULL, NULL) AS u ON 1 = 1
             INTO unpublished;
             WHEN ANY DO
                 -- Dropped, changed or closed to us: the rest is told all the same.

@@ -6,8 +6,8 @@
 -- Transaction: joins the caller's
 -- Example:     EXECUTE PROCEDURE mq_lock_counter('F', 'orders', NULL) RETURNING_VALUES v_last;
 --
--- From Firebird 4.0 on a statement does not see what others have inserted since it began, and an INSERT of the same would fail. Who
--- locks the names first meets the other's lock instead, and then the engine begins the whole call again.
+-- From Firebird 4.0 on a statement does not see what others have inserted since it began, and an INSERT of the same would
+-- fail. Who locks the names first meets the other's lock instead, and then the engine begins the whole call again.
 
 SET TERM ^ ;
 

@@ -4,7 +4,7 @@
 -- Returns:     nothing
 -- Errors:      50006 unsuitable_table; the engine's own (no permission) where the caller may not alter the table
 -- Transaction: joins the caller's
--- Example:     EXECUTE PROCEDURE mq_make_trigger('MQ_WATCH_1', '"STOCK"', 'STOCK', 'mq_escape_json(…)');
+-- Example:     EXECUTE PROCEDURE mq_make_trigger('MQ_WATCH_1', '"STOCK"', 'STOCK', 'mq_escape_json(NEW.id)');
 --
 -- The rights are the trigger's: whoever writes to the table needs none.
 

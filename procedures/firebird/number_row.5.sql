@@ -6,8 +6,8 @@
 -- Transaction: reads nothing
 -- Example:     SELECT mq_number_row('"ORDERS"', '"SYNC"', 'c1') FROM rdb$database;
 --
--- This is the body for Firebird 5.0 and later, beside number_row.sql: a row that a writer has changed and committed since this call
--- began is passed over as well, where the other body makes the engine begin the whole call again.
+-- This is the body for Firebird 5.0 and later, beside number_row.sql: a row that a writer has changed and committed since this
+-- call began is passed over as well, where the other body makes the engine begin the whole call again.
 
 SET TERM ^ ;
 

@@ -19,8 +19,8 @@ CREATE OR ALTER FUNCTION mq_number_row (
 RETURNS mq_argument
 AS
 BEGIN
-    RETURN 'BEGIN UPDATE ' || p_table || ' AS t SET t.' || p_sync || ' = :v_last + 1 WHERE t.RDB$DB_KEY = :v_place AND t.' || p_sync
-        || ' IS NULL RETURNING t.' || p_sync || ' INTO v_given; '
+    RETURN 'BEGIN UPDATE ' || p_table || ' AS t SET t.' || p_sync || ' = :v_last + 1 WHERE t.RDB$DB_KEY = :v_place AND t.'
+        || p_sync || ' IS NULL RETURNING t.' || p_sync || ' INTO v_given; '
         || 'IF (ROW_COUNT = 1) THEN v_last = v_last + 1; ELSE v_given = v_last; '
         || 'WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO '
         || 'v_given = v_last; END';

@@ -44,21 +44,33 @@ BEGIN
             EXECUTE PROCEDURE mq_raise_error('not_found', 'feed: there is no feed ' || p_feed);
         SELECT LIST('t."' || REPLACE(name, '"', '""') || '" AS k' || n), LIST('d.k' || n)
         FROM mq_split_names('key_columns', :v_keys) INTO v_keys, v_order;
-        v_check = ' IF (v_given IS DISTINCT FROM v_last) THEN BEGIN number = NULL; SUSPEND; EXIT; END';
-        SELECT number FROM mq_use_table('EXECUTE BLOCK (p_last bigint = ?, p_to bigint = ?, p_size bigint = ?) '
-            || 'RETURNS (number bigint, k varchar(1), r varchar(1)) AS '
-            || 'DECLARE v_place char(8) CHARACTER SET OCTETS; DECLARE v_last bigint; DECLARE v_given bigint; '
-            || 'DECLARE v_met bigint = 0; BEGIN v_last = p_last; '
-            || 'FOR SELECT d.place FROM (SELECT t.RDB$DB_KEY AS place, ' || :v_keys || ' FROM ' || :v_quoted || ' AS t WHERE t.'
-            || :v_sync || ' IS NULL ORDER BY t.' || :v_sync || ' ROWS :p_size) AS d ORDER BY ' || :v_order
-            || ' INTO v_place DO BEGIN v_met = v_met + 1; v_given = v_last; ' || mq_number_row(:v_quoted, :v_sync, 'c1') || :v_check
-            || ' END IF (v_met = p_size AND v_last < p_to) THEN FOR SELECT t.RDB$DB_KEY FROM ' || :v_quoted || ' AS t WHERE t.'
-            || :v_sync || ' IS NULL ORDER BY t.' || :v_sync || ' INTO v_place DO BEGIN v_given = v_last; '
-            || mq_number_row(:v_quoted, :v_sync, 'c2') || :v_check || ' IF (v_last >= p_to) THEN LEAVE; END '
-            || 'number = v_last; SUSPEND; END', :v_last, :v_last + COALESCE(:p_size, 500), COALESCE(:p_size, 500))
-        INTO v_number;
+        v_check = ' IF (v_given IS DISTINCT FROM v_last) THEN BEGIN number = -1; SUSPEND; EXIT; END';
+        -- On 4.0 an UPDATE that meets what was committed since this call began spoils the block: it gives no answer, or one of
+        -- these errors. The caller is to call again then, as after any other conflict.
+        BEGIN
+            SELECT number FROM mq_use_table('EXECUTE BLOCK (p_last bigint = ?, p_to bigint = ?, p_size bigint = ?) '
+                || 'RETURNS (number bigint, k varchar(1), r varchar(1)) AS '
+                || 'DECLARE v_place char(8) CHARACTER SET OCTETS; DECLARE v_last bigint; DECLARE v_given bigint; '
+                || 'DECLARE v_met bigint = 0; BEGIN v_last = p_last; '
+                || 'FOR SELECT d.place FROM (SELECT t.RDB$DB_KEY AS place, ' || :v_keys || ' FROM ' || :v_quoted
+                || ' AS t WHERE t.' || :v_sync || ' IS NULL ORDER BY t.' || :v_sync || ' ROWS :p_size) AS d ORDER BY ' || :v_order
+                || ' INTO v_place DO BEGIN v_met = v_met + 1; v_given = v_last; '
+                || mq_number_row(:v_quoted, :v_sync, 'c1') || :v_check
+                || ' END IF (v_met = p_size AND v_last < p_to) THEN FOR SELECT t.RDB$DB_KEY FROM ' || :v_quoted
+                || ' AS t WHERE t.' || :v_sync || ' IS NULL ORDER BY t.' || :v_sync || ' INTO v_place DO BEGIN v_given = v_last; '
+                || mq_number_row(:v_quoted, :v_sync, 'c2') || :v_check || ' IF (v_last >= p_to) THEN LEAVE; END '
+                || 'number = v_last; SUSPEND; END', :v_last, :v_last + COALESCE(:p_size, 500), COALESCE(:p_size, 500))
+            INTO v_number;
+            WHEN GDSCODE req_sync, GDSCODE malformed_string DO
+                v_number = NULL;
+        END
         IF (v_number IS NULL) THEN
-            EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'a trigger of ' || v_label || ' keeps its rows from being numbered');
+            -- We have it: this ends in a lock conflict.
+            IN AUTONOMOUS TRANSACTION DO
+                UPDATE mq_feed SET last_number = last_number WHERE name = :p_feed;
+        IF (v_number = -1) THEN
+            EXECUTE PROCEDURE mq_raise_error('unsuitable_table',
+                'a trigger of ' || v_label || ' keeps its rows from being numbered');
         "COUNT" = v_number - v_last;
         UPDATE mq_feed SET last_number = :v_number WHERE name = :p_feed;
     END

@@ -21,6 +21,8 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_schema, v_name, v_sync, v_type, v_found, v_index varchar(200) CHARACTER SET utf8mb4;
+    -- As the catalog has them: with another character set the server would read all of it.
+    DECLARE v_of_schema, v_of_name varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci;
     DECLARE v_quoted, v_label, v_short, v_keys, v_columns, v_names longtext CHARACTER SET utf8mb4;
     DECLARE v_nullable, v_same, v_own tinyint;
     DECLARE v_unique int;
@@ -57,19 +59,20 @@ BEGIN
         PREPARE mq_statement FROM @mq_sql;
         DEALLOCATE PREPARE mq_statement;
     END;
+    SET v_of_schema = IF(v_schema = '', DATABASE(), v_schema), v_of_name = v_name;
     SELECT COUNT(*) INTO v_unique
     FROM (
         SELECT s.index_name
         FROM information_schema.statistics AS s
         LEFT JOIN JSON_TABLE(v_names, '$[*]' COLUMNS (name varchar(64) CHARACTER SET utf8mb4 PATH '$')) AS j
             ON CAST(j.name AS binary) = CAST(CONVERT(s.column_name USING utf8mb4) AS binary)
-        WHERE s.table_schema = IF(v_schema = '', DATABASE(), v_schema) AND s.table_name = v_name AND s.non_unique = 0
+        WHERE s.table_schema = v_of_schema AND s.table_name = v_of_name AND s.non_unique = 0
         GROUP BY s.index_name
         HAVING COUNT(*) = COUNT(j.name) AND SUM(s.nullable = 'YES') = 0
     ) AS u;
     SELECT MIN(s.index_name) INTO v_index
     FROM information_schema.statistics AS s
-    WHERE s.table_schema = IF(v_schema = '', DATABASE(), v_schema) AND s.table_name = v_name AND s.seq_in_index = 1
+    WHERE s.table_schema = v_of_schema AND s.table_name = v_of_name AND s.seq_in_index = 1
         AND s.column_name = v_sync AND s.index_type = 'BTREE' /*M! AND s.ignored = 'NO' */ /*!80000 AND s.is_visible = 'YES' */;
     IF v_unique = 0 THEN
         CALL mq_raise_error('unsuitable_table', 'key_columns: must hold all columns of the primary key, or of a unique index of NOT NULL columns');

@@ -22,7 +22,9 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_find_feed(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_schema, v_name, v_sync, v_lost varchar(64) CHARACTER SET utf8mb4;
+    -- As the catalog has them: with another character set the server would read all of it.
+    DECLARE v_schema, v_name, v_sync varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci;
+    DECLARE v_lost int;
     DECLARE v_keys longtext CHARACTER SET utf8mb4;
     DECLARE v_known, v_keys_known int;
     SELECT last_number, IF(table_schema = '', DATABASE(), table_schema), table_name, sync_column, key_columns,

@@ -23,14 +23,17 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_names longtext CHARACTER SET utf8mb4;
+    -- As the catalog has them: with another character set the server would read all of it.
+    DECLARE v_in_schema, v_named varchar(200) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci;
     DECLARE v_schema, v_given, v_type, v_engine varchar(200) CHARACTER SET utf8mb4;
     CALL mq_split_names(p_argument, p_table, '.', 2, v_names);
     SET v_schema = IF(JSON_LENGTH(v_names) = 2, JSON_UNQUOTE(JSON_EXTRACT(v_names, '$[0]')), DATABASE());
     SET v_given = JSON_UNQUOTE(JSON_EXTRACT(v_names, CONCAT('$[', JSON_LENGTH(v_names) - 1, ']')));
+    SET v_in_schema = CONVERT(v_schema USING utf8mb3), v_named = CONVERT(v_given USING utf8mb3);
     SELECT t.table_schema, t.table_name, t.table_type, t.engine
     INTO p_schema, p_name, v_type, v_engine
     FROM information_schema.tables AS t
-    WHERE t.table_schema = v_schema AND t.table_name = v_given
+    WHERE t.table_schema = v_in_schema AND t.table_name = v_named
         -- MariaDB's catalog compares without regard to case where the names themselves differ by it.
         AND (@@lower_case_table_names > 0
             OR CAST(t.table_schema AS binary) = CAST(v_schema AS binary)

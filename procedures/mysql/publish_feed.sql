@@ -17,14 +17,16 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_publish_feed(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_table, v_label, v_keys, v_picked, v_order, v_equal, v_kept longtext CHARACTER SET utf8mb4;
-    DECLARE v_sync, v_index varchar(200) CHARACTER SET utf8mb4;
+    DECLARE v_table, v_label, v_keys, v_picked, v_order, v_texts, v_columns, v_equal, v_kept longtext CHARACTER SET utf8mb4;
+    DECLARE v_sync, v_index, v_unique varchar(200) CHARACTER SET utf8mb4;
+    -- As the catalog has them: with another character set the server would read all of it.
+    DECLARE v_schema, v_name varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci;
     DECLARE v_last bigint;
     DECLARE v_count bigint DEFAULT 0;
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        SET @mq_sql = NULL, @mq_n = NULL;
+        SET @mq_sql = NULL, @mq_n = NULL, @mq_list = NULL;
         CALL mq_undo_call(v_own);
         RESIGNAL;
     END;
@@ -38,33 +40,81 @@ BEGIN
     IF @mq_n THEN
         -- The counter before the rows: whoever waits here holds no row that others want.
         SET v_last = NULL;
-        SELECT last_number INTO v_last FROM mq_feed WHERE name = p_feed FOR UPDATE;
+        SELECT last_number, IF(table_schema = '', DATABASE(), table_schema), table_name INTO v_last, v_schema, v_name
+        FROM mq_feed WHERE name = p_feed FOR UPDATE;
         IF v_last IS NULL THEN
             CALL mq_raise_error('not_found', CONCAT('feed: there is no feed ', p_feed));
         END IF;
-        SET @mq_sql = CONCAT('SELECT COUNT(*) INTO @mq_n FROM (SELECT 1 FROM ', v_table, ' AS t ', v_index, ' WHERE t.', v_sync,
+        -- MariaDB 10.11 skips no locked row in what an UPDATE joins: the keys are locked first and go into it as a list of
+        -- texts. Of each type: the text of a value, its type in the list, and how the column compares with it.
+        SELECT GROUP_CONCAT('t.', k.quoted, ' AS k', k.n), GROUP_CONCAT('r.k', k.n ORDER BY k.n),
+            GROUP_CONCAT(k.text ORDER BY k.n SEPARATOR ', '','', '),
+            GROUP_CONCAT('k', k.n, ' ', k.type, ' PATH ''$[', k.n - 1, ']''' SEPARATOR ', '),
+            GROUP_CONCAT('t.', k.quoted, ' = ', k.value SEPARATOR ' AND ')
+        INTO v_picked, v_order, v_texts, v_columns, v_equal
+        FROM (
+            SELECT j.n, j.quoted,
+                CASE
+                    WHEN c.data_type IN ('binary', 'varbinary', 'tinyblob', 'blob', 'mediumblob', 'longblob')
+                        THEN CONCAT('''"'', HEX(r.k', j.n, '), ''"''')
+                    WHEN c.data_type IN ('float', 'bit') THEN CONCAT('''"'', CONVERT(r.k', j.n, ' + 0e0 USING utf8mb4), ''"''')
+                    ELSE CONCAT('JSON_QUOTE(CONVERT(r.k', j.n, ' USING utf8mb4))')
+                END AS text,
+                CASE
+                    WHEN c.data_type IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint') AND c.column_type LIKE '%unsigned%'
+                        OR c.data_type = 'bit' THEN 'bigint unsigned'
+                    WHEN c.data_type IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint', 'year') THEN 'bigint'
+                    WHEN c.data_type = 'decimal' THEN CONCAT('decimal(', c.numeric_precision, ',', c.numeric_scale, ')')
+                    WHEN c.data_type IN ('float', 'double') THEN 'double'
+                    ELSE 'text CHARACTER SET utf8mb4'
+                END AS type,
+                CASE
+                    WHEN c.data_type IN ('binary', 'varbinary', 'tinyblob', 'blob', 'mediumblob', 'longblob')
+                        THEN CONCAT('UNHEX(c.k', j.n, ')')
+                    WHEN c.character_set_name IS NOT NULL
+                        THEN CONCAT('CONVERT(c.k', j.n, ' USING ', c.character_set_name, ') COLLATE ', c.collation_name)
+                    ELSE CONCAT('c.k', j.n)
+                END AS value
+            FROM JSON_TABLE(v_keys, '$[*]' COLUMNS (
+                n int PATH '$.n', name varchar(64) CHARACTER SET utf8mb4 PATH '$.name',
+                quoted varchar(200) CHARACTER SET utf8mb4 PATH '$.quoted'
+            )) AS j
+            JOIN information_schema.columns AS c
+                ON CAST(j.name AS binary) = CAST(CONVERT(c.column_name USING utf8mb4) AS binary)
+            WHERE c.table_schema = v_schema AND c.table_name = v_name
+        ) AS k;
+        SET @mq_sql = CONCAT('SELECT COUNT(*), CONCAT(''['', GROUP_CONCAT(''['', ', v_texts, ', '']'' ORDER BY ', v_order,
+            '), '']'') INTO @mq_n, @mq_list FROM (SELECT ', v_picked, ' FROM ', v_table, ' AS t ', v_index, ' WHERE t.', v_sync,
             ' IS NULL LIMIT ', COALESCE(p_size, 500), ' FOR UPDATE SKIP LOCKED) AS r');
         PREPARE mq_statement FROM @mq_sql;
         EXECUTE mq_statement;
         SET v_count = @mq_n;
     END IF;
     IF v_count > 0 THEN
-        SELECT GROUP_CONCAT('t.', j.quoted, ' AS k', j.n ORDER BY j.n), GROUP_CONCAT('r.k', j.n ORDER BY j.n),
-            GROUP_CONCAT('t.', j.quoted, ' = c.k', j.n ORDER BY j.n SEPARATOR ' AND ')
-        INTO v_picked, v_order, v_equal
-        FROM JSON_TABLE(v_keys, '$[*]' COLUMNS (n int PATH '$.n', quoted varchar(200) CHARACTER SET utf8mb4 PATH '$.quoted')) AS j;
         -- Columns that an UPDATE sets by itself keep what the writer's has set.
         SELECT COALESCE(GROUP_CONCAT(', t.`', REPLACE(c.column_name, '`', '``'), '` = t.`', REPLACE(c.column_name, '`', '``'), '`'
             SEPARATOR ''), '')
         INTO v_kept
         FROM information_schema.columns AS c
-        JOIN mq_feed AS f ON f.name = p_feed
-        WHERE c.table_schema = IF(f.table_schema = '', DATABASE(), f.table_schema) AND c.table_name = f.table_name
+        WHERE c.table_schema = v_schema AND c.table_name = v_name
             AND c.extra LIKE '%on update%';
-        SET @mq_sql = CONCAT('UPDATE (SELECT r.*, ROW_NUMBER() OVER (ORDER BY ', v_order, ') AS n FROM (SELECT ', v_picked,
-            ' FROM ', v_table, ' AS t ', v_index, ' WHERE t.', v_sync, ' IS NULL LIMIT ', v_count,
-            ' FOR UPDATE SKIP LOCKED) AS r) AS c STRAIGHT_JOIN ', v_table, ' AS t ON ', v_equal,
-            ' SET t.', v_sync, ' = ', v_last, ' + c.n', v_kept);
+        -- By the unique index: a scan would wait for rows that others have locked.
+        SELECT CONCAT('FORCE INDEX (`', REPLACE(u.index_name, '`', '``'), '`)') INTO v_unique
+        FROM (
+            SELECT s.index_name
+            FROM information_schema.statistics AS s
+            LEFT JOIN JSON_TABLE(v_keys, '$[*]' COLUMNS (name varchar(64) CHARACTER SET utf8mb4 PATH '$.name')) AS j
+                ON CAST(j.name AS binary) = CAST(CONVERT(s.column_name USING utf8mb4) AS binary)
+            WHERE s.table_schema = v_schema AND s.table_name = v_name
+                AND s.non_unique = 0 /*M! AND s.ignored = 'NO' */ /*!80000 AND s.is_visible = 'YES' */
+            GROUP BY s.index_name
+            HAVING COUNT(*) = COUNT(j.name) AND SUM(s.nullable = 'YES') = 0
+            ORDER BY s.index_name <> 'PRIMARY', s.index_name
+            LIMIT 1
+        ) AS u;
+        SET @mq_sql = CONCAT('UPDATE JSON_TABLE(@mq_list, ''$[*]'' COLUMNS (number FOR ORDINALITY, ', v_columns,
+            ')) AS c STRAIGHT_JOIN ', v_table, ' AS t ', COALESCE(v_unique, ''), ' ON ', v_equal,
+            ' SET t.', v_sync, ' = ', v_last, ' + c.number', v_kept);
         PREPARE mq_statement FROM @mq_sql;
         EXECUTE mq_statement;
         SET @mq_sql = CONCAT('SELECT COUNT(*) INTO @mq_n FROM ', v_table, ' AS t ', v_index, ' WHERE t.', v_sync, ' > ', v_last,
@@ -77,7 +127,7 @@ BEGIN
         UPDATE mq_feed SET last_number = v_last + v_count WHERE name = p_feed;
     END IF;
     DEALLOCATE PREPARE mq_statement;
-    SET @mq_sql = NULL, @mq_n = NULL;
+    SET @mq_sql = NULL, @mq_n = NULL, @mq_list = NULL;
     CALL mq_end_call(v_own);
     SELECT v_count AS count;
 END//

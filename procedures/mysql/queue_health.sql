@@ -92,7 +92,8 @@ BEGIN
         "mq_batch.PRIMARY", "mq_batch.batch_lease", "mq_dead.PRIMARY", "mq_dead.dead_age", "mq_archive.PRIMARY",
         "mq_archive.archive_type", "mq_archive.archive_age", "mq_mark.PRIMARY", "mq_mark.mark_newest", "mq_ring.PRIMARY",
         "mq_ring.ring_newest", "mq_grouped.PRIMARY", "mq_group_lock.PRIMARY", "mq_stripe.PRIMARY",
-        "mq_counter.PRIMARY", "mq_feed.PRIMARY", "mq_feed.feed_column", "mq_feed_consumer.PRIMARY"]',
+        "mq_counter.PRIMARY", "mq_feed.PRIMARY", "mq_feed.feed_column", "mq_feed_consumer.PRIMARY",
+        "mq_watched.PRIMARY", "mq_subscription.PRIMARY"]',
         '$[*]' COLUMNS (name varchar(200) CHARACTER SET utf8mb4 PATH '$')) AS w
     -- Not IN: MariaDB would look for each name in the catalog, and find none.
     LEFT JOIN (

@@ -22,7 +22,8 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_table longtext CHARACTER SET utf8mb4;
-    DECLARE v_schema, v_name varchar(200) CHARACTER SET utf8mb4;
+    -- As the catalog has them: with another character set the server would read all of it.
+    DECLARE v_schema, v_name varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci;
     IF @@SESSION.group_concat_max_len < 1073741824 THEN
         SET SESSION group_concat_max_len = 1073741824;
     END IF;

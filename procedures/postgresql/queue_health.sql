@@ -116,7 +116,7 @@ BEGIN
     FROM unnest(ARRAY['message_pkey', 'message_dedup', 'ready_pkey', 'ready_ring', 'delayed_pkey', 'delayed_due',
         'batch_pkey', 'batch_lease', 'dead_pkey', 'dead_age', 'archive_type', 'archive_age', 'archive_id', 'mark_newest',
         'ring_newest', 'grouped_pkey', 'group_lock_pkey', 'group_lock_id_key', 'queue_pkey', 'waiter_pkey', 'counter_pkey',
-        'feed_pkey', 'feed_column', 'feed_consumer_pkey']) AS w (name)
+        'feed_pkey', 'feed_column', 'feed_consumer_pkey', 'watched_pkey', 'subscription_pkey']) AS w (name)
     WHERE NOT EXISTS (
         SELECT FROM pg_index AS x
         JOIN pg_class AS c ON c.oid = x.indexrelid

@@ -15,12 +15,12 @@ CREATE OR REPLACE FUNCTION mq.tell_changes() RETURNS trigger
 LANGUAGE plpgsql
 SECURITY DEFINER
 SET search_path = mq, pg_temp
-SET timezone = 'UTC'
-SET extra_float_digits = 1
-SET intervalstyle = 'postgres'
 AS $$
 DECLARE
     v_action text := left(TG_OP, 1);
+    v_zone text;
+    v_digits text;
+    v_style text;
     v_keys text[];
     v_old_keys text[];
 BEGIN
@@ -28,6 +28,12 @@ BEGIN
     IF NOT FOUND THEN
         RETURN NULL;
     END IF;
+    -- As row_json wants it. Not with SET above: those would cost every statement that nobody has subscribed to.
+    v_zone := current_setting('timezone');
+    v_digits := current_setting('extra_float_digits');
+    v_style := current_setting('intervalstyle');
+    PERFORM set_config('timezone', 'UTC', true), set_config('extra_float_digits', '1', true),
+        set_config('intervalstyle', 'postgres', true);
     -- Only the keys are asked for by a statement that is planned each time; many of them in parts.
     FOR v_keys, v_old_keys IN EXECUTE 'SELECT array_agg(c.key ORDER BY c.n), array_agg(c.old_key ORDER BY c.n) FROM (' || format(
         CASE TG_OP
@@ -41,6 +47,8 @@ BEGIN
     LOOP
         PERFORM mq.tell(TG_ARGV[0], v_action, v_keys, v_old_keys);
     END LOOP;
+    PERFORM set_config('timezone', v_zone, true), set_config('extra_float_digits', v_digits, true),
+        set_config('intervalstyle', v_style, true);
     RETURN NULL;
 END
 $$;

@@ -314,6 +314,8 @@ def test_a_restored_database_is_as_installed_and_gives_its_messages_again(shop: 
     shop.call("set_queue", "invoice", 7)
     shop.call("send", "invoice", "x")
     shop.call("claim_batch", "email", 3, "worker-1", 0)
+    shop.follow("Watched tables", 0)
+    shop("INSERT INTO stock (id) VALUES (1)")
     shop.follow("Backup, restore, moving", 0)
     shop.url = shop.restored
     assert install.pending(open_database(shop.url)) == []
@@ -323,6 +325,25 @@ def test_a_restored_database_is_as_installed_and_gives_its_messages_again(shop: 
     shop.follow("Backup, restore, moving", 2)
     assert [row["attempt"] for row in shop.call("claim_batch", "email", 20)] == [2] * 3 + [1] * 17
     assert shop.call("send", "email", "next")[0]["id"] == 22
+    shop("UPDATE stock SET quantity = 1")
+    [told] = shop.call("claim_batch", "reorder", 20)
+    assert told["body"] == '{"table":"STOCK","action":"U","key":{"ID":1}}'
+
+
+@pytest.mark.one_version
+def test_a_table_is_watched_and_no_longer(shop: Shop) -> None:
+    said = shop.follow("Watched tables", 0)
+    assert re.search(r"^STOCK +U +reorder", said, re.M), said
+    shop("INSERT INTO stock (id) VALUES (1)")
+    shop("UPDATE stock SET quantity = 1")
+    assert "SYSDBA" in shop.follow("Watched tables", 1)
+    assert "ALTER TRIGGER MQ_WATCH_1 INACTIVE AS BEGIN END" in shop.follow("Watched tables", 2)
+    shop("UPDATE stock SET quantity = 2")
+    assert len(shop.call("claim_batch", "reorder", 20)) == 1
+    assert shop.call("watch_table", "stock") == []
+    assert shop.call("subscribe", "stock", "U", "reorder") == [{"count": 1}]
+    shop("UPDATE stock SET quantity = 3")
+    assert len(shop.call("claim_batch", "reorder", 20)) == 1
 
 
 def test_all_guides_have_the_same_headings() -> None:

@@ -138,3 +138,36 @@ def test_a_table_that_knows_no_transactions_is_refused(q: Queue) -> None:
     q.sql(f"ALTER TABLE {table} ENGINE = MyISAM")
     with refused("unsuitable_table", "InnoDB"):
         q.on("create_feed", f"feed.{table}", table, "id", "sync")
+
+
+KEYS = {
+    "varchar of latin1": ("varchar(20) CHARACTER SET latin1", "'é\"\\\\'''", "'e'"),
+    "text without case": ("varchar(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci", "'Ab'", "'ac'"),
+    "binary": ("binary(16)", "x'00ff00ff00ff00ff00ff00ff00ff00ff'", "x'2261'"),
+    "decimal": ("decimal(38,9)", "12345678901234567890123456789.123456789", "-1"),
+    "unsigned": ("bigint unsigned", "18446744073709551615", "18446744073709551614"),
+    "float": ("float", "0.1", "0.3"),
+    "double": ("double", "0.1", "1e300"),
+    "datetime": ("datetime(6)", "'2026-11-22 12:34:56.789012'", "'2026-11-22 12:34:56.789013'"),
+    "date": ("date", "'2026-11-22'", "'2026-11-23'"),
+    "enum": ("enum('b', 'a')", "'b'", "'a'"),
+    "bit": ("bit(9)", "b'101'", "b'111'"),
+}
+
+
+@pytest.mark.parametrize(("kind", "one", "two"), KEYS.values(), ids=KEYS)
+def test_a_key_may_be_of_any_type_and_locked_rows_are_passed_over(
+    q: Queue, server: Server, database: Database, kind: str, one: str, two: str
+) -> None:
+    table = make_table(q, f"id {kind} NOT NULL PRIMARY KEY, v integer, sync bigint")
+    feed = Feed(f"feed.{table}", table, q)
+    feed.sql(f"INSERT INTO {{t}} (id, v) VALUES ({one}, 1), ({two}, 2)")
+    feed.call("create_feed", table, "id", "sync")
+    with server.client(database.url) as writer:
+        writer.begin()
+        writer.execute(f"UPDATE {table} SET v = 3 WHERE v = 2")
+        feed.publish(1)
+        writer.rollback()
+    assert feed.publish() >= 1
+    assert sorted(row["sync"] for row in feed.sql("SELECT sync FROM {t}")) == [1, 2]
+    feed.call("drop_feed")

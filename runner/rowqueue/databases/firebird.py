@@ -39,6 +39,7 @@ _RESERVED = {"count", "value", "position", "row", "table"}  # words of SQL: thes
 
 # This driver takes 0.2 ms more for a BLOB than for a VARCHAR, in either direction: short texts go as such.
 _SHORT = 2000  # bytes
+_LONG = {"body", "key", "row"}  # the columns that are BLOBs, as far as speed matters
 _NAME_CHARACTERS = 1000  # what an argument that is a name has room for; the procedure then says what is allowed
 _BIGINT = 1 << 63
 _TRUNCATION = 335544914
@@ -117,31 +118,30 @@ def _marker(argument: contract.Argument, value: Any) -> str:
 
 @cache
 def _query(procedure: str, markers: tuple[str, ...]) -> str:
-    """The text of a call. A body comes in two columns, of which one is NULL: when it is short, as a VARCHAR.
+    """The text of a call. A long text comes in two columns, of which one is NULL: when it is short, as a VARCHAR.
 
     Times come as milliseconds: this driver takes longer for a TIMESTAMP than for all else in a row.
     """
-    columns = []
+    columns, whole = [], []
     for column in contract.load().procedures[procedure].columns:
         name = f'"{column.name.upper()}"' if column.name in _RESERVED else column.name
-        if column.name == "body":
-            name = f"CASE WHEN OCTET_LENGTH(body) <= {_SHORT} THEN CAST(body AS VARCHAR({_SHORT})) END"
+        if column.name in _LONG:
+            whole.append(f"CASE WHEN OCTET_LENGTH({name}) > {_SHORT} THEN {name} END")
+            name = f"CASE WHEN OCTET_LENGTH({name}) <= {_SHORT} THEN CAST({name} AS VARCHAR({_SHORT})) END"
         elif column.type == "time":
             name = f"CAST(DATEDIFF(MILLISECOND FROM TIMESTAMP '{_EPOCH:%Y-%m-%d}' TO {name}) AS BIGINT)"
         columns.append(name)
-    if any(column.name == "body" for column in contract.load().procedures[procedure].columns):
-        columns.append(f"CASE WHEN OCTET_LENGTH(body) > {_SHORT} THEN body END")
     arguments = f"({', '.join(markers)})" if markers else ""
-    return f"SELECT {', '.join(columns)} FROM mq_{procedure}{arguments}"
+    return f"SELECT {', '.join(columns + whole)} FROM mq_{procedure}{arguments}"
 
 
 @dataclass(frozen=True)
 class _Shape:
-    """The columns of a result: which are times, and where the body is in two."""
+    """The columns of a result: which are times, and which are in two."""
 
     names: tuple[str, ...]
     times: tuple[str, ...]
-    body: bool
+    long: tuple[str, ...]
 
     def rows(self, values: Sequence[tuple[Any, ...]]) -> list[Row]:
         rows = [dict(zip(self.names, row, strict=False)) for row in values]
@@ -149,10 +149,10 @@ class _Shape:
             for row in rows:
                 if row[name] is not None:
                     row[name] = _EPOCH + timedelta(milliseconds=row[name])
-        if self.body:
+        for place, name in enumerate(self.long, len(self.names)):
             for row, found in zip(rows, values, strict=True):
-                if found[-1] is not None:
-                    row["body"] = found[-1]
+                if found[place] is not None:
+                    row[name] = found[place]
         return rows
 
 
@@ -160,7 +160,8 @@ class _Shape:
 def _shape(procedure: str) -> _Shape:
     columns = contract.load().procedures[procedure].columns
     names = tuple(column.name for column in columns)
-    return _Shape(names, tuple(column.name for column in columns if column.type == "time"), "body" in names)
+    times = tuple(column.name for column in columns if column.type == "time")
+    return _Shape(names, times, tuple(name for name in names if name in _LONG))
 
 
 # ---- the connection ------------------------------------------------------------------------------
@@ -270,6 +271,10 @@ class FirebirdSession(Session):
             connection.guarded = False
             client.forget_transaction(main)
             raise
+
+    def execute(self, statement: str) -> None:
+        with translated():
+            super().execute(statement)
 
     def listen(self, types: Sequence[str]) -> bool:
         if self._listener is not None and self._listener.types >= set(types):
