@@ -3,7 +3,7 @@
     runner consume --feed articles --consumer search --handler index:update
     python index.py WORD...
 
-A row of the feed is an article as it is now: its old entry goes, and the new one is written unless it is marked deleted.
+A row of the feed is an article as it is now: its old entry goes, and the new one is written unless it is deleted.
 Doing the same row twice changes nothing, which is all that at least once asks for.
 """
 
