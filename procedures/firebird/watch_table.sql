@@ -1,8 +1,8 @@
 -- watch_table: let a table tell its subscriptions of its changes; once more: put its trigger right.
 -- Arguments:   p_table (as SQL names it; it needs a primary key)
 -- Returns:     no row: the trigger is made by this call
--- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table; the engine's own (no permission) where the caller
---              may not alter the table
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, on 3.0 50001 wrong_isolation in a snapshot; the
+--              engine's own (no permission) where the caller may not alter the table
 -- Transaction: joins the caller's; what is prepared after its commit fires the trigger: a session goes on without it with what it
 --              has prepared, or has called, before
 -- Example:     SELECT * FROM mq_watch_table('stock');
@@ -74,8 +74,13 @@ BEGIN
     -- From 4.0 on a call sees nothing that another transaction has committed since it began, not even its own autonomous one; nor
     -- is there need for it.
     IF (RDB$GET_CONTEXT('SYSTEM', 'ENGINE_VERSION') STARTING WITH '3.') THEN
+    BEGIN
         IN AUTONOMOUS TRANSACTION DO
             EXECUTE PROCEDURE mq_make_trigger(v_trigger, v_quoted, v_label, v_new);
+        -- A snapshot does not see it.
+        IF (NOT EXISTS (SELECT 1 FROM rdb$triggers AS t WHERE t.rdb$trigger_name = :v_trigger)) THEN
+            EXECUTE PROCEDURE mq_require_read_committed;
+    END
     ELSE
         EXECUTE PROCEDURE mq_make_trigger(v_trigger, v_quoted, v_label, v_new);
     -- For each action a look first: writers of what nobody has subscribed to pay for no more than that.

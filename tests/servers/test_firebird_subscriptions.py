@@ -122,6 +122,23 @@ def test_a_watch_and_an_unwatch_that_are_rolled_back_change_nothing(
     assert events(sql, queue)[2:] == [(table, "D", [3])]
 
 
+def test_a_snapshot_may_watch_or_is_told_why_not(raw: Open, session: Session, table: str, queue: str, sql: Sql) -> None:
+    """On 3.0 it does not see the empty trigger that is made beside it."""
+    caller = raw("SNAPSHOT WAIT")
+    try:
+        caller.run(f"SELECT * FROM mq_watch_table('{table}')")
+    except driver().DatabaseError as error:
+        assert "wrong_isolation: this transaction is SNAPSHOT" in str(error)
+        caller.rollback()
+        with pytest.raises(QueueError, match="not_found"):
+            session.call("list_subscriptions", table)
+        caller.run(f"SELECT * FROM mq_watch_table('{table}')")
+    caller.run(f"SELECT * FROM mq_subscribe('{table}', 'D', '{queue}')")
+    caller.commit()
+    sql(f"DELETE FROM {table} WHERE id = 1")
+    assert events(sql, queue) == [(table, "D", [1])]
+
+
 @pytest.mark.one_version
 def test_writers_without_rights_are_never_refused_while_tables_are_watched_and_unwatched(
     server: Server, database: Database, session: Session, table: str, queue: str, sql: Sql
