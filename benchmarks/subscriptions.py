@@ -163,9 +163,9 @@ def measure(server: servers.Server, repetitions: int, scale: float) -> Iterator[
     with _database(server) as (connection, session):
         for name, (work, count) in CASES.items():
             rates: dict[str, list[float]] = {table: [] for table in TABLES}
-            size = max(ROWS, int(count * scale))
+            size = int(count * scale)
             for table in TABLES:  # once for the caches
-                work(session, table, ROWS)
+                work(session, table, ROWS if work is many else 50)
             for _ in range(repetitions):
                 for table in TABLES:
                     start = time.perf_counter()
