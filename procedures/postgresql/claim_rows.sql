@@ -22,6 +22,8 @@ LANGUAGE plpgsql
 SECURITY DEFINER
 SET search_path = mq, pg_temp
 SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -115,6 +117,12 @@ BEGIN
             SET place = v_new.sorted[v_new.count], place_hash = v_new.hashes[v_new.count], copies = v_new.copies[v_new.count],
                 looked_at = CASE WHEN v_from_place THEN looked_at ELSE v_now END
             WHERE name = p_name;
+        END IF;
+        IF v_shape->>'shape' = 'a' THEN
+            -- Dead once, and made ready again by hand.
+            DELETE FROM mq.polled_row AS e
+            USING unnest(v_new.hashes, v_new.idents) AS u (hash, ident)
+            WHERE e.name = p_name AND e.ident_hash = u.hash AND e.ident = u.ident AND e.state = 'E';
         END IF;
         WITH claimed AS (
             INSERT INTO mq.polled_row (batch_key, run_at, ident_hash, attempts, active, state, name, ident, key_json, reader)

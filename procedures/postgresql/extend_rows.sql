@@ -13,6 +13,9 @@ CREATE OR REPLACE FUNCTION mq.extend_rows(
 LANGUAGE plpgsql
 SECURITY DEFINER
 SET search_path = mq, pg_temp
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
 AS $$
 BEGIN
     IF p_batch_key IS NULL THEN

@@ -17,6 +17,9 @@ CREATE OR REPLACE FUNCTION mq.fail_rows(
     OUT gone bigint
 )
 LANGUAGE plpgsql
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -56,13 +59,15 @@ BEGIN
             WHERE u.error IS NOT NULL;
         END LOOP;
     END IF;
+    -- Whom the table will not have dead must try that again: its status would make it claimable.
+    v_dead := ARRAY(SELECT unnest(v_dead) EXCEPT SELECT unnest(v_left));
     WITH written AS (
         UPDATE mq.polled_row AS e
         SET state = CASE WHEN e.id = ANY (v_dead) THEN 'E' ELSE 'N' END,
             batch_key = NULL,
             run_at = CASE WHEN e.id = ANY (v_dead) THEN v_now
                 -- Jitter between half and the whole, so that what failed together does not come back together.
-                ELSE v_now + make_interval(secs => coalesce(greatest(u.retry, 0),
+                ELSE v_now + make_interval(secs => coalesce(CASE WHEN u.retry >= 0 THEN u.retry WHEN u.retry = -2 THEN 0 END,
                     least(3600, 5 * 2.0 ^ least(e.attempts - 1, 40)) * (0.5 + random() / 2))) END,
             attempts = e.attempts - CASE WHEN u.retry = -2 THEN 1 ELSE 0 END,
             active = e.active AND l.id IS NOT NULL,

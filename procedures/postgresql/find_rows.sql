@@ -17,6 +17,9 @@ CREATE OR REPLACE FUNCTION mq.find_rows(
     row_json text
 )
 LANGUAGE plpgsql
+SET timezone = 'UTC'
+SET intervalstyle = 'postgres'
+SET extra_float_digits = 1
 SET enable_seqscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
@@ -27,7 +30,9 @@ DECLARE
     v_active boolean;
     v_ids bigint[];
     v_status text;
-    v_lock text := 'FOR UPDATE OF t' || CASE WHEN p_skip THEN ' SKIP LOCKED' ELSE '' END;
+    -- Where nothing is written the lock would ask for a right that is not needed.
+    v_lock text := CASE WHEN p_shape->>'shape' IN ('b', 'd') THEN '' ELSE 'FOR UPDATE OF t' END
+        || CASE WHEN p_skip AND p_shape->>'shape' NOT IN ('b', 'd') THEN ' SKIP LOCKED' ELSE '' END;
     v_row text := CASE WHEN p_skip THEN p_shape->>'row' ELSE 'NULL::text' END;
 BEGIN
     FOR v_active, v_ids IN

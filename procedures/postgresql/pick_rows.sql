@@ -50,6 +50,8 @@ DECLARE
         WHEN p_polled.ready_value IS NULL THEN format('t.%s IS NULL', p_shape->>'status')
         ELSE format('t.%1$s >= $1::%2$s AND t.%1$s <= $1::%2$s', p_shape->>'status', p_shape->>'status_type') END;
     v_sort text := coalesce('ORDER BY ' || nullif(concat_ws(', ', 't.' || (p_shape->>'status'), p_shape->>'sort'), ''), '');
+    -- With a status the dead have one of their own: whoever makes such a row ready again by hand wants it claimed.
+    v_dead text := CASE WHEN p_polled.status_column IS NOT NULL THEN 'AND p.state <> ''E''' ELSE '' END;
     v_taken bigint;
     v_settled text;
     v_high text;
@@ -57,13 +59,14 @@ BEGIN
     IF p_shape->>'shape' IN ('a', 'e') THEN
         RETURN QUERY EXECUTE format('SELECT %s, 0::bigint FROM %s AS t WHERE %s %s AND NOT EXISTS (
                 SELECT FROM mq.polled_row AS p
-                WHERE p.name = $2 AND p.ident_hash = hashtextextended((%5$s)::text, 0) AND p.ident = %5$s
+                WHERE p.name = $2 AND p.ident_hash = hashtextextended((%5$s)::text, 0) AND p.ident = %5$s %7$s
             ) %s LIMIT $3 FOR UPDATE OF t SKIP LOCKED', v_columns, v_quoted, v_ready,
-            CASE WHEN p_place THEN format('AND %s >= $4::%s', v_order, v_type) END, p_shape->>'ident', v_sort)
+            CASE WHEN p_place THEN format('AND %s >= $4::%s', v_order, v_type) END, p_shape->>'ident', v_sort, v_dead)
         USING p_polled.ready_value, p_polled.name, p_size, p_polled.place;
 
     ELSIF p_shape->>'shape' IN ('c', 'f') THEN
-        SELECT count(*) INTO v_taken FROM mq.polled_row WHERE name = p_polled.name AND NOT active;
+        SELECT count(*) INTO v_taken FROM mq.polled_row 
+        WHERE name = p_polled.name AND NOT active AND (state <> 'E' OR p_polled.status_column IS NULL);
         -- Among so many rows there are p_size free ones, if the table has them.
         RETURN QUERY EXECUTE format('SELECT part, place, ident, key_json, row_json, sorted, hash, copy
             FROM (
@@ -75,11 +78,11 @@ BEGIN
             ) AS x
             WHERE copy > (
                 SELECT count(*) FROM mq.polled_row AS p
-                WHERE p.name = $2 AND p.ident_hash = x.hash AND p.ident = x.ident AND NOT p.active
+                WHERE p.name = $2 AND p.ident_hash = x.hash AND p.ident = x.ident AND NOT p.active %s
             )
             ORDER BY n LIMIT $4', v_columns, v_quoted, v_ready, v_sort,
             -- Otherwise nothing is written, and a lock would keep others from finishing the rows that are counted.
-            CASE WHEN p_polled.active_value IS NOT NULL THEN 'FOR UPDATE OF t SKIP LOCKED' END)
+            CASE WHEN p_polled.active_value IS NOT NULL THEN 'FOR UPDATE OF t SKIP LOCKED' END, v_dead)
         USING p_polled.ready_value, p_polled.name, p_size + v_taken, p_size;
 
     ELSE

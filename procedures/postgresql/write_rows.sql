@@ -14,6 +14,10 @@ CREATE OR REPLACE FUNCTION mq.write_rows(
     p_places tid[]
 ) RETURNS text[]
 LANGUAGE plpgsql
+-- What the caller has switched off for itself; the table's own triggers are planned as ever.
+SET enable_seqscan = on
+SET enable_hashjoin = on
+SET enable_mergejoin = on
 AS $$
 DECLARE
     v_statement text := format(CASE WHEN p_delete THEN 'DELETE FROM %s AS t'
