@@ -1,0 +1,57 @@
+-- find_table: the table of a user's that an argument names.
+-- Arguments:   p_argument (its name in the contract), p_table (table or database.table as SQL writes it; without a
+--              database: the queue's)
+-- Returns:     p_schema ('': the queue's own database), p_name, p_quoted (for SQL), p_label (for people: the name, with the
+--              database before it unless it is the queue's)
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
+-- Transaction: reads the catalog only, which shows mq_owner the tables that it has a right on
+-- Example:     CALL mq_find_table('table', 'shop.orders', v_schema, v_name, v_quoted, v_label);
+
+DROP PROCEDURE IF EXISTS mq_find_table;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_find_table(
+    IN p_argument varchar(200) CHARACTER SET utf8mb4,
+    IN p_table longtext CHARACTER SET utf8mb4,
+    OUT p_schema varchar(200) CHARACTER SET utf8mb4,
+    OUT p_name varchar(200) CHARACTER SET utf8mb4,
+    OUT p_quoted longtext CHARACTER SET utf8mb4,
+    OUT p_label longtext CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_names longtext CHARACTER SET utf8mb4;
+    DECLARE v_schema, v_given, v_type, v_engine varchar(200) CHARACTER SET utf8mb4;
+    CALL mq_split_names(p_argument, p_table, '.', 2, v_names);
+    SET v_schema = IF(JSON_LENGTH(v_names) = 2, JSON_UNQUOTE(JSON_EXTRACT(v_names, '$[0]')), DATABASE());
+    SET v_given = JSON_UNQUOTE(JSON_EXTRACT(v_names, CONCAT('$[', JSON_LENGTH(v_names) - 1, ']')));
+    SELECT t.table_schema, t.table_name, t.table_type, t.engine
+    INTO p_schema, p_name, v_type, v_engine
+    FROM information_schema.tables AS t
+    WHERE t.table_schema = v_schema AND t.table_name = v_given
+        -- MariaDB's catalog compares without regard to case where the names themselves differ by it.
+        AND (@@lower_case_table_names > 0
+            OR CAST(t.table_schema AS binary) = CAST(v_schema AS binary)
+            AND CAST(t.table_name AS binary) = CAST(v_given AS binary))
+    LIMIT 1;
+    SET p_schema = COALESCE(p_schema, v_schema), p_name = COALESCE(p_name, v_given);
+    SET p_quoted = CONCAT('`', REPLACE(p_schema, '`', '``'), '`.`', REPLACE(p_name, '`', '``'), '`');
+    IF p_schema = DATABASE() THEN
+        SET p_schema = '';
+    END IF;
+    SET p_label = CONCAT(p_schema, IF(p_schema = '', '', '.'), p_name);
+    IF v_schema IN ('mysql', 'information_schema', 'performance_schema', 'sys') OR p_schema = '' AND v_given LIKE 'mq\_%' THEN
+        CALL mq_raise_error('unsuitable_table', CONCAT(LEFT(p_label, 60), ' belongs to the queue or to the system'));
+    ELSEIF v_type IS NULL THEN
+        CALL mq_raise_error('not_found', CONCAT(p_argument, ': no table ', LEFT(p_label, 40),
+            ', or mq_owner may not see it: GRANT SELECT, UPDATE to ''mq_owner''@''localhost'''));
+    ELSEIF v_type NOT IN ('BASE TABLE', 'SYSTEM VERSIONED') THEN
+        CALL mq_raise_error('unsuitable_table', CONCAT(LEFT(p_label, 60), ' is a view or a temporary table'));
+    ELSEIF v_engine IS NULL OR v_engine <> 'InnoDB' THEN
+        CALL mq_raise_error('unsuitable_table', CONCAT(LEFT(p_label, 60), ' must have ENGINE = InnoDB'));
+    END IF;
+END//
+
+DELIMITER ;

@@ -1,0 +1,39 @@
+-- row_json: the expression that makes a JSON text of a row, for dynamic SQL.
+-- Arguments:   p_table (the table's oid), p_columns (names as the catalog has them, in the order wanted; NULL: all), p_alias
+--              (the row's name in the statement)
+-- Returns:     the expression
+-- Errors:      none
+-- Transaction: reads the catalog only
+-- Example:     SELECT mq.row_json('shop.orders'::regclass, NULL, 't');
+--
+-- Whoever executes it sets timezone = 'UTC', extra_float_digits = 1 and intervalstyle = 'postgres', as a function does
+-- with SET clauses: the texts of times and floats follow the session.
+
+CREATE OR REPLACE FUNCTION mq.row_json(
+    p_table oid,
+    p_columns text[],
+    p_alias text
+) RETURNS text
+LANGUAGE sql
+STABLE
+SET search_path = mq, pg_temp
+AS $$
+    -- Not json_build_object, which takes 50 columns at most.
+    SELECT format('(SELECT pg_catalog.row_to_json(r)::pg_catalog.text FROM (SELECT %s) AS r)',
+        string_agg(format(CASE WHEN b.base = 'bytea'::regtype
+            THEN $f$pg_catalog.translate(pg_catalog.encode(%1$I.%2$I, 'base64'), E'\n', '') AS %2$I$f$
+            ELSE '%1$I.%2$I' END, p_alias, a.attname), ', ' ORDER BY coalesce(array_position(p_columns, a.attname::text),
+            a.attnum)))
+    FROM pg_attribute AS a
+    CROSS JOIN LATERAL (
+        -- A domain is written as what it is made of.
+        WITH RECURSIVE d (base) AS (
+            SELECT a.atttypid
+            UNION ALL
+            SELECT t.typbasetype FROM d JOIN pg_type AS t ON t.oid = d.base WHERE t.typbasetype <> 0
+        )
+        SELECT d.base FROM d JOIN pg_type AS t ON t.oid = d.base WHERE t.typbasetype = 0
+    ) AS b
+    WHERE a.attrelid = p_table AND a.attnum > 0 AND NOT a.attisdropped
+        AND (p_columns IS NULL OR a.attname = ANY (p_columns));
+$$;
