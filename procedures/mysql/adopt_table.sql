@@ -143,7 +143,7 @@ BEGIN
         SELECT i.index_name INTO v_claim_index
         FROM (
             SELECT s.index_name, CONCAT(GROUP_CONCAT('`', REPLACE(s.column_name, '`', '``'), '`' ORDER BY s.seq_in_index SEPARATOR ', '),
-                    IF(s.index_name = 'PRIMARY', '', CONCAT(', ', MAX(p.columns_)))) AS columns_,
+                    IF(s.index_name = 'PRIMARY', '', COALESCE(CONCAT(', ', MAX(p.columns_)), ''))) AS columns_,
                 MAX(s.sub_part IS NOT NULL OR COALESCE(s.collation, '') <> 'A') AS bad
             FROM information_schema.statistics AS s
             LEFT JOIN (

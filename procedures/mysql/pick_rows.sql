@@ -27,7 +27,7 @@ BEGIN
     DECLARE v_quoted, v_ident, v_key, v_row, v_status, v_sort, v_ordered, v_place, v_by_claim, v_ready, v_active
         longtext CHARACTER SET utf8mb4;
     DECLARE v_insert, v_columns, v_where, v_dead, v_from, v_settled, v_high, v_zone longtext CHARACTER SET utf8mb4;
-    DECLARE v_place_hash varchar(40) CHARACTER SET ascii;
+    DECLARE v_place_hash varchar(70) CHARACTER SET ascii;
     DECLARE v_taken, v_copies bigint;
     DECLARE v_late int;
     DECLARE v_seen datetime(6);
@@ -53,7 +53,7 @@ BEGIN
     SET v_insert = CONCAT('INSERT INTO mq_polled_row (batch_key, run_at, attempts, active, state, name, reader, ident_hash, ident, key_json, '
             'row_json, place, copies) SELECT ''', p_batch_key, ''', ''', v_now, ''', 1, 0, ''A'', _utf8mb4 x''', HEX(p_name), ''', _utf8mb4 x''',
             HEX(p_reader), ''', '),
-        v_columns = CONCAT('UNHEX(MD5(', v_ident, ')) AS h, ', v_ident, ' AS i, ', v_key, ' AS k, ', v_row, ' AS j, ', IF(v_place = '', 'NULL', v_place), ' AS l'),
+        v_columns = CONCAT('UNHEX(SHA2(', v_ident, ', 256)) AS h, ', v_ident, ' AS i, ', v_key, ' AS k, ', v_row, ' AS j, ', IF(v_place = '', 'NULL', v_place), ' AS l'),
         v_where = IF(v_status = '', 'TRUE', CONCAT('t.', v_status, IF(v_ready = '', ' IS NULL', CONCAT(' = ', v_ready)))),
         -- With a status the dead have one of their own: whoever makes such a row ready again by hand wants it claimed.
         v_dead = IF(v_status = '', '', ' AND p.state <> ''E'''),
@@ -64,7 +64,7 @@ BEGIN
             IF(p_place, CONCAT(' AND ', v_ordered, ' >= ', v_from), ''),
             -- A join could be sorted after the whole backlog is read.
             ' AND (SELECT COUNT(*) FROM mq_polled_row AS p WHERE p.name = _utf8mb4 x''', HEX(p_name),
-            ''' AND p.ident_hash = UNHEX(MD5(', v_ident, '))', v_dead, ') = 0', v_sort, ' LIMIT ', p_size, ' FOR UPDATE SKIP LOCKED'),
+            ''' AND p.ident_hash = UNHEX(SHA2(', v_ident, ', 256))', v_dead, ') = 0', v_sort, ' LIMIT ', p_size, ' FOR UPDATE SKIP LOCKED'),
             p_count);
 
     ELSEIF v_letter IN ('c', 'f') THEN

@@ -22,7 +22,7 @@ BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_quoted, v_keys, v_ident, v_bare, v_row, v_status, v_by_key, v_ready, v_active longtext CHARACTER SET utf8mb4;
     DECLARE v_due, v_idents, v_members, v_where, v_claim, v_each, v_lock, v_items longtext CHARACTER SET utf8mb4;
-    DECLARE v_hash varchar(40) CHARACTER SET ascii;
+    DECLARE v_hash varchar(70) CHARACTER SET ascii;
     DECLARE v_flag, v_end tinyint DEFAULT 0;
     DECLARE v_max int;
     DECLARE v_copies, v_count, v_dead bigint;
@@ -59,10 +59,10 @@ BEGIN
                 WHERE e.active = v_flag;
                 IF v_members IS NOT NULL THEN
                     SET v_where = CONCAT(' FROM ', v_quoted, ' AS t ', v_by_key, ' WHERE ', v_keys, ' IN (', v_idents, ')', v_where);
-                    CALL mq_run(CONCAT('UPDATE mq_polled_row AS e JOIN (SELECT UNHEX(MD5(', v_ident, ')) AS h, ', v_row, ' AS j', v_where,
+                    CALL mq_run(CONCAT('UPDATE mq_polled_row AS e JOIN (SELECT UNHEX(SHA2(', v_ident, ', 256)) AS h, ', v_row, ' AS j', v_where,
                         v_lock, ') AS f ON f.h = e.ident_hash', v_claim, 'f.j WHERE e.id IN (', v_members, ')'), v_count);
                     -- What is not found may be locked, or gone.
-                    CALL mq_run(CONCAT('SELECT GROUP_CONCAT(''x'''''', MD5(', v_ident, '), '''''''') INTO @mq_found', v_where), v_count);
+                    CALL mq_run(CONCAT('SELECT GROUP_CONCAT(''x'''''', SHA2(', v_ident, ', 256), '''''''') INTO @mq_found', v_where), v_count);
                     CALL mq_run(CONCAT('DELETE FROM mq_polled_row WHERE id IN (', v_members, ') AND state = ''N'' AND ident_hash NOT IN (',
                         COALESCE(@mq_found, '0'), ')'), v_count);
                 END IF;
@@ -71,7 +71,7 @@ BEGIN
                 SET v_end = 0;
                 FETCH c_groups INTO v_each, v_hash, v_copies, v_members;
                 WHILE NOT v_end DO
-                    SET v_each = CONCAT(' FROM (SELECT * FROM ', v_quoted, ' WHERE ', v_each, ' AND UNHEX(MD5(', v_bare, ')) = ', v_hash, v_where,
+                    SET v_each = CONCAT(' FROM (SELECT * FROM ', v_quoted, ' WHERE ', v_each, ' AND UNHEX(SHA2(', v_bare, ', 256)) = ', v_hash, v_where,
                         ' LIMIT ', v_copies);
                     CALL mq_run(CONCAT('SELECT COUNT(*), MAX(', v_row, ') INTO @mq_found, @mq_row', v_each, v_lock, ') AS t'), v_count);
                     SET v_count = @mq_found;

@@ -24,7 +24,7 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_quoted, v_keys, v_ident, v_bare, v_status, v_by_key, v_where, v_set, v_list, v_idents longtext CHARACTER SET utf8mb4;
     DECLARE v_each, v_members, v_text longtext CHARACTER SET utf8mb4;
-    DECLARE v_hash varchar(40) CHARACTER SET ascii;
+    DECLARE v_hash varchar(70) CHARACTER SET ascii;
     DECLARE v_count, v_copies bigint;
     DECLARE v_number int;
     DECLARE v_end tinyint DEFAULT 0;
@@ -49,7 +49,7 @@ BEGIN
         SELECT GROUP_CONCAT(e.ident) INTO v_idents
         FROM JSON_TABLE(p_ids, '$[*]' COLUMNS (id bigint PATH '$')) AS j
         STRAIGHT_JOIN mq_polled_row AS e ON e.id = j.id;
-        CALL mq_run(CONCAT('SELECT GROUP_CONCAT(''x'''''', MD5(', v_ident, '), '''''''') INTO @mq_found FROM ', v_quoted, ' AS t ', v_by_key,
+        CALL mq_run(CONCAT('SELECT GROUP_CONCAT(''x'''''', SHA2(', v_ident, ', 256), '''''''') INTO @mq_found FROM ', v_quoted, ' AS t ', v_by_key,
             ' WHERE ', v_keys, ' IN (', v_idents, ')', v_where, ' FOR UPDATE'), v_count);
         SET v_list = NULL;
         IF @mq_found IS NOT NULL THEN
@@ -84,7 +84,7 @@ BEGIN
         WHILE NOT v_end DO
             SET v_text = NULL, v_count = 0;
             -- The collation may take for equal what is not; and as many of the equal rows as are claimed.
-            SET v_each = CONCAT(IF(v_keys = '', CONCAT(v_each, ' AND UNHEX(MD5(', v_bare, ')) = ', v_hash),
+            SET v_each = CONCAT(IF(v_keys = '', CONCAT(v_each, ' AND UNHEX(SHA2(', v_bare, ', 256)) = ', v_hash),
                 CONCAT(REPLACE(v_keys, '`t`.', ''), ' IN (', v_each, ')')), v_where, ' LIMIT ', v_copies);
             BEGIN
                 DECLARE EXIT HANDLER FOR SQLEXCEPTION

@@ -362,7 +362,7 @@ def test_keys_of_several_columns_and_types_find_their_rows_again(make: Make, sql
         table.name,
         *(
             "big bigint NOT NULL",
-            "txt varchar(40) NOT NULL",
+            f"txt {table.can.letters} NOT NULL",
             "made {moment} NOT NULL",
             "dec_no decimal(18, 4) NOT NULL",
         ),
