@@ -40,10 +40,10 @@ BEGIN
         CALL mq_raise_error('invalid_argument', CONCAT('ready_value: must not be NULL, ', LEFT(p_column, 40), ' is NOT NULL'));
     END IF;
     SELECT GROUP_CONCAT('(', REPLACE(CONVERT(k.check_clause USING utf8mb4), '\\''', ''''), ')' SEPARATOR ' AND ') INTO v_checks
-    FROM information_schema.table_constraints AS t
-    JOIN information_schema.check_constraints AS k
-        ON k.constraint_schema = t.constraint_schema AND k.constraint_name = t.constraint_name /*M! AND k.table_name = t.table_name */
-    WHERE t.table_schema = p_schema AND t.table_name = p_table AND t.constraint_type = 'CHECK';
+    FROM information_schema.check_constraints AS k
+    /*!80000 JOIN information_schema.table_constraints AS t
+        ON t.constraint_schema = k.constraint_schema AND t.constraint_name = k.constraint_name */
+    WHERE k.constraint_schema = p_schema AND /*M! k.table_name = p_table */ /*!80000 t.table_name = p_table */;
     SET v_bits = CASE v_kind WHEN 'tinyint' THEN 8 WHEN 'smallint' THEN 16 WHEN 'mediumint' THEN 24 WHEN 'int' THEN 32 ELSE 64 END;
     SET v_values = JSON_ARRAY(p_ready, p_active, p_done, p_error), v_names = '["ready_value","active_value","done_value","error_value"]';
     WHILE v_i < 4 DO
