@@ -55,8 +55,8 @@ BEGIN
         SET v_step = v_step + 1;
     END WHILE;
     IF v_status <> '' THEN
-        DELETE e FROM mq_polled_row AS e
-        JOIN JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j ON j.id = e.id
+        DELETE e FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
+        STRAIGHT_JOIN mq_polled_row AS e FORCE INDEX (PRIMARY) ON e.id = j.id
         LEFT JOIN JSON_TABLE(CONCAT('[', v_all_written, ']'), '$[*]' COLUMNS (id bigint PATH '$')) AS w ON w.id = e.id
         LEFT JOIN JSON_TABLE(CONCAT('[', v_all_refused, ']'), '$[*]' COLUMNS (id bigint PATH '$[0]')) AS r ON r.id = e.id
         WHERE w.id IS NULL AND r.id IS NULL;
@@ -64,10 +64,10 @@ BEGIN
     END IF;
     -- Jitter between half and the whole, so that what failed together does not come back together. Whom the table will not have
     -- dead must try that again: its status would make it claimable.
-    UPDATE mq_polled_row AS e
-    JOIN JSON_TABLE(p_items, '$[*]' COLUMNS (
+    UPDATE JSON_TABLE(p_items, '$[*]' COLUMNS (
         id bigint PATH '$[0]', retry int PATH '$[1]', error longtext CHARACTER SET utf8mb4 PATH '$[2]'
-    )) AS j ON j.id = e.id
+    )) AS j
+    STRAIGHT_JOIN mq_polled_row AS e FORCE INDEX (PRIMARY) ON e.id = j.id
     LEFT JOIN JSON_TABLE(CONCAT('[', v_all_refused, ']'), '$[*]' COLUMNS (
         id bigint PATH '$[0]', error longtext CHARACTER SET utf8mb4 PATH '$[1]'
     )) AS r ON r.id = e.id

@@ -59,7 +59,7 @@ BEGIN
                 WHERE e.active = v_flag;
                 IF v_members IS NOT NULL THEN
                     SET v_where = CONCAT(' FROM ', v_quoted, ' AS t ', v_by_key, ' WHERE ', v_keys, ' IN (', v_idents, ')', v_where);
-                    CALL mq_run(CONCAT('UPDATE mq_polled_row AS e JOIN (SELECT UNHEX(SHA2(', v_ident, ', 256)) AS h, ', v_row, ' AS j', v_where,
+                    CALL mq_run(CONCAT('UPDATE mq_polled_row AS e FORCE INDEX (PRIMARY) STRAIGHT_JOIN (SELECT UNHEX(SHA2(', v_ident, ', 256)) AS h, ', v_row, ' AS j', v_where,
                         v_lock, ') AS f ON f.h = e.ident_hash', v_claim, 'f.j WHERE e.id IN (', v_members, ')'), v_count);
                     -- What is not found may be locked, or gone.
                     CALL mq_run(CONCAT('SELECT GROUP_CONCAT(''x'''''', SHA2(', v_ident, ', 256), '''''''') INTO @mq_found', v_where), v_count);
@@ -94,7 +94,9 @@ BEGIN
         SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(id, -1, error)), ']') INTO v_items
         FROM mq_polled_row WHERE batch_key = p_batch_key AND attempts > v_max;
         IF v_items IS NOT NULL THEN
-            UPDATE mq_polled_row SET attempts = attempts - 1 WHERE batch_key = p_batch_key AND attempts > v_max;
+            UPDATE JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
+            STRAIGHT_JOIN mq_polled_row AS e FORCE INDEX (PRIMARY) ON e.id = j.id
+            SET e.attempts = e.attempts - 1;
             CALL mq_fail_rows(p_name, p_shape, v_items, v_count, v_dead, v_copies);
         END IF;
     END IF;
