@@ -21,7 +21,7 @@ DECLARE v_done integer = 0;
 BEGIN
     WHILE (v_done = 0) DO
     BEGIN
-        DELETE FROM mq_polled_batch WHERE batch_key = LOWER(:p_batch_key) RETURNING name INTO name;
+        DELETE FROM mq_polled_batch WHERE batch_key = :p_batch_key RETURNING name INTO name;
         v_done = 1;
         WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
         BEGIN
