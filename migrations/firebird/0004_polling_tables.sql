@@ -12,7 +12,7 @@ CREATE TABLE mq_polled (
     name mq_name NOT NULL,
     id bigint NOT NULL,
     table_name varchar(63) CHARACTER SET UTF8 NOT NULL,
-    key_columns varchar(4000) CHARACTER SET UTF8,
+    key_columns mq_text,
     order_column varchar(63) CHARACTER SET UTF8,
     status_column varchar(63) CHARACTER SET UTF8,
     ready_value mq_status,
@@ -23,7 +23,7 @@ CREATE TABLE mq_polled (
     late_seconds integer,
     equal_rows smallint NOT NULL,
     max_attempts smallint NOT NULL,
-    place mq_ident,
+    place varchar(8000) CHARACTER SET OCTETS,
     place_ident mq_ident,
     copies integer,
     looked_at timestamp,
@@ -76,7 +76,7 @@ CREATE INDEX mq_polled_row_due ON mq_polled_row (name, state, run_at, id);
 CREATE TABLE mq_polled_mark (
     name mq_name NOT NULL,
     seen_at timestamp NOT NULL,
-    place mq_ident NOT NULL,
+    place varchar(8000) CHARACTER SET OCTETS NOT NULL,
     CONSTRAINT mq_polled_mark_pk PRIMARY KEY (name, seen_at)
 );
 

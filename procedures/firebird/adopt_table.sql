@@ -6,6 +6,8 @@
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50007 already_exists
 -- Transaction: joins the caller's
 -- Example:     SELECT * FROM mq_adopt_table('orders', 'orders', 'id', NULL, 'status', 'N', 'A', 'D', 'E');
+--
+-- What stands between the users and their table is mq_use_table, which is granted what it needs here if the caller may grant it.
 
 SET TERM ^ ;
 
@@ -37,13 +39,12 @@ DECLARE v_order varchar(63) CHARACTER SET UTF8;
 DECLARE v_by varchar(130) CHARACTER SET UTF8;
 DECLARE v_status varchar(63) CHARACTER SET UTF8;
 DECLARE v_delete smallint;
-DECLARE v_bad varchar(63) CHARACTER SET UTF8;
+DECLARE v_bad varchar(130) CHARACTER SET UTF8;
 DECLARE v_bytes bigint;
 DECLARE v_kind smallint;
 DECLARE v_nullable smallint;
 DECLARE v_wanted mq_text;
 DECLARE v_rights varchar(30) CHARACTER SET ASCII;
-DECLARE v_right varchar(10) CHARACTER SET ASCII;
 DECLARE v_same integer;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('name', p_name, 0);
@@ -139,19 +140,37 @@ BEGIN
         EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'claims would read the whole table, it needs: CREATE INDEX '
             || LEFT(v_table, 20) || '_CLAIM ON ' || v_quoted || ' (' || REPLACE(v_wanted, ',', ', ') || ')');
 
-    -- Nobody gets at a table through the queue who may not himself: these run with the caller's rights alone.
-    v_rights = TRIM(CASE WHEN v_status IS NULL AND v_delete = 0 THEN 'SELECT' WHEN v_delete = 1 THEN 'SELECT, UPDATE, DELETE'
-        ELSE 'SELECT, UPDATE' END);
+    -- Nobody gets at a table through the queue who may not himself: without CALLER PRIVILEGES these are the user's own rights.
+    -- What is never executed is checked all the same.
+    v_bad = '"' || REPLACE(v_status, '"', '""') || '"';
+    IF (v_delete = 1) THEN
+        -- A lock needs the right to change any column.
+        SELECT FIRST 1 quoted FROM mq_find_columns('table', :v_table, mq_ident_columns(:v_table, NULL)) INTO v_by;
+    v_rights = 'SELECT' || TRIM(TRAILING FROM IIF(v_status IS NULL AND v_delete = 0, '', ', UPDATE'))
+        || TRIM(TRAILING FROM IIF(v_delete = 1, ', DELETE', ''));
     BEGIN
-        EXECUTE STATEMENT 'SELECT COUNT(*) FROM ' || v_quoted || ' AS r WHERE 1 = 0' INTO v_same;
-        IF (v_rights CONTAINING 'UPDATE') THEN
-            EXECUTE STATEMENT 'UPDATE ' || v_quoted || ' AS r SET r.' || COALESCE('"' || REPLACE(v_status, '"', '""') || '"',
-                (SELECT FIRST 1 quoted FROM mq_find_columns('table', :v_table, NULL))) || ' = NULL WHERE 1 = 0';
-        IF (v_rights CONTAINING 'DELETE') THEN
-            EXECUTE STATEMENT 'DELETE FROM ' || v_quoted || ' AS r WHERE 1 = 0';
+        EXECUTE STATEMENT 'EXECUTE BLOCK AS DECLARE v_one bigint; BEGIN IF (1 = 0) THEN BEGIN SELECT COUNT(*) FROM ' || v_quoted
+            || ' INTO v_one; '
+            || IIF(v_rights LIKE '%UPDATE%', 'UPDATE ' || v_quoted || ' SET ' || COALESCE(v_bad, v_by) || ' = NULL; ', '')
+            || IIF(v_delete = 1, 'DELETE FROM ' || v_quoted || '; ', '') || 'END END';
         WHEN GDSCODE no_priv DO
-            EXECUTE PROCEDURE mq_raise_error('unsuitable_table', CURRENT_USER || ' must hold ' || v_rights || ' on ' || v_quoted
-                || ': GRANT ' || v_rights || ' ON ' || v_quoted || ' TO USER ' || CURRENT_USER);
+            EXECUTE PROCEDURE mq_raise_error('unsuitable_table', v_table || ' may not be worked off by ' || TRIM(CURRENT_USER)
+                || ': GRANT ' || v_rights || ' ON ' || v_quoted || ' TO USER ' || TRIM(CURRENT_USER));
+    END
+    SELECT COUNT(DISTINCT rdb$privilege) FROM rdb$user_privileges
+    WHERE rdb$relation_name = :v_table AND rdb$object_type = 0 AND rdb$field_name IS NULL
+        AND (rdb$user = 'MQ_USE_TABLE' AND rdb$user_type = 5 OR rdb$user = 'PUBLIC' AND rdb$user_type = 8)
+        AND (rdb$privilege = 'S' OR rdb$privilege = 'U' AND :v_rights LIKE '%UPDATE%' OR rdb$privilege = 'D' AND :v_delete = 1)
+    INTO v_n;
+    IF (v_n < 1 + IIF(v_rights LIKE '%UPDATE%', 1, 0) + v_delete) THEN
+    BEGIN
+        v_wanted = 'GRANT ' || v_rights || ' ON ' || v_quoted || ' TO PROCEDURE mq_use_table';
+        EXECUTE STATEMENT v_wanted;
+        WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict DO
+            EXCEPTION;
+        WHEN ANY DO
+            EXECUTE PROCEDURE mq_raise_error('unsuitable_table', v_table
+                || ' is closed to the queue, and you may not open it; let its owner say: ' || v_wanted);
     END
 
     SELECT MIN(LEFT(name, 60)) FROM mq_polled
