@@ -181,17 +181,14 @@ BEGIN
     IF (v_bad IS NOT NULL) THEN
         EXECUTE PROCEDURE mq_raise_error('already_exists',
             v_table || ' is adopted as ' || v_bad || ' already: its rows would be claimed twice');
-    created = 1;
-    BEGIN
+    created = IIF(EXISTS (SELECT * FROM mq_polled WHERE name = :p_name), 0, 1);
+    IF (created = 1) THEN
         INSERT INTO mq_polled (name, id, table_name, key_columns, order_column, status_column, ready_value, active_value,
             done_value, error_value, on_complete, late_seconds, equal_rows, max_attempts)
         VALUES (:p_name, NEXT VALUE FOR mq_polled_id, :v_table, :v_keys, :v_order, :v_status, :p_ready_value, :p_active_value,
             :p_done_value, :p_error_value, IIF(:v_delete = 1, 'delete', 'keep'), :p_late_seconds, COALESCE(:p_equal_rows, 0),
             COALESCE(:p_max_attempts, 10));
-        WHEN GDSCODE unique_key_violation, GDSCODE no_dup DO
-            created = 0;
-    END
-    IF (created = 0) THEN
+    ELSE
     BEGIN
         SELECT COUNT(*) FROM mq_polled
         WHERE name = :p_name AND table_name = :v_table AND key_columns IS NOT DISTINCT FROM :v_keys

@@ -84,7 +84,7 @@ BEGIN
         || ', v_last_ident; v_last_ident = NULL; v_before = GEN_ID(mq_polled_row_id, 0); number = 0; ';
 
     -- The row at v_place: 1 when it is ours now, 0 when it is locked or was changed, 2 when the table refuses it.
-    v_take = 'v_mine = 0; v_error = NULL; BEGIN FOR SELECT ' || v_json || ', ' || v_content || ' FROM ' || v_quoted
+    v_take = 'v_mine = 0; v_error = NULL; BEGIN FOR SELECT ' || v_json || ' AS json, ' || v_content || ' AS content FROM ' || v_quoted
         || ' AS r WHERE r.RDB$DB_KEY = :v_place' || '#check ' || IIF(v_kind = 'K', 'INTO v_json, v_content AS CURSOR c', mq_row_lock())
         || ' DO BEGIN '
         || IIF(v_active IS NULL, '', '#write UPDATE ' || v_quoted || ' SET ' || v_status || ' = :s_active WHERE CURRENT OF c; ')

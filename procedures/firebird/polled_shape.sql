@@ -70,8 +70,9 @@ BEGIN
         parse = parse || 'IF (SUBSTRING(v_ident FROM v_at FOR 1) = x''2D'') THEN BEGIN k' || v_n || ' = NULL; v_at = v_at + 1; END'
             || ' ELSE BEGIN v_end = POSITION(x''3A'', v_ident, v_at); v_length = SUBSTRING(v_ident FROM v_at FOR v_end - v_at); k'
             || v_n || ' = CAST(SUBSTRING(v_ident FROM v_end + 1 FOR v_length) AS ' || v_type || '); v_at = v_end + 1 + v_length; END ';
+        -- What IIF gives is as long as the longer text: TRIM.
         matches = matches || IIF(v_n > 1, ' AND ', '') || 'r.' || v_quoted
-            || IIF(v_keys IS NULL, ' IS NOT DISTINCT FROM :k', ' = :k') || v_n;
+            || TRIM(TRAILING FROM IIF(v_keys IS NULL, ' IS NOT DISTINCT FROM :k', ' = :k')) || v_n;
         ident = ident || IIF(v_n > 1, ' || ', '') || 'COALESCE(CAST(OCTET_LENGTH(' || v_text
             || ') AS varchar(6) CHARACTER SET OCTETS) || x''3A'' || ' || v_text || ', x''2D'')';
         order_column = COALESCE(order_column, v_quoted);
@@ -82,8 +83,8 @@ BEGIN
     -- Texts that are equal to each other need not be the same.
     IF (v_keys IS NULL) THEN
         matches = matches || ' AND ' || ident || ' = :v_ident';
-    content = mq_row_json(v_table, NULL, 'r');
-    json = mq_row_json(v_table, v_list, 'r');
+    content = mq_row_json(v_table, NULL, 'R');
+    json = mq_row_json(v_table, v_list, 'R');
 
     IF (v_order IS NOT NULL) THEN
     BEGIN

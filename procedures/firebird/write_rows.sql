@@ -60,7 +60,7 @@ BEGIN
             || 's_to = CASE v_to WHEN ''D'' THEN s_done WHEN ''E'' THEN s_error ELSE s_ready END; ', '')
         || 'v_outcome = NULL; v_until = NULL; WHILE (v_outcome IS NULL) DO BEGIN v_busy = 0; v_error = NULL; '
         || 'FOR SELECT r.RDB$DB_KEY FROM ' || v_quoted || ' AS r WHERE ' || v_matches || ' INTO v_place DO BEGIN BEGIN '
-        || 'FOR SELECT 1 FROM ' || v_quoted || ' AS r WHERE r.RDB$DB_KEY = :v_place AND ' || v_matches
+        || 'FOR SELECT 1 AS found FROM ' || v_quoted || ' AS r WHERE r.RDB$DB_KEY = :v_place AND ' || v_matches
         || ' INTO v_found AS CURSOR c DO BEGIN '
         || IIF(v_kind = 'S', 'IF (v_to <> ''X'') THEN BEGIN UPDATE ' || v_quoted || ' SET ' || v_status
             || ' = :s_to WHERE CURRENT OF c; v_outcome = ''W''; END ELSE BEGIN ', 'BEGIN ')
