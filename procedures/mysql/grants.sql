@@ -23,6 +23,10 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON mq_ring TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_grouped TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_group_lock TO 'mq_owner'@'localhost';
 GRANT SELECT, UPDATE ON mq_stripe TO 'mq_owner'@'localhost';
+GRANT SELECT, INSERT, UPDATE, DELETE ON mq_polled TO 'mq_owner'@'localhost';
+GRANT SELECT, INSERT, UPDATE, DELETE ON mq_polled_batch TO 'mq_owner'@'localhost';
+GRANT SELECT, INSERT, UPDATE, DELETE ON mq_polled_row TO 'mq_owner'@'localhost';
+GRANT SELECT, INSERT, UPDATE, DELETE ON mq_polled_mark TO 'mq_owner'@'localhost';
 GRANT SELECT, SHOW VIEW ON mq_message_state TO 'mq_owner'@'localhost';
 
 -- MySQL asks even the definer of a procedure for the right to call it.
@@ -61,6 +65,16 @@ GRANT EXECUTE ON PROCEDURE mq_remove_ready TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_erase TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_erase_archived TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_object_fingerprint TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_run TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_find_one_column TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_require_status TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_polled_shape TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_lock_polled TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_drop_polled_batch TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_pick_rows TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_write_rows TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_fail_rows TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_take_due TO 'mq_owner'@'localhost';
 
 GRANT EXECUTE ON PROCEDURE mq_send TO 'mq_owner'@'localhost', mq_producer;
 GRANT EXECUTE ON PROCEDURE mq_send_message TO 'mq_owner'@'localhost', mq_producer;
@@ -88,3 +102,11 @@ GRANT EXECUTE ON PROCEDURE mq_queue_stats TO 'mq_owner'@'localhost', mq_operator
 GRANT EXECUTE ON PROCEDURE mq_queue_health TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_installed_files TO 'mq_owner'@'localhost', mq_operator, mq_consumer, mq_producer;
 GRANT EXECUTE ON PROCEDURE mq_peek TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_adopt_table TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_release_table TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_claim_rows TO 'mq_owner'@'localhost', mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_finish_rows TO 'mq_owner'@'localhost', mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_extend_rows TO 'mq_owner'@'localhost', mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_release_rows TO 'mq_owner'@'localhost', mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_retry_rows TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_peek_rows TO 'mq_owner'@'localhost', mq_operator, mq_consumer;

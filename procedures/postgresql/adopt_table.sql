@@ -102,7 +102,7 @@ BEGIN
             'columns within them', v_table.label));
     END IF;
 
-    v_wanted := v_status || coalesce(CASE WHEN v_order IS NOT NULL THEN ARRAY[v_order] END, v_keys, '{}');
+    v_wanted := array_remove(v_status || coalesce(CASE WHEN v_order IS NOT NULL THEN ARRAY[v_order] END, v_keys, '{}'), NULL);
     IF v_status IS NULL AND NOT v_delete THEN
         IF p_late_seconds IS NULL THEN
             PERFORM mq.raise_error('unsuitable_table', format('without a status a row of %s that comes late in the order would be '

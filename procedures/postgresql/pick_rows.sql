@@ -60,7 +60,7 @@ BEGIN
         RETURN QUERY EXECUTE format('SELECT %s, 0::bigint FROM %s AS t WHERE %s %s AND NOT EXISTS (
                 SELECT FROM mq.polled_row AS p
                 WHERE p.name = $2 AND p.ident_hash = hashtextextended((%5$s)::text, 0) AND p.ident = %5$s %7$s
-            ) %s LIMIT $3 FOR UPDATE OF t SKIP LOCKED', v_columns, v_quoted, v_ready,
+            ) %6$s LIMIT $3 FOR UPDATE OF t SKIP LOCKED', v_columns, v_quoted, v_ready,
             CASE WHEN p_place THEN format('AND %s >= $4::%s', v_order, v_type) END, p_shape->>'ident', v_sort, v_dead)
         USING p_polled.ready_value, p_polled.name, p_size, p_polled.place;
 

@@ -22,6 +22,11 @@ class Capabilities:
     blank_endings:   names that differ in blanks at their end are different names; where they are not, such an ending is
                      an invalid_argument.
     waits:           wait_for_message can wait; where it cannot, it answers at once.
+    moment:          the type of a column for a date with a time.
+    opens, closes:   what stands around a name that is taken as it is.
+    folds:           what becomes of a name that is not quoted.
+    grants:          statements that let the queue, and every login, work on a table.
+    enum:            a statement before, and the type of a status that can be N, A, D or E; None: there are none.
     """
 
     view: str
@@ -34,6 +39,16 @@ class Capabilities:
     keeps_savepoints: bool = True
     blank_endings: bool = True
     waits: bool = True
+    moment: str = "timestamp"
+    opens: str = '"'
+    closes: str = '"'
+    folds: Callable[[str], str] = str.lower
+    grants: tuple[str, ...] = ("GRANT SELECT, UPDATE, DELETE ON {} TO PUBLIC",)
+    enum: tuple[str, str] | None = None
+
+    def quoted(self, name: str) -> str:
+        """A name for SQL, as it is."""
+        return self.opens + name.replace(self.closes, self.closes * 2) + self.closes
 
 
 def _session_id(connection: Any) -> int:
@@ -53,6 +68,7 @@ BY_DATABASE = {
         empties_parts=True,
         rings_go_by_id=False,
         undoes_a_call=False,
+        enum=("CREATE TYPE {} AS ENUM ('N', 'A', 'D', 'E')", "{}"),
     ),
     # A view of another session's application name needs the performance schema, which MariaDB has switched off.
     # TRUNCATE commits the caller's transaction. A second index on mq_ready, which order by id would need beside the
@@ -66,6 +82,12 @@ BY_DATABASE = {
         empties_parts=False,
         rings_go_by_id=True,
         undoes_a_call=True,
+        moment="datetime(6)",
+        opens="`",
+        closes="`",
+        folds=str,
+        grants=("GRANT SELECT, UPDATE, DELETE ON {} TO 'mq_owner'@'localhost'",),
+        enum=("", "enum('N', 'A', 'D', 'E')"),
     ),
     # Texts compare there as if padded with blanks. Nothing sleeps in PSQL: consumers wait for an event.
     "firebird": Capabilities(
@@ -78,6 +100,7 @@ BY_DATABASE = {
         undoes_a_call=True,
         blank_endings=False,
         waits=False,
+        folds=str.upper,
     ),
     # Names compare as if padded with blanks. An error in a procedure, where XACT_ABORT is on, ends the caller's whole
     # transaction: not even a savepoint helps. A ring as on MySQL, for the same reason.
@@ -91,6 +114,9 @@ BY_DATABASE = {
         undoes_a_call=False,
         keeps_savepoints=False,
         blank_endings=False,
+        moment="datetime2(6)",
+        folds=str,
+        grants=("GRANT SELECT, UPDATE, DELETE ON {} TO public",),
     ),
 }
 
