@@ -62,11 +62,11 @@ BEGIN
 
     IF (v_status IS NULL) THEN
     BEGIN
-        v_bad = CASE
+        v_bad = TRIM(CASE
             WHEN p_ready_value IS NOT NULL THEN 'ready_value'
             WHEN p_active_value IS NOT NULL THEN 'active_value'
             WHEN p_done_value IS NOT NULL THEN 'done_value'
-            WHEN p_error_value IS NOT NULL THEN 'error_value' END;
+            WHEN p_error_value IS NOT NULL THEN 'error_value' END);
         IF (v_bad IS NOT NULL) THEN
             EXECUTE PROCEDURE mq_raise_error('invalid_argument', v_bad || ': needs a status_column');
     END

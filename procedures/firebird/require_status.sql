@@ -45,7 +45,7 @@ BEGIN
     INTO v_domain;
     WHILE (v_n < 4) DO
     BEGIN
-        v_argument = CASE v_n WHEN 0 THEN 'ready_value' WHEN 1 THEN 'active_value' WHEN 2 THEN 'done_value' ELSE 'error_value' END;
+        v_argument = TRIM(CASE v_n WHEN 0 THEN 'ready_value' WHEN 1 THEN 'active_value' WHEN 2 THEN 'done_value' ELSE 'error_value' END);
         v_check = CASE v_n WHEN 0 THEN p_ready WHEN 1 THEN p_active WHEN 2 THEN p_done ELSE p_error END;
         IF (CHAR_LENGTH(v_check) > 1000) THEN
             EXECUTE PROCEDURE mq_raise_error('invalid_argument', v_argument || ': must be at most 1,000 characters');
@@ -88,7 +88,7 @@ BEGIN
                         INTO v_bad;
                 IF (v_bad = 1) THEN
                     EXECUTE PROCEDURE mq_raise_error('invalid_argument', v_argument || ': must differ from '
-                        || CASE v_other WHEN 0 THEN 'ready_value' WHEN 1 THEN 'active_value' ELSE 'done_value' END);
+                        || TRIM(CASE v_other WHEN 0 THEN 'ready_value' WHEN 1 THEN 'active_value' ELSE 'done_value' END));
                 v_other = v_other + 1;
             END
         END

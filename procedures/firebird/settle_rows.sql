@@ -61,7 +61,8 @@ BEGIN
                     WHEN :v_status = 0 THEN NULL
                     WHEN :v_kind = 'F' AND (:v_retry = -1 OR :v_attempts >= :v_max) THEN 'E'
                     WHEN :v_kind = 'T' THEN IIF(:v_active = 1 AND :v_has_active = 0, NULL, 'R')
-                    WHEN :v_active = 1 THEN 'R' END
+                    WHEN :v_active = 1 AND :v_has_active = 1 THEN 'R'
+                    ELSE 'L' END
             WHERE id = :v_id;
         EXECUTE PROCEDURE mq_write_rows(p_name);
         -- What could not be marked as done has failed.

@@ -1,7 +1,7 @@
 -- write_rows: set the status of rows of an adopted table, or delete them, as mq_polled_write says.
 -- Arguments:   p_name
--- Returns:     nothing; outcome in mq_polled_write is W (written), G (gone: it is not there any more as we left it) or X (the
---              table refuses it, with the error)
+-- Returns:     nothing. to_status: D, E, R (done_value, error_value, ready_value), X (delete), L (only look); outcome: W
+--              (written), G (gone: it is not there any more as we left it) or X (the table refuses it, with the error)
 -- Errors:      as polled_shape; the engine's lock conflict when another transaction keeps a row for longer than two seconds
 -- Transaction: joins the caller's, which is NO WAIT
 -- Example:     EXECUTE PROCEDURE mq_write_rows('orders');
@@ -62,11 +62,11 @@ BEGIN
         || 'FOR SELECT r.RDB$DB_KEY FROM ' || v_quoted || ' AS r WHERE ' || v_matches || ' INTO v_place DO BEGIN BEGIN '
         || 'FOR SELECT 1 AS found FROM ' || v_quoted || ' AS r WHERE r.RDB$DB_KEY = :v_place AND ' || v_matches
         || ' INTO v_found AS CURSOR c DO BEGIN '
-        || IIF(v_kind = 'S', 'IF (v_to <> ''X'') THEN BEGIN UPDATE ' || v_quoted || ' SET ' || v_status
+        || IIF(v_kind = 'S', 'IF (v_to = ''L'') THEN v_outcome = ''W''; ELSE IF (v_to <> ''X'') THEN BEGIN UPDATE ' || v_quoted || ' SET ' || v_status
             || ' = :s_to WHERE CURRENT OF c; v_outcome = ''W''; END ELSE BEGIN ', 'BEGIN ')
         || 'DELETE FROM ' || v_quoted || ' WHERE CURRENT OF c; v_outcome = ''W''; END END '
         -- A trigger may have set it to something else.
-        || IIF(v_kind = 'S', 'IF (v_outcome = ''W'' AND v_to <> ''X'') THEN BEGIN SELECT r.' || v_status || ' FROM ' || v_quoted
+        || IIF(v_kind = 'S', 'IF (v_outcome = ''W'' AND v_to NOT IN (''L'', ''X'')) THEN BEGIN SELECT r.' || v_status || ' FROM ' || v_quoted
             || ' AS r WHERE r.RDB$DB_KEY = :v_place INTO s_is; IF (s_is IS NOT DISTINCT FROM s_from) THEN BEGIN v_outcome = ''X''; '
             || 'v_error = ''the status stays as it was: a trigger?''; END END ', '')
         || 'WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO BEGIN '
