@@ -62,7 +62,9 @@ BEGIN
     INTO v_id, v_ready, v_active, v_late, v_from, v_looked_at;
     v_status_type = COALESCE('TYPE OF COLUMN ' || v_quoted || '.' || v_status, 'smallint');
     v_order_type = COALESCE('TYPE OF COLUMN ' || v_quoted || '.' || v_order, 'smallint');
-    v_conflict = 'WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO ';
+    -- deadlock, lock_conflict, update_conflict, random, no_cur_rec. Not by a WHEN of their own: of several that fit, the engine
+    -- runs one after the other, and WHEN ANY always fits.
+    v_conflict = 'IF (GDSCODE IN (335544336, 335544345, 335544451, 335544382, 335544348)) THEN ';
     v_message = mq_error_expression();
 
     v_text = 'EXECUTE BLOCK RETURNS (number bigint, json mq_text, content mq_text) AS '
@@ -88,7 +90,8 @@ BEGIN
         || ' AS r WHERE r.RDB$DB_KEY = :v_place' || '#check ' || IIF(v_kind = 'K', 'INTO v_json, v_content AS CURSOR c', mq_row_lock())
         || ' DO BEGIN '
         || IIF(v_active IS NULL, '', '#write UPDATE ' || v_quoted || ' SET ' || v_status || ' = :s_active WHERE CURRENT OF c; ')
-        || 'v_mine = 1; END ' || v_conflict || 'v_mine = 0; WHEN ANY DO BEGIN v_mine = 2; v_error = ' || v_message || '; END END ';
+        || 'v_mine = 1; END WHEN ANY DO BEGIN ' || v_conflict || 'v_mine = 0; ELSE BEGIN v_mine = 2; v_error = ' || v_message
+        || '; END END END ';
 
     -- What waits for another attempt. Of equal rows, those that others hold are passed over.
     v_text = v_text || 'FOR SELECT p.id, p.ident, p.ident_hash, p.attempts, p.active FROM mq_polled_row AS p '

@@ -69,10 +69,11 @@ BEGIN
         || IIF(v_kind = 'S', 'IF (v_outcome = ''W'' AND v_to NOT IN (''L'', ''X'')) THEN BEGIN SELECT r.' || v_status || ' FROM ' || v_quoted
             || ' AS r WHERE r.RDB$DB_KEY = :v_place INTO s_is; IF (s_is IS NOT DISTINCT FROM s_from) THEN BEGIN v_outcome = ''X''; '
             || 'v_error = ''the status stays as it was: a trigger?''; END END ', '')
-        || 'WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO BEGIN '
+        -- Not WHEN GDSCODE: see pick_rows. The last two are cancelled and no_priv.
+        || 'WHEN ANY DO BEGIN IF (GDSCODE IN (335544336, 335544345, 335544451, 335544382, 335544348)) THEN BEGIN '
         || 'IF (v_until < mq_utc_now()) THEN EXCEPTION; v_busy = 1; v_outcome = NULL; END '
-        || 'WHEN GDSCODE cancelled, GDSCODE no_priv DO EXCEPTION; '
-        || 'WHEN ANY DO BEGIN v_outcome = ''X''; v_error = ' || mq_error_expression() || '; END END '
+        || 'ELSE IF (GDSCODE IN (335544794, 335544352)) THEN EXCEPTION; '
+        || 'ELSE BEGIN v_outcome = ''X''; v_error = ' || mq_error_expression() || '; END END END '
         || 'IF (v_outcome IS NOT NULL) THEN LEAVE; END '
         || 'IF (v_outcome IS NULL AND v_busy = 0) THEN v_outcome = ''G''; IF (v_outcome IS NULL) THEN BEGIN '
         || 'v_again_at = DATEADD(1 MILLISECOND TO mq_utc_now()); v_until = COALESCE(v_until, DATEADD(' || c_seconds
