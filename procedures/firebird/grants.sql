@@ -107,3 +107,11 @@ GRANT EXECUTE ON PROCEDURE mq_queue_stats TO mq_operator, mq_consumer, mq_produc
 GRANT EXECUTE ON PROCEDURE mq_queue_health TO mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_installed_files TO mq_operator, mq_consumer, mq_producer;
 GRANT EXECUTE ON PROCEDURE mq_peek TO mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_adopt_table TO mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_release_table TO mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_claim_rows TO mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_finish_rows TO mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_extend_rows TO mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_release_rows TO mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_retry_rows TO mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_peek_rows TO mq_operator, mq_consumer;

@@ -32,7 +32,7 @@ _WAITING = {"send", "send_message", "send_batch", "set_queue", "pause", "resume"
 # A prepared statement goes on with the procedure as it was when it was prepared, after an upgrade too.
 _STATEMENT_SECONDS = 5.0
 _ROLES = ("mq_producer", "mq_consumer", "mq_operator")
-_RESERVED = {"count", "value"}  # words of SQL: these columns have quoted names, in capitals
+_RESERVED = {"count", "value", "position", "row", "table"}  # words of SQL: these columns have quoted names, in capitals
 
 # This driver takes 0.2 ms more for a BLOB than for a VARCHAR, in either direction: short texts go as such.
 _SHORT = 2000  # bytes
