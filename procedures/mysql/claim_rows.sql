@@ -60,7 +60,8 @@ BEGIN
         STRAIGHT_JOIN mq_polled_batch AS b FORCE INDEX (PRIMARY)
             ON b.batch_key = CONVERT(j.batch_key USING utf8mb4) COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */;
         IF v_ids IS NOT NULL THEN
-            CALL mq_run(CONCAT('UPDATE mq_polled_row AS e FORCE INDEX (PRIMARY) SET e.state = ''N'', e.batch_key = NULL, e.run_at = ''', v_now,
+            CALL mq_run(CONCAT('UPDATE mq_polled_row AS e FORCE INDEX (PRIMARY) '
+                'SET e.state = ''N'', e.batch_key = NULL, e.run_at = ''', v_now,
                 ''', e.error = ''lease expired'' WHERE e.id IN (', v_ids, ')'), v_count);
         END IF;
     END IF;
@@ -80,7 +81,8 @@ BEGIN
         IF v_count > 0 AND v_letter IN ('b', 'd', 'e') THEN
             SELECT MAX(id) INTO v_last FROM mq_polled_row WHERE batch_key = v_key;
             UPDATE mq_polled AS p JOIN mq_polled_row AS e ON e.id = v_last
-            SET p.place = e.place, p.place_hash = e.ident_hash, p.copies = e.copies, p.looked_at = IF(v_from_place, p.looked_at, v_now)
+            SET p.place = e.place, p.place_hash = e.ident_hash, p.copies = e.copies, p.looked_at = IF(v_from_place, p.looked_at,
+                v_now)
             WHERE p.name = p_name;
         END IF;
         IF v_count > 0 AND v_letter = 'a' THEN

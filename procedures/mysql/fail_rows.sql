@@ -1,5 +1,6 @@
 -- fail_rows: attempts at rows have failed: each waits for its next attempt, or is dead when it has none left.
--- Arguments:   p_name (the adopted table), p_shape (mq_polled_shape), p_items (a JSON array of [id, retry, error]; retry: seconds; null: 5 doubled
+-- Arguments:   p_name (the adopted table), p_shape (mq_polled_shape), p_items (a JSON array of [id, retry, error];
+--              retry: seconds; null: 5 doubled
 --              for each attempt; -1: dead now; -2: given back without costing an attempt)
 -- Returns:     p_failed, p_dead, p_gone: counts
 -- Errors:      none
@@ -73,7 +74,8 @@ BEGIN
     )) AS r ON r.id = e.id
     SET e.state = IF(r.id IS NULL AND (COALESCE(j.retry = -1, FALSE) OR e.attempts >= v_max AND COALESCE(j.retry <> -2, TRUE)),
             'E', 'N'),
-        e.run_at = IF(e.state = 'E', v_now, v_now + INTERVAL CAST(1000000 * COALESCE(IF(j.retry >= 0, j.retry, IF(j.retry = -2, 0, NULL)),
+        e.run_at = IF(e.state = 'E', v_now, v_now + INTERVAL CAST(1000000 * COALESCE(IF(j.retry >= 0, j.retry, IF(j.retry = -2,
+            0, NULL)),
             LEAST(3600, 5 * POW(2, LEAST(e.attempts - 1, 40))) * (0.5 + RAND() / 2)) AS signed) MICROSECOND),
         e.attempts = e.attempts - IF(j.retry = -2, 1, 0),
         e.active = e.active AND r.id IS NOT NULL,
