@@ -71,6 +71,18 @@ def reads(session: Session, mysql: bool, connection: Any) -> tuple[int, int]:
     return int(rows), int(scanned)
 
 
+def looks_at_the_catalog(session: Session, mysql: bool, connection: Any, name: str) -> int:
+    """What finding the table and its columns reads, which on a new MySQL can be all of its catalog."""
+    if not mysql:
+        return 0
+    before, _ = reads(session, mysql, connection)
+    cursor = connection.cursor()
+    cursor.execute("CALL mq_polled_shape(%s, @shape)", [name])
+    while cursor.nextset():
+        pass
+    return reads(session, mysql, connection)[0] - before
+
+
 @pytest.mark.parametrize("name", SHAPE_NAMES)
 def test_a_claim_and_its_finish_read_no_more_than_their_rows(
     server: Server, url: str, looking: Any, session: Session, name: str
@@ -96,12 +108,13 @@ def test_a_claim_and_its_finish_read_no_more_than_their_rows(
         looking.execute(f"UPDATE {table.name} SET status = 'D' WHERE {limit}")
     for _ in range(2):
         with session.transaction() as connection:
+            catalog = looks_at_the_catalog(session, mysql, connection, table.name)
             before = reads(session, mysql, connection)
             rows = table.claim(SIZE)
             claimed = reads(session, mysql, connection)
             assert len(rows) == SIZE
             assert table.finish(rows[0]["batch_key"]) == (SIZE, 0, 0, 0)
             finished = reads(session, mysql, connection)
-        assert claimed[0] - before[0] < MOST, "claim_rows"
-        assert finished[0] - claimed[0] < MOST, "finish_rows"
+        assert claimed[0] - before[0] - catalog < MOST, "claim_rows"
+        assert finished[0] - claimed[0] - catalog < MOST, "finish_rows"
         assert finished[1] - before[1] <= ROWS // 100, "nothing is scanned but what is tiny"
