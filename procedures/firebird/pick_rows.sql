@@ -1,10 +1,10 @@
 -- pick_rows: claim rows of an adopted table: those that wait for another attempt first, then new ones.
 -- Arguments:   p_name, p_size, p_batch_key (of the new batch)
--- Returns:     taken: how many; they stand in mq_polled_row, as they were before in mq_polled_taken. What has used up its
+-- Returns:     nothing: what was claimed stands in mq_polled_row, and as it was before in mq_polled_taken. What has used up its
 --              attempts or was refused by the table stands in mq_polled_write: the caller settles that
 -- Errors:      as polled_shape
 -- Transaction: joins the caller's, which is NO WAIT and has the row of mq_polled
--- Example:     EXECUTE PROCEDURE mq_pick_rows('orders', 10, v_key) RETURNING_VALUES v_taken;
+-- Example:     EXECUTE PROCEDURE mq_pick_rows('orders', 10, v_key);
 --
 -- The statement is put together for the table and run once a claim, by use_table, which has the rights. Each row is locked or
 -- changed in a block of its own, so what another transaction has locked is passed over before Firebird 5 too.
@@ -17,9 +17,6 @@ CREATE OR ALTER PROCEDURE mq_pick_rows (
     p_name mq_name,
     p_size integer,
     p_batch_key mq_key
-)
-RETURNS (
-    taken integer
 )
 AS
 -- A look from the very start is made so often, in milliseconds.
@@ -67,7 +64,7 @@ BEGIN
     v_conflict = 'IF (GDSCODE IN (335544336, 335544345, 335544451, 335544382, 335544348)) THEN ';
     v_message = mq_error_expression();
 
-    v_text = 'EXECUTE BLOCK RETURNS (number bigint, json mq_text, content mq_text) AS '
+    v_text = 'EXECUTE BLOCK AS '
         || 'DECLARE v_name mq_name; DECLARE v_reader mq_name; DECLARE v_max integer; DECLARE v_left integer = ' || p_size
         || '; DECLARE v_batch mq_key = ''' || p_batch_key || '''; DECLARE v_now timestamp = ''' || v_now || '''; '
         || 'DECLARE v_before bigint; DECLARE v_id bigint; DECLARE v_attempts smallint; DECLARE v_active smallint; '
@@ -83,7 +80,7 @@ BEGIN
         || IIF(v_kind = 'S', 'ready_value, active_value', 'NULL, NULL') || ', place, place_ident, copies, place'
         || ' FROM mq_polled WHERE id = ' || v_id
         || ' INTO v_name, v_reader, v_max, s_ready, s_active, v_from_place, v_from_ident, v_from_copies'
-        || ', v_last_ident; v_last_ident = NULL; v_before = GEN_ID(mq_polled_row_id, 0); number = 0; ';
+        || ', v_last_ident; v_last_ident = NULL; v_before = GEN_ID(mq_polled_row_id, 0); ';
 
     -- The row at v_place: 1 when it is ours now, 0 when it is locked or was changed, 2 when the table refuses it.
     v_take = 'v_mine = 0; v_error = NULL; BEGIN FOR SELECT ' || v_json || ' AS json, ' || v_content || ' AS content FROM ' || v_quoted
@@ -114,7 +111,7 @@ BEGIN
         || 'ELSE IF (v_mine > 0) THEN BEGIN UPDATE mq_polled_row SET state = ''A'', batch_key = :v_batch, attempts = attempts + 1, '
         || 'reader = :v_reader' || IIF(v_active IS NULL, '', ', active = IIF(:v_mine = 1, 1, active)') || ' WHERE id = :v_id; '
         || 'IF (v_mine = 1) THEN BEGIN UPDATE OR INSERT INTO mq_polled_taken (id, content) VALUES (:v_id, :v_content); '
-        || 'v_left = v_left - 1; number = number + 1; END ELSE INSERT INTO mq_polled_write (id, kind, error) '
+        || 'v_left = v_left - 1; END ELSE INSERT INTO mq_polled_write (id, kind, error) '
         || 'VALUES (:v_id, ''F'', :v_error); END END ';
 
     -- A new row at v_place, whose identity is v_ident.
@@ -126,7 +123,7 @@ BEGIN
         || 'run_at, ident_hash, attempts, active, state, name, ident, key_json, reader) VALUES (:v_id, :v_batch, :v_now, :v_hash, 1, '
         || IIF(v_active IS NULL, '0', 'IIF(:v_mine = 1, 1, 0)') || ', ''A'', :v_name, :v_ident, '
         || 'COALESCE(:v_json, ''{}''), :v_reader); IF (v_mine = 1) THEN BEGIN '
-        || 'INSERT INTO mq_polled_taken (id, content) VALUES (:v_id, :v_content); v_left = v_left - 1; number = number + 1; '
+        || 'INSERT INTO mq_polled_taken (id, content) VALUES (:v_id, :v_content); v_left = v_left - 1; '
         || 'END ELSE INSERT INTO mq_polled_write (id, kind, error) VALUES (:v_id, ''F'', :v_error); ';
 
     IF (v_kind = 'K') THEN
@@ -200,8 +197,9 @@ BEGIN
             v_text = v_text || 'IF (v_at = -1 OR v_copies = 1) THEN UPDATE mq_polled SET place = :v_from_place, '
                 || 'looked_at = IIF(:v_at = -1, :v_now, looked_at) WHERE name = :v_name; ';
     END
-    v_text = v_text || 'SUSPEND; END';
-    SELECT number FROM mq_use_table(:v_text, NULL, NULL, NULL) INTO taken;
+    v_text = v_text || 'END';
+    FOR SELECT number FROM mq_use_table(:v_text, NULL, NULL, 0) INTO v_id DO
+        v_id = NULL;
 END^
 
 SET TERM ; ^

@@ -43,7 +43,7 @@ BEGIN
     v_type = COALESCE('TYPE OF COLUMN ' || v_quoted || '.' || v_status, 'smallint');
     IF (v_kind = 'S') THEN
         v_matches = v_matches || ' AND r.' || v_status || ' IS NOT DISTINCT FROM :s_from';
-    v_text = 'EXECUTE BLOCK RETURNS (number bigint, json mq_text, content mq_text) AS DECLARE v_id bigint; '
+    v_text = 'EXECUTE BLOCK AS DECLARE v_id bigint; '
         || 'DECLARE v_ident mq_ident; DECLARE v_from varchar(1); DECLARE v_to varchar(1); DECLARE v_outcome varchar(1); '
         || 'DECLARE v_error mq_error; DECLARE v_busy integer; DECLARE v_until timestamp; DECLARE v_again_at timestamp; '
         || 'DECLARE v_place char(8) CHARACTER SET OCTETS; DECLARE v_at integer; DECLARE v_end integer; DECLARE v_length integer; '
@@ -79,7 +79,7 @@ BEGIN
         || 'v_again_at = DATEADD(1 MILLISECOND TO mq_utc_now()); v_until = COALESCE(v_until, DATEADD(' || c_seconds
         || ' SECOND TO v_again_at)); WHILE (mq_utc_now() < v_again_at) DO v_busy = 1; END END '
         || 'UPDATE mq_polled_write SET outcome = :v_outcome, error = COALESCE(:v_error, error) WHERE id = :v_id; END END';
-    FOR SELECT number FROM mq_use_table(:v_text, NULL, NULL, NULL) INTO v_id DO
+    FOR SELECT number FROM mq_use_table(:v_text, NULL, NULL, 0) INTO v_id DO
         v_kind = NULL;
 END^
 
