@@ -36,7 +36,8 @@ BEGIN
 
     SELECT GROUP_CONCAT(IF(k.column_name IS NULL, w.name, NULL)) INTO v_missing
     FROM (
-        SELECT name FROM JSON_TABLE(COALESCE(v_keys, '[]'), '$[*]' COLUMNS (name varchar(200) CHARACTER SET utf8mb4 PATH '$')) AS j
+        SELECT name FROM JSON_TABLE(COALESCE(v_keys, '[]'),
+            '$[*]' COLUMNS (name varchar(200) CHARACTER SET utf8mb4 PATH '$')) AS j
         UNION ALL SELECT v_order
         UNION ALL SELECT v_status
     ) AS w
@@ -96,8 +97,7 @@ BEGIN
     END IF;
     CALL mq_row_json(v_quoted, v_found, 't', v_key);
     CALL mq_row_json(v_quoted, NULL, 't', v_row);
-    SET p_shape = JSON_OBJECT(
-        'shape', IF(v_status IS NOT NULL, IF(v_keys IS NULL, 'c', 'a'), IF(v_delete, IF(v_keys IS NULL, 'f', 'e'),
+    SET p_shape = JSON_OBJECT('shape', IF(v_status IS NOT NULL, IF(v_keys IS NULL, 'c', 'a'), IF(v_delete, IF(v_keys IS NULL, 'f', 'e'),
             IF(v_keys IS NULL, 'd', 'b'))),
         'quoted', v_quoted,
         'keys', IF(v_keys IS NULL, '', CONCAT('(', v_list, ')')),

@@ -53,6 +53,11 @@ class Message:
     lease_until: datetime | None
     connection: Any = None
 
+    def as_json(self) -> str:
+        """The message as one line of JSON; times are ISO 8601 in UTC."""
+        values = {name: getattr(self, name) for name in _JSON_FIELDS}
+        return json.dumps(values, ensure_ascii=False, default=plain)
+
 
 class Retry(Exception):
     """Raised by a handler: try this message again, after `after` seconds (None: the queue's backoff).
@@ -286,7 +291,7 @@ class Command(Handler):
     def _one(self, message: Message) -> None:
         # A file, not a pipe, feeds the child: it may write before it has read, or never read.
         with tempfile.TemporaryFile() as stdin:
-            stdin.write(f"{as_json(message)}\n".encode())
+            stdin.write(f"{message.as_json()}\n".encode())
             stdin.seek(0)
             process = subprocess.Popen(
                 ["/bin/sh", "-c", self._command],
@@ -331,12 +336,6 @@ def _environment(message: Message) -> dict[str, str]:
         "RUNNER_MESSAGE_TYPE": message.type,
         "RUNNER_MESSAGE_ATTEMPT": str(message.attempt),
     }
-
-
-def as_json(message: Message) -> str:
-    """The message as one line of JSON; times are ISO 8601 in UTC."""
-    values = {name: getattr(message, name) for name in _JSON_FIELDS}
-    return json.dumps(values, ensure_ascii=False, default=plain)
 
 
 def plain(value: Any) -> str:

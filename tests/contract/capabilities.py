@@ -23,6 +23,7 @@ class Capabilities:
                      an invalid_argument.
     waits:           wait_for_message can wait; where it cannot, it answers at once.
     moment:          the type of a column for a date with a time.
+    letters:         the type of a column for 40 characters of any kind.
     opens, closes:   what stands around a name that is taken as it is.
     folds:           what becomes of a name that is not quoted.
     grants:          statements that let the queue, and every login, work on a table.
@@ -40,6 +41,7 @@ class Capabilities:
     blank_endings: bool = True
     waits: bool = True
     moment: str = "timestamp"
+    letters: str = "varchar(40)"
     opens: str = '"'
     closes: str = '"'
     folds: Callable[[str], str] = str.lower
@@ -83,6 +85,7 @@ BY_DATABASE = {
         rings_go_by_id=True,
         undoes_a_call=True,
         moment="datetime(6)",
+        letters="varchar(40) CHARACTER SET utf8mb4",
         opens="`",
         closes="`",
         folds=str,
@@ -100,6 +103,7 @@ BY_DATABASE = {
         undoes_a_call=True,
         blank_endings=False,
         waits=False,
+        letters="varchar(40) CHARACTER SET UTF8",
         folds=str.upper,
     ),
     # Names compare as if padded with blanks. An error in a procedure, where XACT_ABORT is on, ends the caller's whole
@@ -115,6 +119,7 @@ BY_DATABASE = {
         keeps_savepoints=False,
         blank_endings=False,
         moment="datetime2(6)",
+        letters="nvarchar(40)",
         folds=str,
         grants=("GRANT SELECT, UPDATE, DELETE ON {} TO public",),
     ),

@@ -36,7 +36,7 @@ class Shape:
 
     @property
     def columns(self) -> list[str]:
-        key = ["id integer NOT NULL PRIMARY KEY"] if self.has_key else []
+        key = ["id bigint NOT NULL PRIMARY KEY"] if self.has_key else []
         order = ["made {moment} NOT NULL"] if self.letter in "cd" else []
         status = [f"status {self.status_type}"] if self.has_status else []
         return [*key, *order, "v varchar(50)", *status]
