@@ -31,6 +31,7 @@ DECLARE v_ident mq_text;
 DECLARE v_content mq_text;
 DECLARE v_json mq_text;
 DECLARE v_id bigint;
+DECLARE v_delete smallint;
 DECLARE v_type varchar(300) CHARACTER SET UTF8;
 DECLARE v_text mq_text;
 BEGIN
@@ -39,7 +40,7 @@ BEGIN
     EXECUTE PROCEDURE mq_polled_shape(p_name)
         RETURNING_VALUES v_kind, v_counted, v_quoted, v_status, v_order, v_index, v_sorting, v_place, v_declares, v_parse,
             v_matches, v_ident, v_content, v_json;
-    SELECT id FROM mq_polled WHERE name = :p_name INTO v_id;
+    SELECT id, IIF(on_complete = 'delete', 1, 0) FROM mq_polled WHERE name = :p_name INTO v_id, v_delete;
     v_type = COALESCE('TYPE OF COLUMN ' || v_quoted || '.' || v_status, 'smallint');
     IF (v_kind = 'S') THEN
         v_matches = v_matches || ' AND r.' || v_status || ' IS NOT DISTINCT FROM :s_from';
@@ -62,9 +63,11 @@ BEGIN
         || 'FOR SELECT r.RDB$DB_KEY FROM ' || v_quoted || ' AS r WHERE ' || v_matches || ' INTO v_place DO BEGIN BEGIN '
         || 'FOR SELECT 1 AS found FROM ' || v_quoted || ' AS r WHERE r.RDB$DB_KEY = :v_place AND ' || v_matches
         || ' INTO v_found AS CURSOR c DO BEGIN '
-        || IIF(v_kind = 'S', 'IF (v_to = ''L'') THEN v_outcome = ''W''; ELSE IF (v_to <> ''X'') THEN BEGIN UPDATE ' || v_quoted || ' SET ' || v_status
-            || ' = :s_to WHERE CURRENT OF c; v_outcome = ''W''; END ELSE BEGIN ', 'BEGIN ')
-        || 'DELETE FROM ' || v_quoted || ' WHERE CURRENT OF c; v_outcome = ''W''; END END '
+        || 'IF (v_to = ''L'') THEN v_outcome = ''W''; '
+        || IIF(v_kind = 'S', 'ELSE IF (v_to <> ''X'') THEN BEGIN UPDATE ' || v_quoted || ' SET ' || v_status
+            || ' = :s_to WHERE CURRENT OF c; v_outcome = ''W''; END ', '')
+        -- Where nothing is ever deleted, nobody needs the right to.
+        || IIF(v_delete = 1, 'ELSE BEGIN DELETE FROM ' || v_quoted || ' WHERE CURRENT OF c; v_outcome = ''W''; END ', '') || 'END '
         -- A trigger may have set it to something else.
         || IIF(v_kind = 'S', 'IF (v_outcome = ''W'' AND v_to NOT IN (''L'', ''X'')) THEN BEGIN SELECT r.' || v_status || ' FROM ' || v_quoted
             || ' AS r WHERE r.RDB$DB_KEY = :v_place INTO s_is; IF (s_is IS NOT DISTINCT FROM s_from) THEN BEGIN v_outcome = ''X''; '

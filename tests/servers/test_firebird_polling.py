@@ -285,8 +285,8 @@ def test_a_claim_and_a_finish_read_no_backlog(make: Make, raw: Open, sql: Sql, n
     values = {"id": ":n", "made": made, "v": "'v' || :n", "status": "'N'"}
     columns = [column.split()[0] for column in shape.columns]
     sql(
-        "EXECUTE BLOCK AS DECLARE n integer = 0; BEGIN WHILE (n < 5000) DO BEGIN n = n + 1;"
-        f" INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({', '.join(map(values.__getitem__, columns))}); END END"
+        f"EXECUTE BLOCK AS DECLARE n integer = 0; BEGIN WHILE (n < 5000) DO BEGIN n = n + 1; INSERT INTO {table.name}"
+        f" ({', '.join(columns)}) VALUES ({', '.join(values[column] for column in columns)}); END END"
     )
     one = raw()
     claim = f"SELECT batch_key FROM mq_claim_rows('{table.name}', 10)"
