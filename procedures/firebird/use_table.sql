@@ -6,8 +6,9 @@
 -- Transaction: joins the caller's
 -- Example:     GRANT SELECT, UPDATE ON orders TO PROCEDURE mq_use_table;
 --
--- CALLER PRIVILEGES are those of this procedure, besides those of the user. What changes rows beside others has no rows of its own:
--- when Firebird 5.0 begins such a statement again while its rows are fetched, it can end in a request synchronization error.
+-- CALLER PRIVILEGES are those of this procedure, besides those of the user. A statement that changes rows which others change too
+-- has no rows of its own: when Firebird 5.0 began one again whose rows were fetched, now and then the call ended in a request
+-- synchronization error.
 
 SET TERM ^ ;
 

@@ -49,8 +49,10 @@ BEGIN
         || 'DECLARE v_error mq_error; DECLARE v_busy integer; DECLARE v_until timestamp; DECLARE v_again_at timestamp; '
         || 'DECLARE v_place char(8) CHARACTER SET OCTETS; DECLARE v_at integer; DECLARE v_end integer; DECLARE v_length integer; '
         || 'DECLARE v_found integer; '
-        || 'DECLARE s_ready ' || v_type || '; DECLARE s_active ' || v_type || '; DECLARE s_done ' || v_type || '; DECLARE s_error '
-        || v_type || '; DECLARE s_from ' || v_type || '; DECLARE s_to ' || v_type || '; DECLARE s_is ' || v_type || '; ' || v_declares
+        || 'DECLARE s_ready ' || v_type || '; DECLARE s_active ' || v_type || '; DECLARE s_done ' || v_type
+        || '; DECLARE s_error '
+        || v_type || '; DECLARE s_from ' || v_type || '; DECLARE s_to ' || v_type || '; DECLARE s_is ' || v_type || '; '
+        || v_declares
         || 'BEGIN '
         || IIF(v_kind = 'S', 'SELECT ready_value, active_value, done_value, error_value FROM mq_polled WHERE id = ' || v_id
             || ' INTO s_ready, s_active, s_done, s_error; ', '')
@@ -67,10 +69,13 @@ BEGIN
         || IIF(v_kind = 'S', 'ELSE IF (v_to <> ''X'') THEN BEGIN UPDATE ' || v_quoted || ' SET ' || v_status
             || ' = :s_to WHERE CURRENT OF c; v_outcome = ''W''; END ', '')
         -- Where nothing is ever deleted, nobody needs the right to.
-        || IIF(v_delete = 1, 'ELSE BEGIN DELETE FROM ' || v_quoted || ' WHERE CURRENT OF c; v_outcome = ''W''; END ', '') || 'END '
+        || IIF(v_delete = 1, 'ELSE BEGIN DELETE FROM ' || v_quoted || ' WHERE CURRENT OF c; v_outcome = ''W''; END ', '')
+        || 'END '
         -- A trigger may have set it to something else.
-        || IIF(v_kind = 'S', 'IF (v_outcome = ''W'' AND v_to NOT IN (''L'', ''X'')) THEN BEGIN SELECT r.' || v_status || ' FROM ' || v_quoted
-            || ' AS r WHERE r.RDB$DB_KEY = :v_place INTO s_is; IF (s_is IS NOT DISTINCT FROM s_from) THEN BEGIN v_outcome = ''X''; '
+        || IIF(v_kind = 'S', 'IF (v_outcome = ''W'' AND v_to NOT IN (''L'', ''X'')) THEN BEGIN SELECT r.' || v_status
+        || ' FROM ' || v_quoted
+            || ' AS r WHERE r.RDB$DB_KEY = :v_place INTO s_is; IF (s_is IS NOT DISTINCT FROM s_from) THEN BEGIN v_outcome = '
+            || '''X''; '
             || 'v_error = ''the status stays as it was: a trigger?''; END END ', '')
         -- Not WHEN GDSCODE: see pick_rows. The last two are cancelled and no_priv.
         || 'WHEN ANY DO BEGIN IF (GDSCODE IN (335544336, 335544345, 335544451, 335544382, 335544348)) THEN BEGIN '
