@@ -120,7 +120,7 @@ def test_a_consumer_needs_no_right_on_the_table_and_an_operator_all_that_is_used
 ) -> None:
     table = make(SHAPES["a"])
     create_table(sql, CAN, table.name, *table.shape.columns, index=table.shape.index)
-    sql(f"REVOKE ALL ON {table.name} FROM PUBLIC")
+    sql(f"REVOKE SELECT, UPDATE, DELETE ON {table.name} FROM PUBLIC")
     names = [f"login_{uuid.uuid4().hex[:12]}" for _ in range(2)]
     with server.login(database.url, names[0], "mq_operator") as url:
 
