@@ -76,7 +76,8 @@ BEGIN
             EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'key_columns: must not hold the status_column');
         IF (v_status = v_order) THEN
             EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'order_column: must not be the status_column');
-        EXECUTE PROCEDURE mq_require_status(v_table, v_status, p_ready_value, p_active_value, p_done_value, p_error_value, v_delete);
+        EXECUTE PROCEDURE mq_require_status(v_table, v_status, p_ready_value, p_active_value, p_done_value, p_error_value,
+            v_delete);
     END
     IF (p_late_seconds IS NOT NULL AND (v_status IS NOT NULL OR v_delete = 1)) THEN
         EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'late_seconds: only without a status_column and with keep');
@@ -91,11 +92,13 @@ BEGIN
     INTO v_bad, v_bytes;
     IF (v_bad IS NOT NULL) THEN
         EXECUTE PROCEDURE mq_raise_error('unsuitable_table',
-            TRIM(IIF(v_keys IS NULL, 'without key_columns all columns are compared, and ', 'key_columns: ')) || ' ' || v_bad || ' of '
+            TRIM(IIF(v_keys IS NULL, 'without key_columns all columns are compared, and ', 'key_columns: ')) || ' ' || v_bad
+                || ' of '
             || v_table || ' cannot be: a BLOB, an array or a floating point number has no exact equality');
     IF (v_bytes > c_most) THEN
         EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'the columns that tell rows of ' || v_table || ' apart may have '
-            || v_bytes || ' bytes, at most 15,000 are possible' || TRIM(TRAILING FROM IIF(v_keys IS NULL, ': give key_columns', '')));
+            || v_bytes || ' bytes, at most 15,000 are possible'
+            || TRIM(TRAILING FROM IIF(v_keys IS NULL, ': give key_columns', '')));
     IF (v_keys IS NOT NULL AND NOT EXISTS (
         SELECT *
         FROM rdb$indices AS i
@@ -121,21 +124,24 @@ BEGIN
     ELSE IF (v_delete = 0) THEN
     BEGIN
         IF (p_late_seconds IS NULL) THEN
-            EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'without a status a row of ' || v_table || ' that comes late in the '
+            EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'without a status a row of ' || v_table
+                || ' that comes late in the '
                 || 'order would be missed: give late_seconds, after which none comes any more, or 0 to accept that');
         IF (v_order IS NULL AND v_n IS DISTINCT FROM 1) THEN
             EXECUTE PROCEDURE mq_raise_error('unsuitable_table',
                 'without a status and with keep rows are claimed in an order: give order_column');
         SELECT name, kind, nullable FROM mq_columns_as_text('order_column', :v_table, COALESCE(:v_by, :v_keys))
         INTO v_bad, v_kind, v_nullable;
-        IF (v_nullable = 1 OR v_kind IN (23, 261)) THEN
+        -- A floating point number as text does not read back as the same here, and rows would be lost at its place.
+        IF (v_nullable = 1 OR v_kind IN (10, 23, 27, 261)) THEN
             EXECUTE PROCEDURE mq_raise_error('unsuitable_table',
-                'order_column: ' || v_bad || ' must be NOT NULL, and a number, a text or a time');
+                'order_column: ' || v_bad || ' must be NOT NULL, and an exact number, a text or a time');
     END
     IF (v_order IS NOT NULL AND EXISTS (
         SELECT * FROM mq_columns_as_text('order_column', :v_table, :v_by) WHERE as_text IS NULL
     )) THEN
-        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'order_column: ' || v_order || ' must be a number, a text or a time');
+        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'order_column: ' || v_order
+            || ' must be a number, a text or a time');
     IF (v_wanted IS NOT NULL AND mq_claim_index(v_table, v_wanted) IS NULL) THEN
         EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'claims would read the whole table, it needs: CREATE INDEX '
             || LEFT(v_table, 20) || '_CLAIM ON ' || v_quoted || ' (' || REPLACE(v_wanted, ',', ', ') || ')');

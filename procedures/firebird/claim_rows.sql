@@ -28,7 +28,6 @@ DECLARE c_patience integer = 200;
 DECLARE v_reader mq_name;
 DECLARE v_seconds integer;
 DECLARE v_key mq_key;
-DECLARE v_taken integer;
 DECLARE v_n bigint;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('name', p_name, 0);
@@ -44,11 +43,11 @@ BEGIN
     EXECUTE PROCEDURE mq_rescue_rows(p_name);
     DELETE FROM mq_polled_write;
     v_key = LOWER(UUID_TO_CHAR(GEN_UUID()));
-    EXECUTE PROCEDURE mq_pick_rows(p_name, COALESCE(p_size, 1), v_key) RETURNING_VALUES v_taken;
+    EXECUTE PROCEDURE mq_pick_rows(p_name, COALESCE(p_size, 1), v_key);
     -- What the table refuses, or what had no attempts left.
     IF (EXISTS (SELECT * FROM mq_polled_write)) THEN
         EXECUTE PROCEDURE mq_settle_rows(p_name) RETURNING_VALUES v_n, v_n, v_n, v_n, v_n;
-    IF (v_taken > 0) THEN
+    IF (EXISTS (SELECT * FROM mq_polled_row WHERE batch_key = :v_key)) THEN
     BEGIN
         batch_key = v_key;
         lease_until = DATEADD(v_seconds SECOND TO mq_utc_now());

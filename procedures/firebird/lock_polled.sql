@@ -41,7 +41,8 @@ BEGIN
                     SELECT COUNT(*) FROM mq_polled WHERE name = :p_name INTO v_seen;
         END
     END
-    IF (locked = 0) THEN
+    -- Where Firebird 4.0 is about to begin the call again, an UPDATE finds nothing any more.
+    IF (locked = 0 AND NOT EXISTS (SELECT * FROM mq_polled WHERE name = :p_name)) THEN
         EXECUTE PROCEDURE mq_raise_error('not_found', 'name: no table is adopted as ' || p_name);
     IF (locked = -1) THEN
         locked = 0;

@@ -1,7 +1,8 @@
 -- polled_shape: the pieces of SQL that an adopted table is read and written by.
 -- Arguments:   p_name (of an adopted table)
 -- Returns:     kind (S: has a status, D: none, rows are deleted, K: none, rows are kept), counted (1: equal rows), the names in
---              quotes of the table, the status, the first order column and the index that claims walk, and expressions of a row r:
+--              quotes of the table, the status, the first order column and the index that claims walk, and expressions of a
+--              row r:
 --              see below
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table: the table is not as it was adopted
 -- Transaction: reads the catalog only
@@ -67,9 +68,11 @@ BEGIN
     BEGIN
         v_type = 'TYPE OF COLUMN ' || quoted || '.' || v_quoted;
         declares = declares || 'DECLARE k' || v_n || ' ' || v_type || '; ';
-        parse = parse || 'IF (SUBSTRING(v_ident FROM v_at FOR 1) = x''2D'') THEN BEGIN k' || v_n || ' = NULL; v_at = v_at + 1; END'
+        parse = parse || 'IF (SUBSTRING(v_ident FROM v_at FOR 1) = x''2D'') THEN BEGIN k' || v_n
+            || ' = NULL; v_at = v_at + 1; END'
             || ' ELSE BEGIN v_end = POSITION(x''3A'', v_ident, v_at); v_length = SUBSTRING(v_ident FROM v_at FOR v_end - v_at); k'
-            || v_n || ' = CAST(SUBSTRING(v_ident FROM v_end + 1 FOR v_length) AS ' || v_type || '); v_at = v_end + 1 + v_length; END ';
+            || v_n || ' = CAST(SUBSTRING(v_ident FROM v_end + 1 FOR v_length) AS ' || v_type
+            || '); v_at = v_end + 1 + v_length; END ';
         -- What IIF gives is as long as the longer text: TRIM.
         matches = matches || IIF(v_n > 1, ' AND ', '') || 'r.' || v_quoted
             || TRIM(TRAILING FROM IIF(v_keys IS NULL, ' IS NOT DISTINCT FROM :k', ' = :k')) || v_n;

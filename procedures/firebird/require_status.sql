@@ -45,7 +45,8 @@ BEGIN
     INTO v_domain;
     WHILE (v_n < 4) DO
     BEGIN
-        v_argument = TRIM(CASE v_n WHEN 0 THEN 'ready_value' WHEN 1 THEN 'active_value' WHEN 2 THEN 'done_value' ELSE 'error_value' END);
+        v_argument = TRIM(CASE v_n
+            WHEN 0 THEN 'ready_value' WHEN 1 THEN 'active_value' WHEN 2 THEN 'done_value' ELSE 'error_value' END);
         v_check = CASE v_n WHEN 0 THEN p_ready WHEN 1 THEN p_active WHEN 2 THEN p_done ELSE p_error END;
         IF (CHAR_LENGTH(v_check) > 1000) THEN
             EXECUTE PROCEDURE mq_raise_error('invalid_argument', v_argument || ': must be at most 1,000 characters');
@@ -54,7 +55,8 @@ BEGIN
         BEGIN
             v_bad = 0;
             BEGIN
-                EXECUTE STATEMENT ('SELECT CAST(CAST(? AS mq_status) AS ' || COALESCE(v_domain, v_type) || ') FROM rdb$database') (v_value)
+                EXECUTE STATEMENT ('SELECT CAST(CAST(? AS mq_status) AS ' || COALESCE(v_domain, v_type)
+                    || ') FROM rdb$database') (v_value)
                     INTO v_check;
                 WHEN ANY DO
                     v_bad = 1;
