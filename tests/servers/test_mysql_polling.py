@@ -1,4 +1,4 @@
-"""MySQL and MariaDB: adopted tables, the right that the queue needs on them, and what their texts and times compare as."""
+"""MySQL and MariaDB: adopted tables, the right that the queue needs on them, and what their texts compare as."""
 
 from collections.abc import Callable
 from typing import Any
@@ -48,22 +48,6 @@ def test_rows_that_only_compare_as_equal_are_not_mixed_up(table: Polled, sql: Sq
     failures = "\n".join(f"{rows[v]['id']},-1,no" for v in ("A", "á"))
     assert table.finish(rows["a"]["batch_key"], failures) == (2, 0, 2, 0)
     assert sorted(row["v"] for row in sql(f"SELECT v FROM {name}")) == ["A", "á"]
-
-
-def test_the_hour_that_comes_twice_is_two_hours(table: Polled, sql: Sql, connect: Callable[..., Session]) -> None:
-    """A TIMESTAMP in a session with daylight saving: the place in the order is a moment, not what a clock shows."""
-    name = table.name
-    sql(f"CREATE TABLE {name} (made timestamp(6) NOT NULL DEFAULT '2026-01-01', v varchar(10), KEY (made))")
-    grant(sql, name)
-    for n, at in enumerate(("00:30", "01:30", "02:30")):  # in Berlin 02:30, 02:30 and 03:30
-        sql("SET time_zone = '+00:00'")
-        sql(f"INSERT INTO {name} VALUES (%s, %s)", f"2026-10-25 {at}:00.123456", str(n))
-    if not sql("SELECT 1 AS one FROM mysql.time_zone_name WHERE name = 'Europe/Berlin'"):
-        pytest.skip("this server has no time zones loaded")
-    with table.session.transaction() as connection:
-        connection.cursor().execute("SET time_zone = 'Europe/Berlin'")
-    call(table.session, "adopt_table", name, name, order_column="made", late_seconds=0, equal_rows=1)
-    assert [table.values(table.claim(1)) for _ in range(4)] == [["0"], ["1"], ["2"], []]
 
 
 def test_a_trigger_that_raises_an_error_fails_its_row_alone(table: Polled, sql: Sql) -> None:

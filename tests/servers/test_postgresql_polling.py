@@ -1,4 +1,4 @@
-"""PostgreSQL: adopted tables with triggers, parts and owners of their own, and sessions that write times their own way."""
+"""PostgreSQL: adopted tables with triggers, parts and owners, and sessions that write times their own way."""
 
 import uuid
 from collections.abc import Callable
@@ -46,7 +46,8 @@ def test_a_row_without_a_key_is_the_same_for_sessions_in_other_zones_and_styles(
     name = queue.replace(".", "_")
     sql(f"CREATE TABLE {name} (made timestamptz, took interval, raw bytea, size numeric, tags text[])")
     sql(
-        f"INSERT INTO {name} VALUES (now(), '1 day 02:03:04', '\\x00ff', 1.10, ARRAY['a', NULL]), (NULL, NULL, '', 1, '{{}}')"
+        f"INSERT INTO {name} VALUES (now(), '1 day 02:03:04', '\\x00ff', 1.10, ARRAY['a', NULL]),"
+        " (NULL, NULL, '', 1, '{}')"
     )
     sessions = []
     for zone, style, output in (("Asia/Tokyo", "iso_8601", "escape"), ("America/New_York", "sql_standard", "hex")):
