@@ -28,11 +28,13 @@ from .firebird_events import Listener
 _log = logging.getLogger(__name__)
 
 # These wait for the locks of others; all other calls pass over what is locked, or are tried again.
-_WAITING = {"send", "send_message", "send_batch", "set_queue", "pause", "resume", "extend_lease"}
+_WAITING = {"send", "send_message", "send_batch", "set_queue", "pause", "resume", "extend_lease"} | {
+    *("advance_sequence", "create_feed", "drop_feed", "advance_feed", "rewind_feed")
+}
 # A prepared statement goes on with the procedure as it was when it was prepared, after an upgrade too.
 _STATEMENT_SECONDS = 5.0
 _ROLES = ("mq_producer", "mq_consumer", "mq_operator")
-_RESERVED = {"count", "value"}  # words of SQL: these columns have quoted names, in capitals
+_RESERVED = {"count", "value", "position", "row", "table"}  # words of SQL: these columns have quoted names, in capitals
 
 # This driver takes 0.2 ms more for a BLOB than for a VARCHAR, in either direction: short texts go as such.
 _SHORT = 2000  # bytes

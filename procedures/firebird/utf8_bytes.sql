@@ -1,0 +1,45 @@
+-- utf8_bytes: bytes of a text without a character set, as those of UTF-8: as they are if they are UTF-8, else read as Latin 1.
+-- Arguments:   p_bytes
+-- Returns:     bytes of UTF-8
+-- Errors:      none
+-- Transaction: reads nothing
+-- Example:     SELECT CAST(mq_utf8_bytes(x'FC') AS varchar(2) CHARACTER SET UTF8) FROM rdb$database;
+
+SET TERM ^ ;
+
+CREATE OR ALTER FUNCTION mq_utf8_bytes (
+    p_bytes blob SUB_TYPE TEXT CHARACTER SET OCTETS
+)
+RETURNS blob SUB_TYPE TEXT CHARACTER SET OCTETS
+AS
+DECLARE v_bytes varchar(8000) CHARACTER SET OCTETS;
+DECLARE v_text varchar(8000) CHARACTER SET UTF8;
+DECLARE v_latin varchar(8000) CHARACTER SET ISO8859_1;
+DECLARE v_half integer;
+BEGIN
+    v_half = OCTET_LENGTH(p_bytes);
+    IF (v_half > 8000) THEN
+    BEGIN
+        -- Not within a character.
+        v_half = v_half / 2;
+        v_bytes = SUBSTRING(p_bytes FROM v_half - 2 FOR 4);
+        WHILE (RIGHT(v_bytes, 1) BETWEEN x'80' AND x'BF' AND OCTET_LENGTH(v_bytes) > 1) DO
+        BEGIN
+            v_bytes = LEFT(v_bytes, OCTET_LENGTH(v_bytes) - 1);
+            v_half = v_half - 1;
+        END
+        RETURN mq_utf8_bytes(SUBSTRING(p_bytes FROM 1 FOR v_half)) || mq_utf8_bytes(SUBSTRING(p_bytes FROM v_half + 1));
+    END
+    v_bytes = p_bytes;
+    BEGIN
+        v_text = v_bytes;
+        WHEN ANY DO
+        BEGIN
+            v_latin = v_bytes;
+            v_text = v_latin;
+        END
+    END
+    RETURN v_text;
+END^
+
+SET TERM ; ^
