@@ -43,7 +43,7 @@ CREATE INDEX polled_batch_lease ON mq.polled_batch (name, lease_until);
 
 -- Rows that are claimed (A), wait for another attempt (N) or are dead (E). active: their status stands at active_value. ident is a
 -- JSON object of texts that the columns read back exactly. todo, found, refused and retry are the notes of one call, which
--- touch_rows works off: nobody else reads them.
+-- write_rows works off: nobody else reads them.
 CREATE TABLE mq.polled_row (
     id bigint IDENTITY (1, 1) NOT NULL CONSTRAINT polled_row_pk PRIMARY KEY,
     batch_key uniqueidentifier,

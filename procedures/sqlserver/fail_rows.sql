@@ -1,14 +1,15 @@
 -- fail_rows: rows that have failed, or are given back: each waits for its next attempt, or is dead when it has none left.
--- Arguments:   @name (the adopted table), @key (its entries with this batch key and a todo of F or L); retry of an entry: seconds,
---              NULL: 5 doubled for each attempt up to 3,600, -1: dead now
+-- Arguments:   @name (the adopted table), @key (its entries with this batch key and a todo of F, L or X; retry of an entry: seconds,
+--              NULL: 5 doubled for each attempt up to 3,600, -1: dead now), @touched (1: write_rows has been called)
 -- Returns:     @failed, @dead, @gone: how many of each
 -- Errors:      50005 not_found, 50006 unsuitable_table, when the table or a column is not there any more
 -- Transaction: joins the caller's, which is READ COMMITTED
--- Example:     EXEC mq.fail_rows N'orders', @key, @failed OUTPUT, @dead OUTPUT, @gone OUTPUT;
+-- Example:     EXEC mq.fail_rows N'orders', @key, 0, @failed OUTPUT, @dead OUTPUT, @gone OUTPUT;
 
 CREATE OR ALTER PROCEDURE mq.fail_rows
     @name nvarchar(400),
     @key uniqueidentifier,
+    @touched bit,
     @failed bigint OUTPUT,
     @dead bigint OUTPUT,
     @gone bigint OUTPUT
@@ -23,9 +24,9 @@ BEGIN
     UPDATE mq.polled_row
     SET todo = 'X'
     WHERE batch_key = @key AND todo = 'F' AND (retry = -1 OR attempts >= @most);
-    IF @status IS NOT NULL
+    IF @status IS NOT NULL AND @touched = 0
     BEGIN
-        EXEC mq.touch_rows @name, @key, @ready, 0, @problem OUTPUT, @detail OUTPUT;
+        EXEC mq.write_rows @name, @key, @ready, 0, @problem OUTPUT, @detail OUTPUT;
         IF @problem IS NOT NULL
             EXEC mq.raise_error @problem, @detail;
         WHILE @took > 0

@@ -28,7 +28,14 @@ BEGIN
         EXEC mq.drop_polled_batch @batch_key, @key OUTPUT, @name OUTPUT;
         IF @name IS NOT NULL
         BEGIN
-            UPDATE mq.polled_row SET todo = 'D', found = 0, refused = 0, retry = NULL WHERE batch_key = @key;
+            WHILE @took > 0
+            BEGIN
+                UPDATE TOP (1000) mq.polled_row
+                SET todo = 'D', found = 0, refused = 0, retry = NULL
+                WHERE batch_key = @key AND todo IS NULL;
+                SET @took = @@ROWCOUNT;
+            END;
+            SET @took = 1;
             IF DATALENGTH(@failures) > 0
             BEGIN
                 INSERT INTO @lines (n, id, retry, error, valid, valid_error)
@@ -57,7 +64,7 @@ BEGIN
             IF @keeps = 0
             BEGIN
                 UPDATE mq.polled_row SET todo = NULL, refused = 1 WHERE batch_key = @key AND todo = 'F';
-                EXEC mq.touch_rows @name, @key, @ready, 0, @problem OUTPUT, @detail OUTPUT;
+                EXEC mq.write_rows @name, @key, @ready, 0, @problem OUTPUT, @detail OUTPUT;
                 IF @problem IS NOT NULL
                     EXEC mq.raise_error @problem, @detail;
                 -- What the table refuses has failed.
@@ -76,7 +83,7 @@ BEGIN
                 DELETE TOP (1000) FROM mq.polled_row WHERE batch_key = @key AND todo = 'D';
                 SELECT @took = @@ROWCOUNT, @gone = @gone + @@ROWCOUNT;
             END;
-            EXEC mq.fail_rows @name, @key, @failed OUTPUT, @dead OUTPUT, @lost OUTPUT;
+            EXEC mq.fail_rows @name, @key, 0, @failed OUTPUT, @dead OUTPUT, @lost OUTPUT;
             SET @gone = @gone + @lost;
         END;
         IF @own = 1

@@ -15,15 +15,21 @@ BEGIN
     -- For as long as this call: each statement must see what others have committed.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @key uniqueidentifier, @name nvarchar(400);
-    DECLARE @count bigint = 0, @dead bigint, @gone bigint;
+    DECLARE @count bigint = 0, @dead bigint, @gone bigint, @took int = 1;
     BEGIN TRY
         IF @own = 1
             BEGIN TRANSACTION;
         EXEC mq.drop_polled_batch @batch_key, @key OUTPUT, @name OUTPUT;
         IF @name IS NOT NULL
         BEGIN
-            UPDATE mq.polled_row SET todo = 'L', found = 0, refused = 0, retry = NULL WHERE batch_key = @key;
-            EXEC mq.fail_rows @name, @key, @count OUTPUT, @dead OUTPUT, @gone OUTPUT;
+            WHILE @took > 0
+            BEGIN
+                UPDATE TOP (1000) mq.polled_row
+                SET todo = 'L', found = 0, refused = 0, retry = NULL
+                WHERE batch_key = @key AND todo IS NULL;
+                SET @took = @@ROWCOUNT;
+            END;
+            EXEC mq.fail_rows @name, @key, 0, @count OUTPUT, @dead OUTPUT, @gone OUTPUT;
         END;
         IF @own = 1
             COMMIT TRANSACTION;

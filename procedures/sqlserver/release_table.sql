@@ -31,7 +31,7 @@ BEGIN
             WHERE name = @table AND active = 1 AND state <> 'E';
             -- Where the table is not there any more there is nothing to give back.
             IF @@ROWCOUNT > 0
-                EXEC mq.touch_rows @table, @key, @ready, 0, @problem OUTPUT, @detail OUTPUT;
+                EXEC mq.write_rows @table, @key, @ready, 0, @problem OUTPUT, @detail OUTPUT;
             WHILE @took > 0
             BEGIN
                 DELETE TOP (1000) FROM mq.polled_row WHERE name = @table;

@@ -35,7 +35,7 @@ BEGIN
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
         IF @@ROWCOUNT > 0 AND @status IS NOT NULL
         BEGIN
-            EXEC mq.touch_rows @table, @key, @error, 0, @problem OUTPUT, @detail OUTPUT;
+            EXEC mq.write_rows @table, @key, @error, 0, @problem OUTPUT, @detail OUTPUT;
             IF @problem IS NOT NULL
                 EXEC mq.raise_error @problem, @detail;
             DELETE FROM mq.polled_row WHERE batch_key = @key AND found <> 1;

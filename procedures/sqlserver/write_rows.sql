@@ -1,16 +1,16 @@
--- touch_rows: do to the rows of an adopted table what is noted in their entries.
+-- write_rows: do to the rows of an adopted table what is noted in their entries.
 -- Arguments:   @name (the adopted table), @key (its entries have this batch key), @ready (what stands for ready_value in rows that are
 --              looked for), @skip (1: pass over what others have locked, and keep each row's JSON in its entry)
 -- Returns:     in the entries: found (1: found and written; 2: there with another status; 0: neither), refused (1: the table
 --              does not take the change; error says why); @problem and @detail: the table is not there any more
 -- Errors:      those of the table's own triggers when they end the transaction, and those that are not a row's
 -- Transaction: joins the caller's, which is READ COMMITTED
--- Example:     EXEC mq.touch_rows N'orders', @key, N'N', 0, @problem OUTPUT, @detail OUTPUT;
+-- Example:     EXEC mq.write_rows N'orders', @key, N'N', 0, @problem OUTPUT, @detail OUTPUT;
 --
--- todo: D done, A active, F fails, L is given back, X dies, Y is ready again. Equal rows are one unit: as many of them are
+-- todo: D done, P looked for only, A active, F fails, L is given back, X dies, Y is ready again. Equal rows are one unit: as many of them are
 -- changed as there are entries, with TOP.
 
-CREATE OR ALTER PROCEDURE mq.touch_rows
+CREATE OR ALTER PROCEDURE mq.write_rows
     @name nvarchar(400),
     @key uniqueidentifier,
     @ready nvarchar(max),
@@ -123,8 +123,8 @@ OPTION (LOOP JOIN, KEEPFIXED PLAN);');
                     AND todo > COALESCE(@todo, ' ');
                 IF @todo IS NULL
                     BREAK;
-                -- Where nothing is to be written: what is active already, and what was not and is to be ready.
-                IF (@todo = 'A' AND (@flag = 1 OR @active IS NULL)) OR (@todo IN ('F', 'L') AND @flag = 0)
+                -- Nothing is to be written where the status is what it is to be.
+                IF @todo = 'P' OR (@todo = 'A' AND @flag = 1) OR (@todo IN ('F', 'L') AND @flag = 0)
                     OR (@status IS NULL AND @todo <> 'D')
                     CONTINUE;
                 SET @to = CASE @todo WHEN 'D' THEN @done WHEN 'A' THEN @active WHEN 'X' THEN @error ELSE @again END;
