@@ -107,6 +107,14 @@ GRANT EXECUTE ON PROCEDURE mq_queue_stats TO mq_operator, mq_consumer, mq_produc
 GRANT EXECUTE ON PROCEDURE mq_queue_health TO mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_installed_files TO mq_operator, mq_consumer, mq_producer;
 GRANT EXECUTE ON PROCEDURE mq_peek TO mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_advance_sequence TO mq_producer;
+GRANT EXECUTE ON PROCEDURE mq_create_feed TO mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_drop_feed TO mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_publish_feed TO mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_fetch_feed TO mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_advance_feed TO mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_rewind_feed TO mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_feed_stats TO mq_operator, mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_adopt_table TO mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_release_table TO mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_claim_rows TO mq_consumer;

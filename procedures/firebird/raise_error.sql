@@ -22,8 +22,10 @@ CREATE OR ALTER PROCEDURE mq_raise_error (
 AS
 DECLARE v_text mq_argument;
 BEGIN
+    v_text = p_name || ': ' || LEFT(p_detail, 900);
     -- An exception's text has room for 1,023 bytes.
-    v_text = p_name || ': ' || LEFT(p_detail, 240);
+    WHILE (OCTET_LENGTH(v_text) > 1000) DO
+        v_text = LEFT(v_text, CHAR_LENGTH(v_text) - 10);
     IF (p_name = 'wrong_isolation') THEN
         EXCEPTION mq_50001 v_text;
     ELSE IF (p_name = 'invalid_argument') THEN

@@ -24,6 +24,8 @@ BEGIN
         -- 315360000 reads as 315,360,000.
         IF (CHAR_LENGTH(v_from) > 4) THEN
             v_from = LEFT(v_from, CHAR_LENGTH(v_from) - 3) || ',' || RIGHT(v_from, 3);
+        IF (CHAR_LENGTH(v_to) > 9) THEN
+            v_to = LEFT(v_to, CHAR_LENGTH(v_to) - 9) || ',' || SUBSTRING(v_to FROM CHAR_LENGTH(v_to) - 8);
         IF (CHAR_LENGTH(v_to) > 6) THEN
             v_to = LEFT(v_to, CHAR_LENGTH(v_to) - 6) || ',' || SUBSTRING(v_to FROM CHAR_LENGTH(v_to) - 5);
         IF (CHAR_LENGTH(v_to) > 3) THEN

@@ -27,6 +27,9 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON mq_polled TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_polled_batch TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_polled_row TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_polled_mark TO 'mq_owner'@'localhost';
+GRANT SELECT, INSERT, UPDATE ON mq_counter TO 'mq_owner'@'localhost';
+GRANT SELECT, INSERT, UPDATE, DELETE ON mq_feed TO 'mq_owner'@'localhost';
+GRANT SELECT, INSERT, UPDATE, DELETE ON mq_feed_consumer TO 'mq_owner'@'localhost';
 GRANT SELECT, SHOW VIEW ON mq_message_state TO 'mq_owner'@'localhost';
 
 -- MySQL asks even the definer of a procedure for the right to call it.
@@ -44,6 +47,7 @@ GRANT EXECUTE ON PROCEDURE mq_split_names TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_find_table TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_find_columns TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_row_json TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_find_feed TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_lower_mark TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_issue_tickets TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_free_groups TO 'mq_owner'@'localhost';
@@ -110,3 +114,11 @@ GRANT EXECUTE ON PROCEDURE mq_extend_rows TO 'mq_owner'@'localhost', mq_consumer
 GRANT EXECUTE ON PROCEDURE mq_release_rows TO 'mq_owner'@'localhost', mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_retry_rows TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_peek_rows TO 'mq_owner'@'localhost', mq_operator, mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_advance_sequence TO 'mq_owner'@'localhost', mq_producer;
+GRANT EXECUTE ON PROCEDURE mq_create_feed TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_drop_feed TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_publish_feed TO 'mq_owner'@'localhost', mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_fetch_feed TO 'mq_owner'@'localhost', mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_advance_feed TO 'mq_owner'@'localhost', mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_rewind_feed TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_feed_stats TO 'mq_owner'@'localhost', mq_operator, mq_consumer;

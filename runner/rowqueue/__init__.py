@@ -1,5 +1,6 @@
 """rowqueue: a message queue in the database you already run. The logic is in the SQL; this package calls it."""
 
+from .feeds import Record
 from .handlers import Discard, Message, Retry
 
-__all__ = ["Discard", "Message", "Retry"]
+__all__ = ["Discard", "Message", "Record", "Retry"]

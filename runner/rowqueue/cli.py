@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from . import bench as benchmark
-from . import config, consumer, install, metrics, output, polling, tracing
+from . import config, consumer, feeds, install, metrics, output, polling, tracing
 from .databases import (
     Database,
     DatabaseError,
@@ -51,6 +51,8 @@ dead_app = typer.Typer(help="Dead letters: messages whose attempts are used up."
 app.add_typer(dead_app, name="dead")
 table_app = typer.Typer(help="Polling tables: rows of a table of yours, claimed as work.", rich_markup_mode=None)
 app.add_typer(table_app, name="table")
+feed_app = typer.Typer(help="Feeds: rows of a table of yours in the order of their publishing.", rich_markup_mode=None)
+app.add_typer(feed_app, name="feed")
 
 USAGE = 2
 SCHEMA_MISSING = 3
@@ -355,6 +357,12 @@ def consume(
     table: Annotated[
         str | None, typer.Option("--table", metavar="NAME", help="An adopted table instead of a queue.")
     ] = None,
+    feed: Annotated[
+        str | None, typer.Option("--feed", metavar="FEED", help="A feed instead of a queue; with --consumer.")
+    ] = None,
+    as_consumer: Annotated[
+        str | None, typer.Option("--consumer", metavar="NAME", help="Whose position in the feed to go on from.")
+    ] = None,
     handler: Annotated[
         str | None,
         typer.Option(metavar="MODULE:FUNCTION", help="Called with a message, or a list[Message]; may be async."),
@@ -369,7 +377,7 @@ def consume(
         ),
     ] = None,
     batch: Annotated[
-        int | None, typer.Option(min=1, max=10_000, help="Claim so many; 10, or 1 with --transaction.")
+        int | None, typer.Option(min=1, max=10_000, help="Claim so many; 10, 1 with --transaction, 100 of a feed.")
     ] = None,
     concurrency: Annotated[int, typer.Option(min=1, max=1_000, help="Batches (async: messages) at the same time.")] = 1,
     lease: Annotated[
@@ -401,10 +409,37 @@ def consume(
     log.setLevel(log_level.upper())
     if transaction and ring:
         raise typer.BadParameter("cannot be combined with --transaction", param_hint="--ring")
-    if bool(type) == (table is not None):
-        raise typer.BadParameter("give one of --type and --table", param_hint="--type")
+    if bool(type) + (table is not None) + (feed is not None) != 1:
+        raise typer.BadParameter("give one of --type, --table and --feed", param_hint="--type")
     if table is not None and (transaction or ring):
         raise typer.BadParameter("cannot be combined with --table", param_hint="--ring" if ring else "--transaction")
+    if feed is not None:
+        if as_consumer is None:
+            raise typer.BadParameter(
+                "needed with --feed: the name under which the position is kept", param_hint="--consumer"
+            )
+        given = {
+            "--transaction": transaction,
+            "--ring": ring,
+            "--lease": lease,
+            "--reader": reader,
+            "--health-port": health_port,
+        }
+        for option, value in given.items():
+            if value not in (None, False):
+                raise typer.BadParameter("cannot be combined with --feed", param_hint=option)
+        if concurrency > 1:
+            raise typer.BadParameter("a feed is handled in order, one row at a time", param_hint="--concurrency")
+        of_feed = feeds.Options(
+            feed, as_consumer, batch or 100, once, drain, max_messages, idle_timeout, shutdown_timeout
+        )
+        record_handler = _handler(handler, exec, 1, False)
+        with _open(database) as opened:
+            _check_installed(opened)
+            feeds.Consumer(opened, record_handler, of_feed).run()
+        return
+    if as_consumer is not None:
+        raise typer.BadParameter("belongs to --feed", param_hint="--consumer")
     host = socket.gethostname()
     options = consumer.Options(
         types=tuple(dict.fromkeys(type or [table or ""])),
@@ -460,6 +495,81 @@ def _check_installed(database: Database) -> None:
         raise SchemaMissing(
             f"the queue is not installed as released ({len(wrong)} files: {states}): run `runner apply`"
         )
+
+
+# ---- feeds ---------------------------------------------------------------------------------------
+
+Feed = Annotated[str, typer.Argument(metavar="FEED", help="The feed.")]
+_FEED_STATS = ("feed", "table", "last_position", "unpublished", "consumer", "position", "behind", "moved_at")
+
+
+@app.command()
+def publish(
+    feed: Annotated[str, typer.Option("--feed", metavar="FEED", help="The feed.")],
+    size: Annotated[int, typer.Option("--size", min=1, max=10_000, help="Rows a call.")] = 500,
+    once: Annotated[bool, typer.Option("--once", help="End when nothing is left to publish.")] = False,
+    log_level: Annotated[LogLevel, typer.Option(help="How much is logged to stderr.")] = LogLevel.info,
+    database: Url = None,
+    json: Json = False,
+) -> None:
+    """Number the rows of a feed as they come, until told to stop by SIGTERM or SIGINT."""
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
+    log.setLevel(log_level.upper())
+    with _open(database) as opened:
+        _check_installed(opened)
+        publisher = feeds.Publisher(opened, feed, size, once)
+        publisher.run()
+    _say(f"{publisher.published} published", json, count=publisher.published)
+
+
+@feed_app.command("list")
+def feed_list(
+    feed: Annotated[str | None, typer.Argument(metavar="[FEED]", help="The feed; all when left out.")] = None,
+    database: Url = None,
+    json: Json = False,
+) -> None:
+    """Show feeds, their consumers, and how far each is."""
+    with _session(database) as session:
+        output.rows(session.call("feed_stats", feed), _FEED_STATS, json)
+
+
+@feed_app.command("create")
+def feed_create(
+    feed: Feed,
+    table: Annotated[str, typer.Option("--table", metavar="TABLE", help="The table, as its SQL names it.")],
+    key: Annotated[str, typer.Option("--key", metavar="COLUMNS", help="What tells its rows apart: names with commas.")],
+    sync: Annotated[str, typer.Option("--sync", metavar="COLUMN", help="The column that takes the numbers.")],
+    database: Url = None,
+    json: Json = False,
+) -> None:
+    """Make a feed of a table."""
+    with _session(database) as session:
+        row = session.call("create_feed", feed, table, key, sync)[0]
+    _say("created" if row["created"] else "was there already", json, **row)
+
+
+@feed_app.command("drop")
+def feed_drop(feed: Feed, database: Url = None, json: Json = False) -> None:
+    """Forget a feed and where its consumers are; the table stays as it is."""
+    with _session(database) as session:
+        count = session.call("drop_feed", feed)[0]["count"]
+    if not count:
+        raise Failed(f"there is no feed {feed!r}")
+    _say("1 dropped", json, count=count)
+
+
+@feed_app.command("rewind")
+def feed_rewind(
+    feed: Feed,
+    as_consumer: Annotated[str, typer.Option("--consumer", metavar="NAME", help="Whose position.")],
+    position: Annotated[int, typer.Option("--position", min=0, help="Rows behind it come again; 0: all of them.")] = 0,
+    database: Url = None,
+    json: Json = False,
+) -> None:
+    """Move a consumer back on purpose."""
+    with _session(database) as session:
+        row = session.call("rewind_feed", feed, as_consumer, position)[0]
+    _say(f"at {row['position']}", json, **row)
 
 
 # ---- watching ------------------------------------------------------------------------------------

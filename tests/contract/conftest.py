@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from capabilities import BY_DATABASE, Capabilities
-from queues import Queue
+from queues import Feed, Queue, make_feed
 from rowqueue.databases import Database, Session
 
 
@@ -28,3 +28,17 @@ def q(queue: str, session: Session, sql: Callable[..., list[dict[str, Any]]], ca
 def other(q: Queue, connect: Callable[..., Session]) -> Queue:
     """The same queue over a second connection."""
     return q.by(connect("other"))
+
+
+@pytest.fixture
+def feed(q: Queue) -> Iterator[Feed]:
+    """A feed of an empty table that no other test uses."""
+    feed = make_feed(q)
+    yield feed
+    feed.call("drop_feed")
+
+
+@pytest.fixture
+def another(feed: Feed, connect: Callable[..., Session]) -> Feed:
+    """The same feed over a second connection."""
+    return feed.by(connect("another"))

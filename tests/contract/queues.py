@@ -1,8 +1,10 @@
-"""One queue of a test: calls with named arguments, and the one place that looks behind the procedures."""
+"""One queue or feed of a test: calls with named arguments, and the one place that looks behind the procedures."""
 
+import json
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -43,20 +45,15 @@ class Queue:
         self.session = session
         self.can = can
         self.is_big = False
-        self._sql = sql
+        self.sql = sql
 
     def by(self, session: Session) -> "Queue":
         """The same queue, called over another connection."""
-        return Queue(self.name, session, self._sql, self.can)
+        return Queue(self.name, session, self.sql, self.can)
 
     def named(self, name: str) -> "Queue":
         """Another queue, over the same connection."""
-        return Queue(name, self.session, self._sql, self.can)
-
-    @property
-    def sql(self) -> Callable[..., list[Row]]:
-        """Runs a statement with all rights."""
-        return self._sql
+        return Queue(name, self.session, self.sql, self.can)
 
     def call(self, procedure: str, *values: Any, **named: Any) -> list[Row]:
         """Call a procedure whose first argument is the type."""
@@ -117,7 +114,7 @@ class Queue:
 
     def rows(self, columns: str = "*") -> list[Row]:
         """Every message of the queue with its state, by id."""
-        return self._sql(f"SELECT {columns} FROM {self.can.view} WHERE type = %s ORDER BY id", self.name)
+        return self.sql(f"SELECT {columns} FROM {self.can.view} WHERE type = %s ORDER BY id", self.name)
 
     def row(self, id: int) -> Row:
         [row] = [row for row in self.rows() if row["id"] == id]
@@ -160,8 +157,82 @@ def refused(error: str, *told: str) -> Iterator[None]:
     message = str(caught.value)
     assert caught.value.number == CONTRACT.errors[error].number
     assert message.startswith(f"{error}: ") and "\n" not in message
-    for word in told:
-        assert word in message
+    for word in told:  # some tell a plain name in capitals
+        assert word in message or word.upper() in message
+
+
+@dataclass
+class Feed:
+    """A feed of a table of its own, by name and as SQL names it: id, v (a text) and sync."""
+
+    name: str
+    table: str
+    q: Queue
+    columns: tuple[str, str] = ("id", "sync")
+
+    def by(self, session: Session) -> "Feed":
+        """The same feed, called over another connection."""
+        return Feed(self.name, self.table, self.q.by(session), self.columns)
+
+    def call(self, procedure: str, *values: Any, **named: Any) -> list[Row]:
+        return call(self.q.session, procedure, self.name, *values, **named)
+
+    def sql(self, text: str, *parameters: Any) -> list[Row]:
+        """Run a statement with all rights; {t} stands for the table."""
+        return self.q.sql(text.replace("{t}", self.table), *parameters)
+
+    def write(self, *ids: int, v: str = "v") -> None:
+        for id in ids:
+            self.sql("INSERT INTO {t} (id, v) VALUES (%s, %s)", id, v)
+
+    def change(self, id: int, v: str) -> None:
+        """As a writer does it: the change and the republishing in one statement."""
+        self.sql("UPDATE {t} SET v = %s, sync = NULL WHERE id = %s", v, id)
+
+    def publish(self, size: int | None = None) -> int:
+        [row] = self.call("publish_feed", size)
+        count: int = row["count"]
+        return count
+
+    def fetch(self, consumer: str = "reader", size: int | None = None) -> list[Row]:
+        return self.call("fetch_feed", consumer, size)
+
+    def values(self, consumer: str = "reader", size: int | None = None) -> list[tuple[int, int, str]]:
+        """What a fetch finds: (position, id, v)."""
+        found = [(row["position"], read(row["row"])) for row in self.fetch(consumer, size)]
+        return [(position, row["id"], row["v"]) for position, row in found]
+
+    def advance(self, position: int, consumer: str = "reader") -> int:
+        [row] = self.call("advance_feed", consumer, position)
+        moved: int = row["position"]
+        return moved
+
+    def numbers(self) -> dict[int, int | None]:
+        return {row["id"]: row["sync"] for row in self.sql("SELECT id, sync FROM {t} ORDER BY id")}
+
+
+def read(text: str) -> dict[str, Any]:
+    """A JSON object with its names in small letters: plain names are in capitals on some databases."""
+    return {name.lower(): value for name, value in json.loads(text).items()}
+
+
+def make_table(q: Queue, columns: str = "") -> str:
+    """A table fit for a feed, open to the queue and to every caller; returns its name."""
+    name = f"t_{uuid.uuid4().hex[:12]}"
+    q.sql(f"CREATE TABLE {name} ({columns or f'id integer NOT NULL PRIMARY KEY, v {q.can.text}, sync bigint'})")
+    q.sql(f"CREATE INDEX {name}_sync ON {name} (sync)")
+    for statement in q.can.opens(name):
+        q.sql(statement)
+    return name
+
+
+def make_feed(q: Queue, *ids: int) -> Feed:
+    """A feed of a new table that holds these ids."""
+    table = make_table(q)
+    feed = Feed(f"feed.{table}", table, q)
+    feed.write(*ids)
+    assert feed.call("create_feed", feed.table, "id", "sync") == [{"created": 1}]
+    return feed
 
 
 def ids(rows: Sequence[Row]) -> list[int]:
@@ -197,6 +268,12 @@ def required(queue: Queue, procedure: str) -> dict[str, Any]:
         return required_of_polling(queue, procedure)
     names = [a.name for a in CONTRACT.procedures[procedure].arguments if not a.optional]
     values: dict[str, Any] = {"type": queue.name, "body": "b", "bodies": "b", "state": "N", "before": LONG_AGO}
+    values |= {"name": queue.name, "key_columns": "id", "sync_column": "sync", "consumer": "reader", "position": 0}
+    if "table" in names:
+        table = make_table(queue)
+        values |= {"feed": f"feed.{table}", "table": table}
+    elif "feed" in names:
+        values["feed"] = make_feed(queue).name
     if "batch_key" in names:
         queue.send()
         [row] = queue.claim()

@@ -6,7 +6,17 @@ from typing import Any
 
 import pytest
 from capabilities import Capabilities
-from queues import CONTRACT, POLLING, Queue, call, in_an_hour, refused, required
+from queues import (
+    CONTRACT,
+    POLLING,
+    Queue,
+    call,
+    in_an_hour,
+    make_feed,
+    make_table,
+    refused,
+    required,
+)
 from rowqueue.contract import Argument, Column
 
 pytestmark = pytest.mark.one_engine
@@ -55,6 +65,7 @@ LIMITS = {
     "retry_seconds": Limit((-1, 0, 315_360_000), (-2, 315_360_001), "315,360,000"),
     "priority": Limit((-32_768, 32_767), (-32_769, 32_768), "-32,768 to 32,767"),
     "attempts": Limit((1, 1_000), (0, -1, 1_001), "1 to 1,000"),
+    "numbers": Limit((1, 1_000_000_000), (0, -1, 1_000_000_001), "1 to 1,000,000,000"),
 }
 FLAG = Limit((0, 1), (-1, 2), "0 to 1")
 
@@ -76,6 +87,11 @@ def rows_of(q: Queue, procedure: str) -> list[dict[str, Any]]:
         return q.on(procedure, **values, error="busy")
     if procedure == "peek":
         return peek_all_states(q, options)
+    if procedure in {"fetch_feed", "feed_stats"}:
+        feed = make_feed(q, 1)
+        feed.publish()
+        feed.advance(0)
+        return feed.fetch() if procedure == "fetch_feed" else feed.call(procedure)
     values = required(q, procedure)
     if procedure == "queue_stats":
         q.send()
@@ -166,7 +182,14 @@ def test_a_value_on_the_edge_of_its_limit_is_taken(q: Queue, procedure: str, arg
     for value in limit_of(argument).inside:
         if (procedure, argument.name, value) == ("wait_for_message", "seconds", 315_360_000):
             q.send()  # else it would wait
-        call(q.session, procedure, **required(q, procedure) | {argument.name: value})
+        values = required(q, procedure)
+        if argument.name == "feed" and "table" not in values:
+            # A name that no feed has is good as a name.
+            call(q.session, "drop_feed", value)
+            call(q.session, "create_feed", value, make_table(q), "id", "sync")
+        call(q.session, procedure, **values | {argument.name: value})
+        if argument.name == "feed":
+            call(q.session, "drop_feed", value)
 
 
 @pytest.mark.parametrize(("procedure", "argument"), LIMITED)
@@ -205,7 +228,7 @@ def test_a_batch_key_that_is_no_key_is_an_invalid_argument(q: Queue) -> None:
 CHANGING = [
     *("send", "send_message", "send_batch", "get_message", "claim_batch", "claim_wraparound", "take_batch"),
     *("complete", "complete_batch", "fail", "finish_batch", "release_batch", "cancel", "purge", "pause"),
-]
+]  # feeds: see test_feeds.py and test_transactions.py
 
 
 @pytest.mark.parametrize("procedure", CHANGING)

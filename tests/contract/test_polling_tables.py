@@ -315,7 +315,7 @@ def test_a_row_that_the_table_will_not_have_active_does_not_stop_the_others(make
 def test_a_row_that_the_table_will_not_have_deleted_fails_alone(make: Make, sql: Sql) -> None:
     table = make(SHAPES["e"]).create().insert("1", "2", "3")
     sql(f"CREATE TABLE c{table.name} (parent bigint NOT NULL REFERENCES {table.name} (id))")
-    if table.can.opens == "`":  # which reads over REFERENCES of a column
+    if table.can.quoted("") == "``":  # which reads over REFERENCES of a column
         sql(f"ALTER TABLE c{table.name} ADD CONSTRAINT f{table.name} FOREIGN KEY (parent) REFERENCES {table.name} (id)")
     sql(f"INSERT INTO c{table.name} (parent) VALUES (2)")
     rows = table.claim(3)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from capabilities import BY_DATABASE
-from queues import CONTRACT, POLLING, Queue, call, refused
+from queues import CONTRACT, POLLING, Feed, Queue, call, make_table, refused
 from rowqueue import install
 from rowqueue.contract import sql_root
 from rowqueue.databases import DatabaseError, Session, open_database
@@ -20,10 +20,15 @@ from servers import Server
 
 pytestmark = pytest.mark.one_engine
 
-READING = {"queue_stats", "queue_health", "installed_files", "peek", "wait_for_message"}
+READING = {"queue_stats", "queue_health", "installed_files", "peek", "wait_for_message", "fetch_feed", "feed_stats"}
 # Of polling tables, see test_polling_tables.py.
 CHANGING = sorted(CONTRACT.procedures.keys() - READING - POLLING)
+FEED_NAMES = ("feed", "name")  # by which what belongs to feeds goes; the rest goes by type
 EVENTS = ("insert", "update", "delete")
+
+
+def first_argument(procedure: str) -> str:
+    return CONTRACT.procedures[procedure].arguments[0].name
 
 
 # ---- a queue in which a call of each procedure has much to do --------------------------------------
@@ -113,6 +118,40 @@ def paused(q: Queue) -> dict[str, Any]:
     return {}
 
 
+def table_of(q: Queue, *ids: int) -> Feed:
+    """A table with rows, not yet a feed; that is to have the queue's name."""
+    feed = Feed(q.name, make_table(q), q)
+    feed.write(*ids)
+    return feed
+
+
+def registered(q: Queue) -> dict[str, Any]:
+    return {"table": table_of(q).table, "key_columns": "id", "sync_column": "sync"}
+
+
+def unpublished(q: Queue) -> dict[str, Any]:
+    feed = table_of(q, 1, 2, 3)
+    feed.call("create_feed", feed.table, "id", "sync")
+    return {}
+
+
+def published(q: Queue) -> dict[str, Any]:
+    unpublished(q)
+    call(q.session, "publish_feed", q.name)
+    return {"consumer": "reader", "position": 2}
+
+
+def advanced(q: Queue) -> dict[str, Any]:
+    values = published(q)
+    call(q.session, "advance_feed", q.name, "reader", 2)
+    return values | {"position": 1}
+
+
+def followed(q: Queue) -> dict[str, Any]:
+    advanced(q)
+    return {}
+
+
 # What is to be there before, and the arguments of the call, without the type.
 PREPARE: dict[str, Callable[[Queue], dict[str, Any]]] = {
     "send": lambda q: {"body": "b"},
@@ -136,11 +175,17 @@ PREPARE: dict[str, Callable[[Queue], dict[str, Any]]] = {
     "set_queue": policy,
     "pause": lambda q: {},
     "resume": paused,
+    "advance_sequence": lambda q: {"count": 3},
+    "create_feed": registered,
+    "drop_feed": followed,
+    "publish_feed": unpublished,
+    "advance_feed": published,
+    "rewind_feed": advanced,
 }
 CASES = [
     pytest.param(name, ordered, id=f"{name}-{'ordered' if ordered else 'plain'}")
     for name, ordered in product(CHANGING, (0, 1))
-    if (name, ordered) != ("claim_wraparound", 1)
+    if not ordered or (name != "claim_wraparound" and first_argument(name) not in FEED_NAMES)
 ]
 each = pytest.mark.parametrize(("procedure", "ordered"), CASES)
 
@@ -160,12 +205,13 @@ class Place:
     url: str
     name: str
     stems: tuple[str, ...]
+    feed_stems: dict[str, str]
     looking: Any
 
     def query(self, text: str, *parameters: Any) -> list[dict[str, Any]]:
         """Look with all rights."""
-        rows: list[dict[str, Any]] = self.looking.execute(text, parameters).fetchall()
-        return rows
+        cursor = self.looking.execute(text, parameters)
+        return list(cursor.fetchall()) if cursor.description else []
 
     def rows(self, type: str) -> dict[str, list[str]]:
         """All that all tables hold of a queue, by table."""
@@ -173,6 +219,9 @@ class Place:
         for stem in self.stems:
             columns = "n" if stem == "mark" else "*"  # a mark may tell a time long before Python's first
             rows = self.query(f"SELECT {columns} FROM {self.server.table(stem)} WHERE type = %s", type)
+            found[stem] = sorted(map(str, rows))
+        for stem, column in self.feed_stems.items():
+            rows = self.query(f"SELECT * FROM {self.server.table(stem)} WHERE {column} = %s", type)
             found[stem] = sorted(map(str, rows))
         return found
 
@@ -191,10 +240,12 @@ def place(server: Server) -> Iterator[Place]:
     text = "".join(path.read_text("utf-8") for path in files)
     tables = re.findall(r"CREATE TABLE (?:IF NOT EXISTS )?mq[._](\w+) \(\n((?:    .*\n)+)", text)
     stems = tuple(stem for stem, columns in tables if re.search(r"^    type ", columns, re.M))
-    server.plant_faults(url, stems)
+    keys = {stem: re.search(r"^    (feed|name) ", columns, re.M) for stem, columns in tables if stem not in stems}
+    feed_stems = {stem: key[1] for stem, key in keys.items() if key and stem != "installed"}
+    server.plant_faults(url, [*stems, *feed_stems])
     server.query(url, "CREATE TABLE mine (type VARCHAR(200) NOT NULL)")
     with server.client(url) as looking:
-        yield Place(server, url, database.name, stems, looking)
+        yield Place(server, url, database.name, stems, feed_stems, looking)
     server.drop_database(url)
 
 
@@ -253,8 +304,8 @@ def prepared(place: Place, q: Queue, procedure: str, ordered: int) -> Call:
     if ordered:
         q.ordered()
     values = PREPARE[procedure](q)
-    if CONTRACT.procedures[procedure].arguments[0].name == "type":
-        values["type"] = q.name
+    if first_argument(procedure) in ("type", *FEED_NAMES):
+        values[first_argument(procedure)] = q.name
     return Call(q, place, procedure, values)
 
 
@@ -316,7 +367,8 @@ def test_a_call_that_fails_half_way_leaves_nothing(prepared: Call) -> None:
     """One kind of change after the other fails: inside the caller's transaction, which goes on, and outside of one."""
     before = prepared.rows()
     met, mine = 0, 0
-    for where in map(" ".join, product(prepared.place.stems, EVENTS)):
+    place, of_feeds = prepared.place, first_argument(prepared.procedure) in FEED_NAMES
+    for where in map(" ".join, product(place.feed_stems if of_feeds else place.stems, EVENTS)):
         prepared.fault(where)
         goes_on = prepared.place.server.undoes(where)
         if fails(prepared, goes_on):

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from opentelemetry import propagate
-from rowqueue import Discard, Message, Retry, consumer
+from rowqueue import Discard, Message, Record, Retry, consumer
 
 if "JOBS_POLL" in os.environ:  # for tests of what must not wait for the next poll
     consumer.SHORTEST_POLL = consumer.LONGEST_POLL = consumer.LONGEST_BLIND_POLL = float(os.environ["JOBS_POLL"])
@@ -128,6 +128,26 @@ def record_late(message: Message) -> None:
     note([message.body, time.monotonic()])
 
 
+def record_row(record: Record) -> None:
+    note([record.position, record.key, {name.lower(): value for name, value in record.row.items()}, record.attempt])
+
+
+def obey_row(record: Record) -> None:
+    """Fail as the row says: busy once, never for good."""
+    v = next(value for name, value in record.row.items() if name.lower() == "v")
+    note([v, record.attempt])
+    if v == "busy" and record.attempt == 1:
+        raise Retry("not now", after=0)
+    if v == "never":
+        raise Discard("not this one")
+
+
+def record_rows(records: list[Record]) -> dict[int, Exception] | None:
+    """A batch of which the second one fails at first."""
+    note([record.position for record in records])
+    return {records[1].id: Retry(after=0)} if len(records) > 1 and records[1].attempt == 1 else None
+
+
 not_callable = 1
 
 
@@ -135,7 +155,7 @@ def takes_nothing() -> None:
     """No handler: it cannot take a message."""
 
 
-def obey_row(message: Message) -> None:
+def obey_claimed_row(message: Message) -> None:
     """The same, told by the column v of a row."""
     row = json.loads(message.body)
     note([json.loads(getattr(message, "key", "{}")), row, message.attempt])

@@ -71,6 +71,7 @@ def test_commands_are_those_of_the_design() -> None:
     assert {" ".join(words) for words in COMMANDS} == {
         *("apply", "sql", "doctor", "uninstall", "demo", "bench", "send", "consume", "stats", "peek"),
         *("dead list", "dead redrive", "pause", "resume", "cancel", "purge"),
+        *("publish", "feed list", "feed create", "feed drop", "feed rewind"),
     }
 
 

@@ -27,7 +27,7 @@ def table(queue: str, session: Session, sql: Sql, database: Database) -> Polled:
 
 def test_consume_works_off_a_table_and_notes_each_rows_result(runner: Runner, table: Polled, joblog: Log) -> None:
     table.create().insert(*map(str, range(25)), "discard", "retry 500")
-    done = runner("consume", "--table", table.name, "--handler", "jobs:obey_row", "--batch", 10, "--drain")
+    done = runner("consume", "--table", table.name, "--handler", "jobs:obey_claimed_row", "--batch", 10, "--drain")
     assert done.returncode == 0, done.stderr
     left = table.left()
     assert (left.pop("discard"), left.pop("retry 500")) == ("E", "N")

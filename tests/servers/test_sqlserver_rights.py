@@ -28,15 +28,21 @@ def test_the_schema_holds_the_objects_of_the_contract_and_no_other_program(sql: 
     assert {row["name"] for row in rows} == set(CONTRACT.objects("sqlserver"))
 
 
-def test_all_objects_have_one_owner_and_run_as_their_caller(sql: Sql) -> None:
-    """The tables are reached through that owner, and through nothing else: no procedure takes on his rights."""
+# What reads or changes tables of the users, in statements that it composes: such a statement has no rights but those of
+# who runs it.
+AS_OWNER = {"publish_feed", "fetch_feed", "feed_stats", "highest_number"}
+
+
+def test_all_objects_have_one_owner_and_few_run_as_anybody_but_their_caller(sql: Sql) -> None:
+    """The tables are reached through that owner, and through nothing else."""
     rows = sql("SELECT name FROM sys.objects WHERE schema_id = SCHEMA_ID(N'mq') AND principal_id IS NOT NULL")
     assert rows == []
     rows = sql(
-        "SELECT o.name FROM sys.sql_modules AS m INNER JOIN sys.objects AS o ON o.object_id = m.object_id"
+        "SELECT o.name, m.execute_as_principal_id AS who FROM sys.sql_modules AS m"
+        " INNER JOIN sys.objects AS o ON o.object_id = m.object_id"
         " WHERE o.schema_id = SCHEMA_ID(N'mq') AND m.execute_as_principal_id IS NOT NULL"
     )
-    assert rows == []
+    assert {(row["name"], row["who"]) for row in rows} == {(name, -2) for name in AS_OWNER}  # -2: the owner
 
 
 def test_each_procedure_is_granted_to_the_roles_of_the_contract_and_nothing_else_to_anybody(sql: Sql) -> None:
@@ -234,6 +240,49 @@ def test_a_role_may_call_what_the_contract_gives_it_and_nothing_else(
             except pymssql.Error as error:
                 text = str(error).lower()
             assert ("permission" in text) == (role not in procedure.roles), (called, text)
+
+
+def test_a_consumer_of_a_feed_needs_no_right_on_its_table_and_gains_none(
+    server: ExternalSQLServer, database: Database, sql: Sql
+) -> None:
+    name = f"reader_{uuid.uuid4().hex[:12]}"
+    sql(f"CREATE TABLE dbo.{name} (id int NOT NULL PRIMARY KEY, v int, sync bigint)")
+    sql(f"CREATE INDEX {name}_sync ON dbo.{name} (sync)")
+    sql(f"INSERT INTO dbo.{name} (id, v) VALUES (1, 2)")
+    sql(f"EXEC mq.create_feed N'{name}', N'{name}', N'id', N'sync'")
+    with server.login(database.url, name, "mq_consumer") as url, server.client(url) as connection:
+        assert connection.execute(f"EXEC mq.publish_feed N'{name}'").fetchone() == {"count": 1}
+        row = connection.execute(f"EXEC mq.fetch_feed N'{name}', N'c'").fetchone()
+        assert row == {"position": 1, "key": '{"id":1}', "row": '{"id":1,"v":2,"sync":1}'}
+        stats = connection.execute(f"EXEC mq.feed_stats N'{name}'").fetchone()
+        assert stats is not None and stats["unpublished"] == 0
+        for statement in (
+            f"SELECT * FROM dbo.{name}",
+            f"UPDATE dbo.{name} SET v = 3",
+            f"DECLARE @n bigint, @g nvarchar(1000), @o int = OBJECT_ID(N'dbo.{name}');"
+            " EXEC mq.highest_number @o, N'[sync]', 1, @n OUTPUT, @g OUTPUT",
+        ):
+            with pytest.raises(pymssql.Error, match="permission"):
+                connection.execute(statement)
+    sql(f"EXEC mq.drop_feed N'{name}'")
+
+
+@pytest.mark.parametrize(("granted", "told"), [("", "not_found"), ("SELECT", "unsuitable_table")])
+def test_who_may_not_change_a_table_makes_no_feed_of_it(
+    server: ExternalSQLServer, database: Database, sql: Sql, granted: str, told: str
+) -> None:
+    name = f"maker_{uuid.uuid4().hex[:12]}"
+    sql(f"CREATE TABLE dbo.{name} (id int NOT NULL PRIMARY KEY, sync bigint)")
+    sql(f"CREATE INDEX {name}_sync ON dbo.{name} (sync)")
+    create = f"EXEC mq.create_feed N'{name}', N'{name}', N'id', N'sync'"
+    with server.login(database.url, name, "mq_operator") as url, server.client(url) as connection:
+        if granted:
+            sql(f"GRANT {granted} ON dbo.{name} TO {name}")
+        with pytest.raises(pymssql.Error, match=told):
+            connection.execute(create)
+        sql(f"GRANT SELECT, UPDATE ON dbo.{name} TO {name}")
+        assert connection.execute(create).fetchone() == {"created": 1}
+    sql(f"EXEC mq.drop_feed N'{name}'")
 
 
 def test_a_user_without_a_role_may_call_nothing(server: ExternalSQLServer, database: Database) -> None:

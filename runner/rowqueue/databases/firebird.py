@@ -28,7 +28,9 @@ from .firebird_events import Listener
 _log = logging.getLogger(__name__)
 
 # These wait for the locks of others; all other calls pass over what is locked, or are tried again.
-_WAITING = {"send", "send_message", "send_batch", "set_queue", "pause", "resume", "extend_lease"}
+_WAITING = {"send", "send_message", "send_batch", "set_queue", "pause", "resume", "extend_lease"} | {
+    *("advance_sequence", "create_feed", "drop_feed", "advance_feed", "rewind_feed")
+}
 # A prepared statement goes on with the procedure as it was when it was prepared, after an upgrade too.
 _STATEMENT_SECONDS = 5.0
 _ROLES = ("mq_producer", "mq_consumer", "mq_operator")

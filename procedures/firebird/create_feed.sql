@@ -1,0 +1,150 @@
+-- create_feed: make a feed of a table: its rows, numbered in the order in which they are published.
+-- Arguments:   p_feed (1 to 200 characters), p_table (as SQL names it), p_key_columns (names with commas between; all columns
+--              of a primary key or of a unique index are among them), p_sync_column (a nullable bigint with an ascending
+--              index that begins with it)
+-- Returns:     created (0: the same feed was there already)
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50007 already_exists
+-- Transaction: joins the caller's; waits for another that makes the same feed, in a NO WAIT transaction for two seconds
+-- Example:     SELECT * FROM mq_create_feed('orders', 'orders', 'id', 'sync');
+--
+-- What stands between the users and their table is mq_use_table, which is granted what feeds need here if the caller may grant it.
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_create_feed (
+    p_feed mq_argument,
+    p_table mq_text,
+    p_key_columns mq_text,
+    p_sync_column mq_text
+)
+RETURNS (
+    created bigint
+)
+AS
+DECLARE v_table varchar(63) CHARACTER SET UTF8;
+DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
+DECLARE v_keys mq_text;
+-- Those that are NOT NULL, each with a comma before and behind.
+DECLARE v_firm mq_text;
+DECLARE v_count integer;
+DECLARE v_sync varchar(63) CHARACTER SET UTF8;
+DECLARE v_sync_quoted varchar(130) CHARACTER SET UTF8;
+DECLARE v_type varchar(120) CHARACTER SET UTF8;
+DECLARE v_nullable smallint;
+DECLARE v_statement mq_argument;
+DECLARE v_version varchar(20) CHARACTER SET UTF8;
+DECLARE v_index varchar(63) CHARACTER SET UTF8;
+DECLARE v_unique smallint;
+DECLARE v_descends smallint;
+DECLARE v_first varchar(63) CHARACTER SET UTF8;
+DECLARE v_loose integer;
+DECLARE v_is_unique smallint = 0;
+DECLARE v_is_ordered smallint = 0;
+DECLARE v_last bigint;
+DECLARE v_old_feed mq_name;
+DECLARE v_old_table varchar(63) CHARACTER SET UTF8;
+DECLARE v_old_sync varchar(63) CHARACTER SET UTF8;
+DECLARE v_old_keys mq_text;
+BEGIN
+    EXECUTE PROCEDURE mq_require_name('feed', p_feed, 0);
+    SELECT name, quoted FROM mq_find_table('table', :p_table) INTO v_table, v_quoted;
+    SELECT LIST(quoted), ',' || LIST(IIF(nullable = 0, quoted, '')) || ','
+    FROM mq_find_columns('key_columns', :v_table, COALESCE(:p_key_columns, ''))
+    INTO v_keys, v_firm;
+    SELECT COUNT(*), MAX(name), MAX(quoted), MAX(type), MAX(nullable)
+    FROM mq_find_columns('sync_column', :v_table, COALESCE(:p_sync_column, ''))
+    INTO v_count, v_sync, v_sync_quoted, v_type, v_nullable;
+    IF (v_count > 1 OR POSITION(',' || v_sync_quoted || ',', ',' || v_keys || ',') > 0) THEN
+        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'sync_column: must be one column, and none of key_columns');
+
+    -- Without CALLER PRIVILEGES: by the user's own rights. What is never executed is checked all the same.
+    BEGIN
+        EXECUTE STATEMENT 'EXECUTE BLOCK AS DECLARE v_one bigint; BEGIN IF (1 = 0) THEN BEGIN SELECT FIRST 1 ' || v_sync_quoted
+            || ' FROM ' || v_quoted || ' INTO v_one; UPDATE ' || v_quoted || ' SET ' || v_sync_quoted || ' = NULL; END END';
+        WHEN GDSCODE no_priv DO
+            EXECUTE PROCEDURE mq_raise_error('unsuitable_table', v_table || ' may not be read and changed by '
+                || TRIM(CURRENT_USER) || ': GRANT SELECT, UPDATE ON ' || v_quoted || ' TO USER ' || TRIM(CURRENT_USER));
+        WHEN GDSCODE read_only_field DO
+            v_type = 'computed';
+    END
+
+    v_version = RDB$GET_CONTEXT('SYSTEM', 'ENGINE_VERSION');
+    FOR EXECUTE STATEMENT ('SELECT TRIM(i.rdb$index_name), COALESCE(i.rdb$unique_flag, 0), COALESCE(i.rdb$index_type, 0), '
+            || 'TRIM(s.rdb$field_name) FROM rdb$indices AS i JOIN rdb$index_segments AS s ON s.rdb$index_name = i.rdb$index_name '
+            || 'AND s.rdb$field_position = 0 WHERE i.rdb$relation_name = ? AND COALESCE(i.rdb$index_inactive, 0) = 0 '
+            || 'AND i.rdb$expression_blr IS NULL '
+            || TRIM(IIF(v_version STARTING WITH '3.' OR v_version STARTING WITH '4.', '', 'AND i.rdb$condition_source IS NULL')))
+            (v_table)
+        INTO v_index, v_unique, v_descends, v_first
+    DO
+    BEGIN
+        IF (v_first = v_sync AND v_descends = 0) THEN
+            v_is_ordered = 1;
+        IF (v_unique = 1) THEN
+        BEGIN
+            SELECT COUNT(*) FROM rdb$index_segments
+            WHERE rdb$index_name = :v_index
+                AND POSITION(',"' || REPLACE(TRIM(rdb$field_name), '"', '""') || '",', :v_firm) = 0
+            INTO v_loose;
+            IF (v_loose = 0) THEN
+                v_is_unique = 1;
+        END
+    END
+    IF (v_is_unique = 0) THEN
+        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'key_columns do not tell the rows of ' || v_table
+            || ' apart: they must hold all columns of its primary key, or of a unique index of NOT NULL columns');
+    IF (v_type <> 'BIGINT' OR v_nullable = 0) THEN
+        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'sync_column must be a bigint that can be NULL: ALTER TABLE ' || v_quoted
+            || ' ALTER COLUMN ' || v_sync_quoted || TRIM(IIF(v_type <> 'BIGINT', ' TYPE BIGINT', ' DROP NOT NULL')));
+    IF (v_is_ordered = 0) THEN
+    BEGIN
+        v_statement = LEFT(v_table, 15) || '_' || LEFT(v_sync, 15);
+        IF (OCTET_LENGTH(v_statement) > 31) THEN
+            v_statement = 'SYNC_' || ABS(HASH(v_statement));
+        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'sync_column needs an ascending index: CREATE INDEX "'
+            || REPLACE(v_statement, '"', '') || '" ON ' || v_quoted || ' (' || v_sync_quoted || ')');
+    END
+
+    SELECT COUNT(DISTINCT rdb$privilege) FROM rdb$user_privileges
+    WHERE rdb$relation_name = :v_table AND rdb$object_type = 0
+        AND (rdb$user = 'MQ_USE_TABLE' AND rdb$user_type = 5 OR rdb$user = 'PUBLIC' AND rdb$user_type = 8)
+        AND (rdb$privilege = 'S' OR rdb$privilege = 'U' AND (rdb$field_name IS NULL OR rdb$field_name = :v_sync))
+    INTO v_count;
+    IF (v_count < 2) THEN
+    BEGIN
+        v_statement = 'GRANT SELECT, UPDATE (' || v_sync_quoted || ') ON ' || v_quoted || ' TO PROCEDURE mq_use_table';
+        EXECUTE STATEMENT v_statement;
+        WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict DO
+            EXCEPTION;
+        WHEN ANY DO
+            EXECUTE PROCEDURE mq_raise_error('unsuitable_table', v_table
+                || ' is closed to the queue, and you may not open it; let its owner say: ' || v_statement);
+    END
+
+    EXECUTE PROCEDURE mq_lock_counter('N', v_table, v_sync) RETURNING_VALUES v_last;
+    EXECUTE PROCEDURE mq_lock_counter('N', p_feed, NULL) RETURNING_VALUES v_last;
+    SELECT FIRST 1 name, table_name, sync_column, key_columns FROM mq_feed
+    WHERE name = :p_feed OR table_name = :v_table AND sync_column = :v_sync
+    ORDER BY IIF(name = :p_feed, 0, 1)
+    INTO v_old_feed, v_old_table, v_old_sync, v_old_keys;
+    created = IIF(v_old_feed IS NULL, 1, 0);
+    IF (created = 1) THEN
+    BEGIN
+        -- There is no descending index to read a MAX from: the least number that no row reaches, by halves.
+        SELECT number FROM mq_use_table('EXECUTE BLOCK RETURNS (number bigint, k varchar(1), r varchar(1)) AS '
+            || 'DECLARE v_to bigint = 4611686018427387903; DECLARE v_mid bigint; BEGIN number = 0; '
+            || 'WHILE (number < v_to) DO BEGIN v_mid = number + (v_to - number + 1) / 2; '
+            || 'IF (EXISTS (SELECT * FROM ' || :v_quoted || ' AS t WHERE t.' || :v_sync_quoted || ' >= :v_mid)) THEN number = v_mid; '
+            || 'ELSE v_to = v_mid - 1; END SUSPEND; END', NULL, NULL, NULL)
+        INTO v_last;
+        INSERT INTO mq_feed (name, last_number, created_at, table_name, sync_column, key_columns)
+        VALUES (:p_feed, :v_last, mq_utc_now(), :v_table, :v_sync, :v_keys);
+    END
+    ELSE IF (v_old_feed <> p_feed) THEN
+        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'sync_column serves the feed ' || v_old_feed || ' already');
+    ELSE IF (v_old_table <> v_table OR v_old_sync <> v_sync OR v_old_keys <> v_keys) THEN
+        EXECUTE PROCEDURE mq_raise_error('already_exists', 'feed: ' || p_feed || ' is a feed of other columns or of another table');
+    SUSPEND;
+END^
+
+SET TERM ; ^

@@ -1,0 +1,47 @@
+-- fetch_feed: the rows behind a consumer's position, in the order of their numbers.
+-- Arguments:   p_feed, p_consumer (1 to 200 characters each; a consumer that is new begins with the first row), p_size (1 to
+--              10,000; NULL: 100)
+-- Returns:     position, key (a JSON object of the key columns), row (a JSON object of all columns)
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
+-- Transaction: reads only, without locks: the same call again gives the same until advance_feed moves the position
+-- Example:     SELECT * FROM mq_fetch_feed('orders', 'search', 100);
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_fetch_feed (
+    p_feed mq_argument,
+    p_consumer mq_argument,
+    p_size bigint = NULL
+)
+RETURNS (
+    "POSITION" bigint,
+    "KEY" mq_text,
+    "ROW" mq_text
+)
+AS
+DECLARE v_name varchar(63) CHARACTER SET UTF8;
+DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
+DECLARE v_sync varchar(130) CHARACTER SET UTF8;
+DECLARE v_keys mq_text;
+DECLARE v_last bigint;
+DECLARE v_position bigint = 0;
+BEGIN
+    EXECUTE PROCEDURE mq_require_name('feed', p_feed, 0);
+    EXECUTE PROCEDURE mq_require_name('consumer', p_consumer, 0);
+    EXECUTE PROCEDURE mq_require_range('size', p_size, 1, 10000);
+    -- The counter before the rows: all numbers up to it are committed, and nothing behind it is read. On Firebird 3.0 every
+    -- statement in here, and every row, is as it is committed at its moment.
+    SELECT name, quoted, sync, key_columns, last_number FROM mq_find_feed(:p_feed)
+    INTO v_name, v_quoted, v_sync, v_keys, v_last;
+    SELECT "POSITION" FROM mq_feed_consumer WHERE feed = :p_feed AND consumer = :p_consumer INTO v_position;
+    FOR SELECT number, "KEY", "ROW"
+        FROM mq_use_table('SELECT "t".' || :v_sync || ', ' || mq_row_json(:v_name, :v_keys, 't') || ', '
+            || mq_row_json(:v_name, NULL, 't') || ' FROM ' || :v_quoted || ' AS "t" WHERE "t".' || :v_sync || ' > ? AND "t".'
+            || :v_sync || ' <= ? ORDER BY "t".' || :v_sync || ' ROWS CAST(? AS bigint)', :v_position, :v_last,
+            COALESCE(:p_size, 100))
+        INTO "POSITION", "KEY", "ROW"
+    DO
+        SUSPEND;
+END^
+
+SET TERM ; ^

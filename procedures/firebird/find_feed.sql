@@ -1,0 +1,41 @@
+-- find_feed: a feed, with its table and columns as the catalog has them now.
+-- Arguments:   p_feed
+-- Returns:     name (of the table, as the catalog has it), quoted and label (as find_table has them), sync (its sync column, for
+--              SQL), key_columns (for row_json), last_number
+-- Errors:      50005 not_found, 50006 unsuitable_table
+-- Transaction: reads only
+-- Example:     SELECT quoted, sync FROM mq_find_feed('orders');
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_find_feed (
+    p_feed mq_name
+)
+RETURNS (
+    name varchar(63) CHARACTER SET UTF8,
+    quoted varchar(130) CHARACTER SET UTF8,
+    label varchar(63) CHARACTER SET UTF8,
+    sync varchar(130) CHARACTER SET UTF8,
+    key_columns mq_text,
+    last_number bigint
+)
+AS
+DECLARE v_columns integer;
+BEGIN
+    SELECT table_name, '"' || REPLACE(table_name, '"', '""') || '"', '"' || REPLACE(sync_column, '"', '""') || '"', key_columns,
+        last_number
+    FROM mq_feed WHERE name = :p_feed
+    INTO name, quoted, sync, key_columns, last_number;
+    IF (name IS NULL) THEN
+        EXECUTE PROCEDURE mq_raise_error('not_found', 'feed: there is no feed ' || p_feed);
+    SELECT label FROM mq_find_table('table', :quoted) INTO label;
+    BEGIN
+        SELECT COUNT(*) FROM mq_find_columns('table', :name, :key_columns || ', ' || :sync) INTO v_columns;
+        WHEN EXCEPTION mq_50002 DO
+            EXECUTE PROCEDURE mq_raise_error('unsuitable_table', label || ' has lost a column of the feed ' || p_feed
+                || ', whose columns are ' || CAST(SUBSTRING(key_columns FROM 1 FOR 400) AS varchar(400)) || ' and ' || sync);
+    END
+    SUSPEND;
+END^
+
+SET TERM ; ^

@@ -1,0 +1,68 @@
+-- publish_feed: number up to p_size rows whose sync column is NULL.
+-- Arguments:   p_feed (1 to 200 characters), p_size (1 to 10,000; NULL: 500)
+-- Returns:     count
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
+-- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT, and holds the feed's counter until it ends:
+--              publishers of one feed wait for each other, for two seconds; passes over rows that writers have locked
+-- Example:     SELECT * FROM mq_publish_feed('orders', 500);
+--
+-- The first rows of the index, in the order of their keys. Where too many of them were locked, those behind as well.
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_publish_feed (
+    p_feed mq_argument,
+    p_size bigint = NULL
+)
+RETURNS (
+    "COUNT" bigint
+)
+AS
+DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
+DECLARE v_label varchar(63) CHARACTER SET UTF8;
+DECLARE v_sync varchar(130) CHARACTER SET UTF8;
+DECLARE v_keys mq_text;
+DECLARE v_order mq_text;
+DECLARE v_any bigint;
+DECLARE v_last bigint;
+DECLARE v_number bigint;
+DECLARE v_check mq_argument;
+BEGIN
+    EXECUTE PROCEDURE mq_require_name('feed', p_feed, 0);
+    EXECUTE PROCEDURE mq_require_range('size', p_size, 1, 10000);
+    SELECT quoted, label, sync, key_columns FROM mq_find_feed(:p_feed) INTO v_quoted, v_label, v_sync, v_keys;
+    EXECUTE PROCEDURE mq_require_read_committed;
+    "COUNT" = 0;
+    SELECT number FROM mq_use_table('SELECT 1, NULL, NULL FROM ' || :v_quoted || ' AS t WHERE t.' || :v_sync
+        || ' IS NULL ORDER BY t.' || :v_sync || ' ROWS 1', NULL, NULL, NULL)
+    INTO v_any;
+    IF (v_any IS NOT NULL) THEN
+    BEGIN
+        -- The counter before the rows: whoever waits here holds no row that others want.
+        EXECUTE PROCEDURE mq_lock_counter('F', p_feed, NULL) RETURNING_VALUES v_last;
+        IF (v_last IS NULL) THEN
+            EXECUTE PROCEDURE mq_raise_error('not_found', 'feed: there is no feed ' || p_feed);
+        SELECT LIST('t."' || REPLACE(name, '"', '""') || '" AS k' || n), LIST('d.k' || n)
+        FROM mq_split_names('key_columns', :v_keys) INTO v_keys, v_order;
+        v_check = ' IF (v_given IS DISTINCT FROM v_last) THEN BEGIN number = NULL; SUSPEND; EXIT; END';
+        SELECT number FROM mq_use_table('EXECUTE BLOCK (p_last bigint = ?, p_to bigint = ?, p_size bigint = ?) '
+            || 'RETURNS (number bigint, k varchar(1), r varchar(1)) AS '
+            || 'DECLARE v_place char(8) CHARACTER SET OCTETS; DECLARE v_last bigint; DECLARE v_given bigint; '
+            || 'DECLARE v_met bigint = 0; BEGIN v_last = p_last; '
+            || 'FOR SELECT d.place FROM (SELECT t.RDB$DB_KEY AS place, ' || :v_keys || ' FROM ' || :v_quoted || ' AS t WHERE t.'
+            || :v_sync || ' IS NULL ORDER BY t.' || :v_sync || ' ROWS :p_size) AS d ORDER BY ' || :v_order
+            || ' INTO v_place DO BEGIN v_met = v_met + 1; v_given = v_last; ' || mq_number_row(:v_quoted, :v_sync, 'c1') || :v_check
+            || ' END IF (v_met = p_size AND v_last < p_to) THEN FOR SELECT t.RDB$DB_KEY FROM ' || :v_quoted || ' AS t WHERE t.'
+            || :v_sync || ' IS NULL ORDER BY t.' || :v_sync || ' INTO v_place DO BEGIN v_given = v_last; '
+            || mq_number_row(:v_quoted, :v_sync, 'c2') || :v_check || ' IF (v_last >= p_to) THEN LEAVE; END '
+            || 'number = v_last; SUSPEND; END', :v_last, :v_last + COALESCE(:p_size, 500), COALESCE(:p_size, 500))
+        INTO v_number;
+        IF (v_number IS NULL) THEN
+            EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'a trigger of ' || v_label || ' keeps its rows from being numbered');
+        "COUNT" = v_number - v_last;
+        UPDATE mq_feed SET last_number = :v_number WHERE name = :p_feed;
+    END
+    SUSPEND;
+END^
+
+SET TERM ; ^

@@ -1,0 +1,36 @@
+-- rewind_feed: move a consumer's position back on purpose: rows come again.
+-- Arguments:   p_feed, p_consumer (1 to 200 characters each), p_position (0 to where the consumer stands; NULL: 0)
+-- Returns:     position (where the consumer stands now)
+-- Errors:      50002 invalid_argument, 50005 not_found
+-- Transaction: joins the caller's; waits for another that moves the same consumer, in a NO WAIT transaction for two seconds,
+--              and then fails with a lock conflict
+-- Example:     SELECT * FROM mq_rewind_feed('orders', 'search');
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_rewind_feed (
+    p_feed mq_argument,
+    p_consumer mq_argument,
+    p_position bigint = NULL
+)
+RETURNS (
+    "POSITION" bigint
+)
+AS
+DECLARE v_stands bigint;
+BEGIN
+    EXECUTE PROCEDURE mq_require_name('feed', p_feed, 0);
+    EXECUTE PROCEDURE mq_require_name('consumer', p_consumer, 0);
+    IF (NOT EXISTS (SELECT * FROM mq_feed WHERE name = :p_feed)) THEN
+        EXECUTE PROCEDURE mq_raise_error('not_found', 'feed: there is no feed ' || p_feed);
+    EXECUTE PROCEDURE mq_lock_counter('P', p_feed, p_consumer) RETURNING_VALUES v_stands;
+    "POSITION" = COALESCE(p_position, 0);
+    IF ("POSITION" NOT BETWEEN 0 AND COALESCE(v_stands, 0)) THEN
+        EXECUTE PROCEDURE mq_raise_error('invalid_argument',
+            'position: must be 0 to ' || COALESCE(v_stands, 0) || ', where the consumer stands, not ' || p_position);
+    UPDATE mq_feed_consumer SET "POSITION" = :"POSITION", moved_at = mq_utc_now()
+    WHERE feed = :p_feed AND consumer = :p_consumer AND "POSITION" > :"POSITION";
+    SUSPEND;
+END^
+
+SET TERM ; ^

@@ -1,0 +1,46 @@
+-- advance_feed: move a consumer's position forward: what it has handled is not fetched again.
+-- Arguments:   p_feed, p_consumer (1 to 200 characters each), p_position (0 to the feed's last number)
+-- Returns:     position (where the consumer stands now: a position behind that changes nothing)
+-- Errors:      50002 invalid_argument, 50005 not_found
+-- Transaction: joins the caller's; waits for another that moves the same consumer
+-- Example:     CALL mq_advance_feed('orders', 'search', 17);
+
+DROP PROCEDURE IF EXISTS mq_advance_feed;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_advance_feed(
+    IN p_feed longtext CHARACTER SET utf8mb4,
+    IN p_consumer longtext CHARACTER SET utf8mb4,
+    IN p_position bigint
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_last, v_position bigint;
+    DECLARE v_own tinyint;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL mq_undo_call(v_own);
+        RESIGNAL;
+    END;
+    CALL mq_require_name('feed', p_feed, 0);
+    CALL mq_require_name('consumer', p_consumer, 0);
+    CALL mq_begin_call(0, v_own);
+    SELECT last_number INTO v_last FROM mq_feed WHERE name = p_feed;
+    IF v_last IS NULL THEN
+        CALL mq_raise_error('not_found', CONCAT('feed: there is no feed ', p_feed));
+    ELSEIF p_position IS NULL OR p_position NOT BETWEEN 0 AND v_last THEN
+        -- Rows that get these numbers later would be lost.
+        CALL mq_raise_error('invalid_argument', CONCAT('position: must be 0 to ', v_last, ', the feed''s last number'));
+    END IF;
+    INSERT INTO mq_feed_consumer (feed, consumer, position, moved_at)
+    VALUES (p_feed, p_consumer, p_position, UTC_TIMESTAMP(6))
+    ON DUPLICATE KEY UPDATE moved_at = IF(position < p_position, UTC_TIMESTAMP(6), moved_at),
+        position = GREATEST(position, p_position);
+    SELECT position INTO v_position FROM mq_feed_consumer WHERE feed = p_feed AND consumer = p_consumer FOR UPDATE;
+    CALL mq_end_call(v_own);
+    SELECT v_position AS `position`;
+END//
+
+DELIMITER ;

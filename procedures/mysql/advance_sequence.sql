@@ -1,0 +1,39 @@
+-- advance_sequence: reserve numbers of a named counter, without gaps.
+-- Arguments:   p_name (1 to 200 characters), p_count (1 to 1,000,000,000; NULL: 1)
+-- Returns:     first, last
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's, which holds the counter until it ends: others wait for it, and a rollback gives the
+--              numbers back
+-- Example:     CALL mq_advance_sequence('invoice', NULL);
+
+DROP PROCEDURE IF EXISTS mq_advance_sequence;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_advance_sequence(
+    IN p_name longtext CHARACTER SET utf8mb4,
+    IN p_count bigint
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_count bigint DEFAULT COALESCE(p_count, 1);
+    DECLARE v_last bigint;
+    DECLARE v_own tinyint;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL mq_undo_call(v_own);
+        RESIGNAL;
+    END;
+    CALL mq_require_name('name', p_name, 0);
+    CALL mq_require_range('count', p_count, 1, 1000000000);
+    CALL mq_begin_call(0, v_own);
+    INSERT INTO mq_counter (name, last_number) VALUES (p_name, v_count)
+    ON DUPLICATE KEY UPDATE last_number = last_number + v_count;
+    -- A locking read: a snapshot would tell the number that it began with.
+    SELECT last_number INTO v_last FROM mq_counter WHERE name = p_name FOR UPDATE;
+    CALL mq_end_call(v_own);
+    SELECT v_last - v_count + 1 AS first, v_last AS last;
+END//
+
+DELIMITER ;

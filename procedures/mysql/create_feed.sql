@@ -1,0 +1,111 @@
+-- create_feed: make a feed of a table: its rows, numbered in the order in which they are published.
+-- Arguments:   p_feed (1 to 200 characters), p_table (table or database.table; without a database: the queue's),
+--              p_key_columns (names with commas between; all columns of the primary key or of a unique index are among
+--              them), p_sync_column (a nullable bigint with an index that begins with it)
+-- Returns:     created (0: the same feed was there already)
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50007 already_exists
+-- Transaction: joins the caller's
+-- Example:     CALL mq_create_feed('orders', 'shop.orders', 'id', 'sync');
+
+DROP PROCEDURE IF EXISTS mq_create_feed;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_create_feed(
+    IN p_feed longtext CHARACTER SET utf8mb4,
+    IN p_table longtext CHARACTER SET utf8mb4,
+    IN p_key_columns longtext CHARACTER SET utf8mb4,
+    IN p_sync_column longtext CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_schema, v_name, v_sync, v_type, v_found, v_index varchar(200) CHARACTER SET utf8mb4;
+    DECLARE v_quoted, v_label, v_short, v_keys, v_columns, v_names longtext CHARACTER SET utf8mb4;
+    DECLARE v_nullable, v_same, v_own tinyint;
+    DECLARE v_unique int;
+    DECLARE v_created smallint DEFAULT 1;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        SET @mq_sql = NULL, @mq_n = NULL;
+        CALL mq_undo_call(v_own);
+        RESIGNAL;
+    END;
+    CALL mq_require_name('feed', p_feed, 0);
+    CALL mq_begin_call(0, v_own);
+    CALL mq_find_table('table', p_table, v_schema, v_name, v_quoted, v_label);
+    CALL mq_find_columns('key_columns', v_quoted, p_key_columns, v_keys);
+    CALL mq_find_columns('sync_column', v_quoted, p_sync_column, v_columns);
+    SET v_sync = JSON_UNQUOTE(JSON_EXTRACT(v_columns, '$[0].name')), v_nullable = JSON_EXTRACT(v_columns, '$[0].nullable'),
+        v_type = JSON_UNQUOTE(JSON_EXTRACT(v_columns, '$[0].type'));
+    SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(j.name) ORDER BY j.n), ']'), MAX(CAST(j.name AS binary) = CAST(v_sync AS binary))
+    INTO v_names, v_same
+    FROM JSON_TABLE(v_keys, '$[*]' COLUMNS (n int PATH '$.n', name varchar(64) CHARACTER SET utf8mb4 PATH '$.name')) AS j;
+    IF v_same OR JSON_LENGTH(v_columns) > 1 THEN
+        CALL mq_raise_error('invalid_argument', 'sync_column: must be one column, and none of key_columns');
+    END IF;
+    -- A message is cut at 128 characters: the database's name only where it is needed.
+    SET v_short = IF(v_schema = '', CONCAT('`', REPLACE(v_name, '`', '``'), '`'), v_quoted);
+    -- With the rights of mq_owner; an UPDATE is prepared and not executed.
+    BEGIN
+        DECLARE EXIT HANDLER FOR 1142, 1143 CALL mq_raise_error('unsuitable_table',
+            CONCAT('GRANT SELECT, UPDATE ON ', v_short, ' TO ''mq_owner''@''localhost'' is needed'));
+        SET @mq_sql = CONCAT('UPDATE ', v_quoted, ' SET `', REPLACE(v_sync, '`', '``'), '` = NULL');
+        PREPARE mq_statement FROM @mq_sql;
+        DEALLOCATE PREPARE mq_statement;
+        SET @mq_sql = CONCAT('SELECT GREATEST(COALESCE(MAX(`', REPLACE(v_sync, '`', '``'), '`), 0), 0) INTO @mq_n FROM ', v_quoted);
+        PREPARE mq_statement FROM @mq_sql;
+        DEALLOCATE PREPARE mq_statement;
+    END;
+    SELECT COUNT(*) INTO v_unique
+    FROM (
+        SELECT s.index_name
+        FROM information_schema.statistics AS s
+        LEFT JOIN JSON_TABLE(v_names, '$[*]' COLUMNS (name varchar(64) CHARACTER SET utf8mb4 PATH '$')) AS j
+            ON CAST(j.name AS binary) = CAST(CONVERT(s.column_name USING utf8mb4) AS binary)
+        WHERE s.table_schema = IF(v_schema = '', DATABASE(), v_schema) AND s.table_name = v_name AND s.non_unique = 0
+        GROUP BY s.index_name
+        HAVING COUNT(*) = COUNT(j.name) AND SUM(s.nullable = 'YES') = 0
+    ) AS u;
+    SELECT MIN(s.index_name) INTO v_index
+    FROM information_schema.statistics AS s
+    WHERE s.table_schema = IF(v_schema = '', DATABASE(), v_schema) AND s.table_name = v_name AND s.seq_in_index = 1
+        AND s.column_name = v_sync AND s.index_type = 'BTREE' /*M! AND s.ignored = 'NO' */ /*!80000 AND s.is_visible = 'YES' */;
+    IF v_unique = 0 THEN
+        CALL mq_raise_error('unsuitable_table', 'key_columns: must hold all columns of the primary key, or of a unique index of NOT NULL columns');
+    ELSEIF v_type NOT LIKE 'bigint%' OR v_type LIKE '%unsigned%' OR NOT v_nullable THEN
+        CALL mq_raise_error('unsuitable_table', CONCAT('sync_column: ALTER TABLE ', v_short, ' MODIFY ', LEFT(v_sync, 30), ' bigint NULL'));
+    ELSEIF v_index IS NULL THEN
+        CALL mq_raise_error('unsuitable_table', CONCAT('sync_column: CREATE INDEX ', LEFT(v_sync, 20), ' ON ', v_short, ' (`',
+            REPLACE(v_sync, '`', '``'), '`)'));
+    END IF;
+
+    PREPARE mq_statement FROM @mq_sql;
+    EXECUTE mq_statement;
+    DEALLOCATE PREPARE mq_statement;
+    BEGIN
+        DECLARE CONTINUE HANDLER FOR 1062 SET v_created = 0;
+        INSERT INTO mq_feed (name, last_number, created_at, table_schema, table_name, sync_column, key_columns)
+        VALUES (p_feed, @mq_n, UTC_TIMESTAMP(6), v_schema, v_name, v_sync, v_names);
+    END;
+    SET @mq_sql = NULL, @mq_n = NULL;
+    IF NOT v_created THEN
+        SELECT name, table_schema = v_schema AND table_name = v_name AND sync_column = v_sync
+            AND CAST(key_columns AS binary) = CAST(v_names AS binary)
+        INTO v_found, v_same
+        FROM mq_feed
+        WHERE name = p_feed OR table_schema = v_schema AND table_name = v_name AND sync_column = v_sync
+        ORDER BY name = p_feed DESC
+        LIMIT 1
+        FOR UPDATE;
+        IF CAST(v_found AS binary) <> CAST(p_feed AS binary) THEN
+            CALL mq_raise_error('unsuitable_table', CONCAT('sync_column: it serves feed ', v_found));
+        ELSEIF NOT v_same THEN
+            CALL mq_raise_error('already_exists', CONCAT('feed: ', p_feed, ' is a feed of other columns or of another table'));
+        END IF;
+    END IF;
+    CALL mq_end_call(v_own);
+    SELECT v_created AS created;
+END//
+
+DELIMITER ;

@@ -1,0 +1,51 @@
+-- fetch_feed: the rows behind a consumer's position, in the order of their numbers.
+-- Arguments:   p_feed, p_consumer (1 to 200 characters each; a consumer that is new begins with the first row), p_size (1 to
+--              10,000; NULL: 100)
+-- Returns:     position, key (a JSON object of the key columns), row (a JSON object of all columns)
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
+-- Transaction: reads only, without locks: the same call again gives the same until advance_feed moves the position
+-- Example:     CALL mq_fetch_feed('orders', 'search', 100);
+
+DROP PROCEDURE IF EXISTS mq_fetch_feed;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_fetch_feed(
+    IN p_feed longtext CHARACTER SET utf8mb4,
+    IN p_consumer longtext CHARACTER SET utf8mb4,
+    IN p_size bigint
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_table, v_label, v_keys, v_key, v_row longtext CHARACTER SET utf8mb4;
+    DECLARE v_sync, v_index varchar(200) CHARACTER SET utf8mb4;
+    DECLARE v_last bigint;
+    DECLARE v_position bigint DEFAULT 0;
+    DECLARE v_own tinyint;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        SET @mq_sql = NULL;
+        CALL mq_undo_call(v_own);
+        RESIGNAL;
+    END;
+    CALL mq_require_name('feed', p_feed, 0);
+    CALL mq_require_name('consumer', p_consumer, 0);
+    CALL mq_require_range('size', p_size, 1, 10000);
+    CALL mq_begin_call(0, v_own);
+    -- The counter before the rows: all numbers up to it are committed, and nothing behind it is read.
+    CALL mq_find_feed(p_feed, v_last, v_table, v_sync, v_label, v_keys, v_index);
+    SELECT COALESCE(MAX(position), 0) INTO v_position FROM mq_feed_consumer WHERE feed = p_feed AND consumer = p_consumer;
+    CALL mq_row_json(v_table, v_keys, 't', v_key);
+    CALL mq_row_json(v_table, NULL, 't', v_row);
+    SET @mq_sql = CONCAT('SELECT t.', v_sync, ' AS `position`, ', v_key, ' AS `key`, ', v_row, ' AS `row` FROM ', v_table, ' AS t ',
+        v_index, ' WHERE t.', v_sync, ' > ', v_position, ' AND t.', v_sync, ' <= ', v_last, ' ORDER BY t.', v_sync,
+        ' LIMIT ', COALESCE(p_size, 100));
+    PREPARE mq_statement FROM @mq_sql;
+    SET @mq_sql = NULL;
+    EXECUTE mq_statement;
+    DEALLOCATE PREPARE mq_statement;
+    CALL mq_end_call(v_own);
+END//
+
+DELIMITER ;

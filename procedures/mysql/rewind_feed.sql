@@ -1,0 +1,46 @@
+-- rewind_feed: move a consumer's position back on purpose: rows come again.
+-- Arguments:   p_feed, p_consumer (1 to 200 characters each), p_position (0 to where the consumer stands; NULL: 0)
+-- Returns:     position (where the consumer stands now)
+-- Errors:      50002 invalid_argument, 50005 not_found
+-- Transaction: joins the caller's; waits for another that moves the same consumer
+-- Example:     CALL mq_rewind_feed('orders', 'search', NULL);
+
+DROP PROCEDURE IF EXISTS mq_rewind_feed;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_rewind_feed(
+    IN p_feed longtext CHARACTER SET utf8mb4,
+    IN p_consumer longtext CHARACTER SET utf8mb4,
+    IN p_position bigint
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_new bigint DEFAULT COALESCE(p_position, 0);
+    DECLARE v_last, v_position bigint;
+    DECLARE v_own tinyint;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL mq_undo_call(v_own);
+        RESIGNAL;
+    END;
+    CALL mq_require_name('feed', p_feed, 0);
+    CALL mq_require_name('consumer', p_consumer, 0);
+    CALL mq_begin_call(0, v_own);
+    SELECT last_number INTO v_last FROM mq_feed WHERE name = p_feed;
+    IF v_last IS NULL THEN
+        CALL mq_raise_error('not_found', CONCAT('feed: there is no feed ', p_feed));
+    END IF;
+    SELECT COALESCE(MAX(c.position), 0) INTO v_position
+    FROM (SELECT position FROM mq_feed_consumer WHERE feed = p_feed AND consumer = p_consumer FOR UPDATE) AS c;
+    IF v_new NOT BETWEEN 0 AND v_position THEN
+        CALL mq_raise_error('invalid_argument', CONCAT('position: must be 0 to ', v_position, ', where the consumer stands'));
+    END IF;
+    UPDATE mq_feed_consumer SET position = v_new, moved_at = UTC_TIMESTAMP(6)
+    WHERE feed = p_feed AND consumer = p_consumer AND position > v_new;
+    CALL mq_end_call(v_own);
+    SELECT v_new AS `position`;
+END//
+
+DELIMITER ;

@@ -1,0 +1,28 @@
+-- advance_sequence: reserve numbers of a named counter, without gaps.
+-- Arguments:   p_name (1 to 200 characters), p_count (1 to 1,000,000,000; NULL: 1)
+-- Returns:     first, last
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's, which holds the counter until it ends: others wait for it, and a rollback gives the
+--              numbers back
+-- Example:     SELECT * FROM mq.advance_sequence('invoice');
+
+CREATE OR REPLACE FUNCTION mq.advance_sequence(
+    p_name text,
+    p_count bigint DEFAULT NULL,
+    OUT first bigint,
+    OUT last bigint
+)
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+AS $$
+BEGIN
+    PERFORM mq.require_name('name', p_name, false);
+    PERFORM mq.require_range('count', p_count, 1, 1000000000);
+    INSERT INTO mq.counter AS c (name, last_number)
+    VALUES (p_name, coalesce(p_count, 1))
+    ON CONFLICT (name) DO UPDATE SET last_number = c.last_number + excluded.last_number
+    RETURNING c.last_number INTO last;
+    first := last - coalesce(p_count, 1) + 1;
+END
+$$;

@@ -1,0 +1,53 @@
+-- feed_stats: each feed with its consumers and how far they are.
+-- Arguments:   p_feed (NULL: all)
+-- Returns:     feed, table, last_position, unpublished (counted up to 10,000; NULL: its table cannot be read), consumer,
+--              position, behind, moved_at; a feed without consumers has one row
+-- Errors:      50002 invalid_argument
+-- Transaction: reads only, without locks
+-- Example:     SELECT * FROM mq.feed_stats();
+
+CREATE OR REPLACE FUNCTION mq.feed_stats(
+    p_feed text DEFAULT NULL
+) RETURNS TABLE (
+    feed text,
+    "table" text,
+    last_position bigint,
+    unpublished bigint,
+    consumer text,
+    "position" bigint,
+    behind bigint,
+    moved_at timestamptz
+)
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+AS $$
+#variable_conflict use_column
+DECLARE
+    v_feed mq.feed;
+    v_found record;
+    v_unpublished bigint;
+BEGIN
+    PERFORM mq.require_name('feed', p_feed, true);
+    FOR v_feed IN SELECT * FROM mq.feed AS f WHERE p_feed IS NULL OR f.name = p_feed ORDER BY f.name LOOP
+        v_unpublished := NULL;
+        BEGIN
+            SELECT * INTO v_found FROM mq.find_feed(v_feed.name);
+            EXECUTE format('SELECT count(*) FROM (SELECT FROM %s AS t WHERE t.%s IS NULL LIMIT 10000) AS u', v_found.source,
+                v_found.sync)
+            INTO v_unpublished;
+        EXCEPTION WHEN OTHERS THEN
+            NULL;  -- dropped, changed or closed to us: the rest is told all the same
+        END;
+        RETURN QUERY
+            SELECT v_feed.name, CASE v_feed.table_schema WHEN 'public' THEN '' ELSE v_feed.table_schema || '.' END
+                || v_feed.table_name, v_feed.last_number, v_unpublished, c.consumer,
+                c.position, v_feed.last_number - c.position, c.moved_at
+            FROM (SELECT 1) AS one
+            LEFT JOIN mq.feed_consumer AS c ON c.feed = v_feed.name
+            ORDER BY c.consumer;
+    END LOOP;
+END
+$$;

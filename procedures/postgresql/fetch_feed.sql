@@ -1,0 +1,44 @@
+-- fetch_feed: the rows behind a consumer's position, in the order of their numbers.
+-- Arguments:   p_feed, p_consumer (1 to 200 characters each; a consumer that is new begins with the first row), p_size (1 to
+--              10,000; NULL: 100)
+-- Returns:     position, key (a JSON object of the key columns), row (a JSON object of all columns)
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
+-- Transaction: reads only, without locks: the same call again gives the same until advance_feed moves the position
+-- Example:     SELECT * FROM mq.fetch_feed('orders', 'search', 100);
+
+CREATE OR REPLACE FUNCTION mq.fetch_feed(
+    p_feed text,
+    p_consumer text,
+    p_size integer DEFAULT NULL
+) RETURNS TABLE (
+    "position" bigint,
+    key text,
+    "row" text
+)
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+SET timezone = 'UTC'
+SET extra_float_digits = 1
+SET intervalstyle = 'postgres'
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET enable_sort = off
+AS $$
+#variable_conflict use_column
+DECLARE
+    v_feed record;
+    v_position bigint;
+BEGIN
+    PERFORM mq.require_name('feed', p_feed, false);
+    PERFORM mq.require_name('consumer', p_consumer, false);
+    PERFORM mq.require_range('size', p_size, 1, 10000);
+    -- The counter before the rows: all numbers up to it are committed, and nothing behind it is read.
+    SELECT * INTO v_feed FROM mq.find_feed(p_feed);
+    SELECT c.position INTO v_position FROM mq.feed_consumer AS c WHERE c.feed = p_feed AND c.consumer = p_consumer;
+    RETURN QUERY EXECUTE format(
+        'SELECT t.%s, %s, %s FROM %s AS t WHERE t.%1$s > $1 AND t.%1$s <= $2 ORDER BY t.%1$s LIMIT $3',
+        v_feed.sync, mq.row_json(v_feed.id, v_feed.keys, 't'), mq.row_json(v_feed.id, NULL, 't'), v_feed.source)
+    USING coalesce(v_position, 0), v_feed.last_number, coalesce(p_size, 100);
+END
+$$;

@@ -1,0 +1,51 @@
+-- find_feed: a feed and how its table is read.
+-- Arguments:   p_feed
+-- Returns:     last_number, id (the table's oid), label, source (for FROM), sync (its column, for SQL), keys (names), quoted
+--              (the keys for SQL, of a row t, with commas between)
+-- Errors:      50005 not_found (also when the table was dropped), 50006 unsuitable_table (when a column was)
+-- Transaction: reads only
+-- Example:     SELECT * FROM mq.find_feed('orders');
+
+CREATE OR REPLACE FUNCTION mq.find_feed(
+    p_feed text,
+    OUT last_number bigint,
+    OUT id oid,
+    OUT label text,
+    OUT source text,
+    OUT sync text,
+    OUT keys text[],
+    OUT quoted text
+)
+LANGUAGE plpgsql
+SET search_path = mq, pg_temp
+AS $$
+DECLARE
+    v_feed mq.feed;
+    v_found record;
+    v_lost text;
+BEGIN
+    SELECT * INTO v_feed FROM mq.feed AS f WHERE f.name = p_feed;
+    IF NOT FOUND THEN
+        PERFORM mq.raise_error('not_found', format('feed: there is no feed %s', p_feed));
+    END IF;
+    last_number := v_feed.last_number;
+    keys := v_feed.key_columns;
+    SELECT * INTO v_found FROM mq.find_table('table', format('%I.%I', v_feed.table_schema, v_feed.table_name));
+    id := v_found.id;
+    label := v_found.label;
+    -- Tables that inherit from it have rows that its unique index does not know.
+    source := CASE v_found.kind WHEN 'p' THEN '' ELSE 'ONLY ' END || v_found.quoted;
+    sync := quote_ident(v_feed.sync_column);
+    SELECT c.name INTO v_lost
+    FROM unnest(keys || v_feed.sync_column) AS c (name)
+    WHERE NOT EXISTS (
+        SELECT FROM pg_attribute AS a WHERE a.attrelid = v_found.id AND a.attname = c.name AND a.attnum > 0
+    )
+    LIMIT 1;
+    IF v_lost IS NOT NULL THEN
+        PERFORM mq.raise_error('unsuitable_table', format('%s has no column %s any more', label, v_lost));
+    END IF;
+    SELECT string_agg(format('t.%I', c.name), ', ' ORDER BY c.n) INTO quoted
+    FROM unnest(keys) WITH ORDINALITY AS c (name, n);
+END
+$$;

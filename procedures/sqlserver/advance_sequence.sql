@@ -1,0 +1,47 @@
+-- advance_sequence: reserve numbers of a named counter, without gaps.
+-- Arguments:   @name, @count (1 to 1,000,000,000; NULL: 1)
+-- Returns:     first, last
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's; the counter stays locked until it ends: others wait, and a rollback gives the numbers back
+-- Example:     EXEC mq.advance_sequence N'invoice', 10;
+
+CREATE OR ALTER PROCEDURE mq.advance_sequence
+    @name nvarchar(max),
+    @count bigint = NULL
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    -- For as long as this call: a snapshot would show the number that was.
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    DECLARE @counter nvarchar(400), @value bigint, @resource nvarchar(255);
+    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
+    BEGIN TRY
+        EXEC mq.require_name 'name', @name, 0;
+        EXEC mq.require_range 'count', @count, 1, 1000000000;
+        SELECT @counter = @name, @count = COALESCE(@count, 1);
+        IF @own = 1
+            BEGIN TRANSACTION;
+        SELECT @value = value FROM mq.counter WITH (UPDLOCK, ROWLOCK) WHERE kind = 'S' AND name = @counter;
+        IF @value IS NULL
+        BEGIN
+            -- Of two first calls the second waits here, and finds the row then. No lock of a range: see send_message.
+            SET @resource = CONCAT(N'mq.counter:', CAST(SUBSTRING(HASHBYTES('SHA2_256', @counter), 1, 8) AS bigint));
+            EXEC sp_getapplock @Resource = @resource, @LockMode = 'Exclusive', @LockOwner = 'Transaction', @LockTimeout = -1;
+            SELECT @value = value FROM mq.counter WITH (UPDLOCK, ROWLOCK) WHERE kind = 'S' AND name = @counter;
+            IF @value IS NULL
+                INSERT INTO mq.counter (kind, name, value) VALUES ('S', @counter, 0);
+        END;
+        SET @value = COALESCE(@value, 0);
+        UPDATE mq.counter SET value = @value + @count WHERE kind = 'S' AND name = @counter;
+        IF @own = 1
+            COMMIT TRANSACTION;
+        SELECT @value + 1 AS first, @value + @count AS last;
+    END TRY
+    BEGIN CATCH
+        IF @own = 1 AND XACT_STATE() <> 0
+            ROLLBACK TRANSACTION;
+        THROW;
+    END CATCH;
+END;
+GO

@@ -1,0 +1,114 @@
+-- create_feed: make a feed of a table of yours: its rows, numbered in the order in which they are published.
+-- Arguments:   @feed, @table (schema.table; without a schema: dbo's), @key_columns (with commas between them; those of a
+--              primary key or unique index are among them), @sync_column (a bigint that takes NULL, with an index that
+--              begins with it)
+-- Returns:     created (0: the same feed was there already)
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50007 already_exists
+-- Transaction: joins the caller's; calls wait for each other
+-- Example:     EXEC mq.create_feed N'orders', N'sales.orders', N'id', N'sync';
+--
+-- The caller must be allowed to read and to change the table himself: nobody gains a right by this.
+
+CREATE OR ALTER PROCEDURE mq.create_feed
+    @feed nvarchar(max),
+    @table nvarchar(max),
+    @key_columns nvarchar(max),
+    @sync_column nvarchar(max)
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    DECLARE @id nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @created smallint = 1;
+    DECLARE @object_id int, @schema nvarchar(128), @name nvarchar(128), @quoted nvarchar(600), @label nvarchar(300);
+    DECLARE @keys nvarchar(4000), @sync nvarchar(4000), @type nvarchar(128), @nullable bit, @computed bit, @number int;
+    DECLARE @highest bigint, @lacks nvarchar(1000), @same bit, @other nvarchar(400), @detail nvarchar(2000);
+    BEGIN TRY
+        EXEC mq.require_name 'feed', @feed, 0;
+        SET @id = @feed;
+        EXEC mq.find_table 'table', @table, @object_id OUTPUT, @schema OUTPUT, @name OUTPUT, @quoted OUTPUT, @label OUTPUT;
+        EXEC mq.find_columns 'key_columns', @object_id, @key_columns, @keys OUTPUT;
+        EXEC mq.find_columns 'sync_column', @object_id, @sync_column, @sync OUTPUT;
+        IF (SELECT COUNT(*) FROM mq.split_names(@sync_column, N',')) <> 1
+            EXEC mq.raise_error 'invalid_argument', N'sync_column: must be one column';
+        SELECT @number = column_id, @type = type, @nullable = nullable FROM mq.columns_of(@object_id, @sync);
+        IF EXISTS (SELECT * FROM mq.columns_of(@object_id, @keys) WHERE column_id = @number)
+            EXEC mq.raise_error 'invalid_argument', N'key_columns: must not name the sync column';
+        SELECT @computed = is_computed FROM sys.columns WHERE object_id = @object_id AND column_id = @number;
+
+        IF COALESCE(HAS_PERMS_BY_NAME(@quoted, 'OBJECT', 'SELECT'), 0) = 0
+            OR COALESCE(HAS_PERMS_BY_NAME(@quoted, 'OBJECT', 'UPDATE'), 0) = 0
+            SET @detail = CONCAT(@label, N': who makes a feed of it needs SELECT and UPDATE himself: GRANT SELECT, UPDATE ON ',
+                @quoted, N' TO [', REPLACE(CAST(USER_NAME() AS nvarchar(128)), N']', N']]'), N']');
+        ELSE IF NOT EXISTS (
+            SELECT *
+            FROM sys.indexes AS i
+            WHERE i.object_id = @object_id AND i.is_unique = 1 AND i.is_disabled = 0 AND i.has_filter = 0
+                AND NOT EXISTS (
+                    SELECT *
+                    FROM sys.index_columns AS x
+                    LEFT JOIN mq.columns_of(@object_id, @keys) AS k ON k.column_id = x.column_id
+                    WHERE x.object_id = i.object_id AND x.index_id = i.index_id AND x.key_ordinal > 0
+                        AND (k.column_id IS NULL OR k.nullable = 1)
+                )
+        )
+            SET @detail = CONCAT(@label, N': no primary key and no unique index of NOT NULL columns lies within ', @keys);
+        ELSE IF @type <> N'bigint' OR @nullable = 0 OR @computed = 1
+            SET @detail = CONCAT(@label, N': the sync column must be a bigint of its own that takes NULL: ALTER TABLE ', @quoted,
+                N' ADD sync bigint NULL');
+        ELSE IF mq.index_hint(@object_id, @sync) IS NULL
+            SET @detail = CONCAT(@label, N': the sync column needs an index that begins with it: CREATE INDEX ',
+                N'[', REPLACE(LEFT(@name, 110), N']', N']]'), N'_sync] ON ', @quoted, N' (', @sync, N')');
+        IF @detail IS NULL
+        BEGIN
+            EXEC mq.highest_number @object_id, @sync, 0, @highest OUTPUT, @lacks OUTPUT;
+            IF @lacks IS NOT NULL
+                SET @detail = CONCAT(@label, N': the queue''s owner may not read and change it: ', @lacks);
+        END;
+        IF @detail IS NOT NULL
+            EXEC mq.raise_error 'unsuitable_table', @detail;
+
+        IF @own = 1
+            BEGIN TRANSACTION;
+        EXEC sp_getapplock @Resource = N'mq.create_feed', @LockMode = 'Exclusive',
+            @LockOwner = 'Transaction', @LockTimeout = -1;
+        SELECT @same = CASE
+            WHEN table_schema = @schema AND table_name = @name AND key_columns = @keys AND sync_column = @sync THEN 1 ELSE 0
+        END
+        FROM mq.feed WITH (READCOMMITTEDLOCK)
+        WHERE feed = @id;
+        SELECT @other = feed
+        FROM mq.feed WITH (READCOMMITTEDLOCK)
+        WHERE feed <> @id AND table_schema = @schema AND table_name = @name AND sync_column = @sync;
+        IF @same = 0
+        BEGIN
+            SET @detail = CONCAT(N'feed: ', @id, N' is there with another table or other columns; drop_feed forgets it');
+            EXEC mq.raise_error 'already_exists', @detail;
+        END;
+        IF @other IS NOT NULL
+        BEGIN
+            SET @detail = CONCAT(@label, N': ', @sync, N' belongs to the feed ', @other,
+                N'; a feed needs a sync column of its own');
+            EXEC mq.raise_error 'unsuitable_table', @detail;
+        END;
+        IF @same = 1
+            SET @created = 0;
+        ELSE
+        BEGIN
+            -- A feed that is made anew goes on above the numbers that the rows have.
+            EXEC mq.highest_number @object_id, @sync, 1, @highest OUTPUT, @lacks OUTPUT;
+            INSERT INTO mq.feed (feed, table_schema, table_name, key_columns, sync_column)
+            VALUES (@id, @schema, @name, @keys, @sync);
+            INSERT INTO mq.counter (kind, name, value) VALUES ('F', @id, @highest);
+        END;
+        IF @own = 1
+            COMMIT TRANSACTION;
+        SELECT @created AS created;
+    END TRY
+    BEGIN CATCH
+        IF @own = 1 AND XACT_STATE() <> 0
+            ROLLBACK TRANSACTION;
+        THROW;
+    END CATCH;
+END;
+GO

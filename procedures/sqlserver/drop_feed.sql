@@ -1,0 +1,36 @@
+-- drop_feed: forget a feed and its consumers; the table stays as it is.
+-- Arguments:   @feed
+-- Returns:     count (0: there was none)
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's; waits for an open publish_feed of the feed
+-- Example:     EXEC mq.drop_feed N'orders';
+
+CREATE OR ALTER PROCEDURE mq.drop_feed
+    @feed nvarchar(max)
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    DECLARE @id nvarchar(400), @count bigint, @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
+    BEGIN TRY
+        EXEC mq.require_name 'feed', @feed, 0;
+        SET @id = @feed;
+        IF @own = 1
+            BEGIN TRANSACTION;
+        -- The counter first, as publishers do; then nobody can add a consumer.
+        DELETE FROM mq.counter WITH (ROWLOCK) WHERE kind = 'F' AND name = @id;
+        DELETE FROM mq.feed WITH (ROWLOCK) WHERE feed = @id;
+        SET @count = @@ROWCOUNT;
+        DELETE FROM mq.feed_consumer WITH (ROWLOCK) WHERE feed = @id;
+        IF @own = 1
+            COMMIT TRANSACTION;
+        SELECT @count AS count;
+    END TRY
+    BEGIN CATCH
+        IF @own = 1 AND XACT_STATE() <> 0
+            ROLLBACK TRANSACTION;
+        THROW;
+    END CATCH;
+END;
+GO

@@ -1,0 +1,59 @@
+-- feed_stats: each feed with its consumers and how far they are.
+-- Arguments:   @feed (NULL: all)
+-- Returns:     feed, table, last_position, unpublished (up to 10,000; NULL: the table or its sync column is gone), consumer
+--              (NULL: nobody reads), position, behind, moved_at
+-- Errors:      50002 invalid_argument
+-- Transaction: reads only and waits for nobody; where the database does not keep versions it shows what is not committed
+-- Example:     EXEC mq.feed_stats;
+
+CREATE OR ALTER PROCEDURE mq.feed_stats
+    @feed nvarchar(max) = NULL
+WITH EXECUTE AS OWNER
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    -- A name may begin with a character that comes before the blank, and to this server N'' is all blanks.
+    DECLARE @next nvarchar(400) = NCHAR(1), @schema nvarchar(128), @name nvarchar(128), @sync nvarchar(300), @hint nvarchar(300);
+    DECLARE @object_id int, @quoted nvarchar(600), @last bigint, @unpublished bigint, @statement nvarchar(max);
+    DECLARE @rows TABLE (
+        feed nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY, label nvarchar(300) NOT NULL, last bigint,
+        unpublished bigint
+    );
+    EXEC mq.require_name 'feed', @feed, 1;
+    IF EXISTS (SELECT * FROM sys.databases WHERE database_id = DB_ID() AND is_read_committed_snapshot_on = 0)
+        SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED;
+    ELSE
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    IF @feed IS NOT NULL
+        SET @next = @feed;
+    WHILE @next IS NOT NULL
+    BEGIN
+        IF @feed IS NULL
+            SET @next = (SELECT MIN(feed) FROM mq.feed WHERE feed > @next);
+        SET @name = NULL;
+        SELECT @schema = table_schema, @name = table_name, @sync = sync_column FROM mq.feed WHERE feed = @next;
+        IF @name IS NULL
+            BREAK;
+        SET @quoted = CONCAT(N'[', REPLACE(@schema, N']', N']]'), N'].[', REPLACE(@name, N']', N']]'), N']');
+        SELECT @object_id = OBJECT_ID(@quoted, N'U'), @unpublished = NULL, @last = NULL;
+        IF EXISTS (SELECT * FROM mq.columns_of(@object_id, @sync)) AND HAS_PERMS_BY_NAME(@quoted, 'OBJECT', 'SELECT') = 1
+        BEGIN
+            SET @hint = mq.index_hint(@object_id, @sync);
+            SET @statement = CONCAT(N'SELECT @unpublished = COUNT(*) FROM (SELECT TOP (10000) 1 AS one FROM ', @quoted,
+                N' WITH (ROWLOCK', @hint, N') WHERE ', @sync, N' IS NULL) AS w;');
+            EXEC sp_executesql @statement, N'@unpublished bigint OUTPUT', @unpublished = @unpublished OUTPUT;
+        END;
+        SELECT @last = value FROM mq.counter WHERE kind = 'F' AND name = @next;
+        INSERT INTO @rows (feed, label, last, unpublished)
+        VALUES (@next, CONCAT(CASE WHEN @schema <> N'dbo' THEN @schema + N'.' END, @name), @last, @unpublished);
+        IF @feed IS NOT NULL
+            BREAK;
+    END;
+    SELECT r.feed, r.label AS [table], r.last AS last_position, r.unpublished, c.consumer, c.position,
+        r.last - c.position AS behind, c.moved_at
+    FROM @rows AS r
+    LEFT JOIN mq.feed_consumer AS c ON c.feed = r.feed
+    ORDER BY r.feed, c.consumer;
+END;
+GO

@@ -1,0 +1,41 @@
+-- find_columns: check a list of a table's columns.
+-- Arguments:   @argument (its name in the contract), @object_id (the table), @list (names with commas between them)
+-- Returns:     @columns: the same list, with the names quoted as the catalog has them; mq.columns_of reads it
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's
+-- Example:     EXEC mq.find_columns 'key_columns', @object_id, N'region, id', @columns OUTPUT;
+
+CREATE OR ALTER PROCEDURE mq.find_columns
+    @argument varchar(200),
+    @object_id int,
+    @list nvarchar(max),
+    @columns nvarchar(4000) OUTPUT
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @detail nvarchar(2000), @count int, @n int = 1, @quoted nvarchar(max);
+    DECLARE @named TABLE (n int NOT NULL, name nvarchar(400), quoted nvarchar(300), column_id int);
+    INSERT INTO @named (n, name, quoted, column_id)
+    SELECT l.n, l.name, c.quoted, c.column_id
+    FROM mq.split_names(@list, N',') AS l
+    LEFT JOIN mq.columns_of(@object_id, @list) AS c ON c.n = l.n;
+    SELECT @count = MAX(n) FROM @named;
+    IF @count = 0
+        SET @detail = CONCAT(@argument, N': must be names of columns with commas between them, of 1 to 200 characters each');
+    SELECT TOP (1) @detail = CONCAT(@argument, N': there is no column ', name)
+    FROM @named WHERE n > 0 AND column_id IS NULL ORDER BY n;
+    IF @detail IS NULL
+        SELECT TOP (1) @detail = CONCAT(@argument, N': column ', MAX(name), N' is named twice')
+        FROM @named GROUP BY column_id HAVING COUNT(*) > 1 ORDER BY column_id;
+    WHILE @n <= @count
+    BEGIN
+        SELECT @quoted = CONCAT(@quoted + N', ', quoted) FROM @named WHERE n = @n;
+        SET @n = @n + 1;
+    END;
+    IF @detail IS NULL AND DATALENGTH(@quoted) > 8000
+        SET @detail = CONCAT(@argument, N': the names are longer than 4,000 characters together');
+    IF @detail IS NOT NULL
+        EXEC mq.raise_error 'invalid_argument', @detail;
+    SET @columns = @quoted;
+END;
+GO

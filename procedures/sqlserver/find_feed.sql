@@ -1,0 +1,43 @@
+-- find_feed: a feed and how its table is read.
+-- Arguments:   @feed
+-- Returns:     @object_id, @quoted (the table), @keys and @sync (columns, quoted), @hint (of the index on the sync column; empty
+--              when there is none any more)
+-- Errors:      50005 not_found, 50006 unsuitable_table
+-- Transaction: joins the caller's
+-- Example:     EXEC mq.find_feed N'orders', @object_id OUTPUT, @quoted OUTPUT, @keys OUTPUT, @sync OUTPUT, @hint OUTPUT;
+--
+-- For procedures that run as the queue's owner: the caller may not even see the table.
+
+CREATE OR ALTER PROCEDURE mq.find_feed
+    @feed nvarchar(400),
+    @object_id int OUTPUT,
+    @quoted nvarchar(600) OUTPUT,
+    @keys nvarchar(4000) OUTPUT,
+    @sync nvarchar(300) OUTPUT,
+    @hint nvarchar(300) OUTPUT
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @schema nvarchar(128), @name nvarchar(128), @detail nvarchar(2000);
+    SELECT @schema = table_schema, @name = table_name, @keys = key_columns, @sync = sync_column FROM mq.feed WHERE feed = @feed;
+    IF @name IS NULL
+    BEGIN
+        SET @detail = CONCAT(N'feed: there is no feed ', @feed);
+        EXEC mq.raise_error 'not_found', @detail;
+    END;
+    SET @quoted = CONCAT(N'[', REPLACE(@schema, N']', N']]'), N'].[', REPLACE(@name, N']', N']]'), N']');
+    SET @object_id = OBJECT_ID(@quoted, N'U');
+    IF @object_id IS NULL
+    BEGIN
+        SET @detail = CONCAT(N'table: there is no table ', @quoted, N' any more, which the feed reads');
+        EXEC mq.raise_error 'not_found', @detail;
+    END;
+    SELECT TOP (1) @detail = CONCAT(@quoted, N' has no column ', l.name, N' any more, which the feed needs')
+    FROM mq.split_names(CONCAT(@keys, N', ', @sync), N',') AS l
+    WHERE COLUMNPROPERTY(@object_id, l.name, 'ColumnId') IS NULL
+    ORDER BY l.n;
+    IF @detail IS NOT NULL
+        EXEC mq.raise_error 'unsuitable_table', @detail;
+    SELECT @hint = COALESCE(mq.index_hint(@object_id, @sync), N'');
+END;
+GO

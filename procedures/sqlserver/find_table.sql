@@ -1,0 +1,64 @@
+-- find_table: the table that a name stands for.
+-- Arguments:   @argument (its name in the contract), @table (as T-SQL writes it; without a schema: dbo's)
+-- Returns:     @object_id, @schema, @name, @quoted (for dynamic SQL), @label (for people: without the schema dbo)
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table (a view, a temporary or system table, one of the
+--              queue's own, one that is not kept on this server's disk)
+-- Transaction: joins the caller's
+-- Example:     EXEC mq.find_table 'table', N'sales.[order lines]', @object_id OUTPUT, @schema OUTPUT, @name OUTPUT,
+--              @quoted OUTPUT, @label OUTPUT;
+--
+-- A user finds what he has any right on; for others there is no such table.
+
+CREATE OR ALTER PROCEDURE mq.find_table
+    @argument varchar(200),
+    @table nvarchar(max),
+    @object_id int OUTPUT,
+    @schema nvarchar(128) OUTPUT,
+    @name nvarchar(128) OUTPUT,
+    @quoted nvarchar(600) OUTPUT,
+    @label nvarchar(300) OUTPUT
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @parts int, @first nvarchar(400), @second nvarchar(400), @kind varchar(2), @why nvarchar(200);
+    DECLARE @detail nvarchar(2000);
+    SELECT @parts = MAX(n), @first = MAX(CASE n WHEN 1 THEN name END), @second = MAX(CASE n WHEN 2 THEN name END)
+    FROM mq.split_names(@table, N'.');
+    IF @parts NOT IN (1, 2)
+    BEGIN
+        SET @detail = CONCAT(@argument, N': must be a table''s name, or schema.table, of 1 to 200 characters a part');
+        EXEC mq.raise_error 'invalid_argument', @detail;
+    END;
+    IF @parts = 1
+        SELECT @second = @first, @first = N'dbo';
+    -- By the server itself: it knows how it compares names.
+    SET @object_id = OBJECT_ID(CONCAT(N'[', REPLACE(@first, N']', N']]'), N'].[', REPLACE(@second, N']', N']]'), N']'));
+    SELECT @schema = SCHEMA_NAME(schema_id), @name = name, @kind = RTRIM(type),
+        @why = CASE
+            WHEN SCHEMA_NAME(schema_id) = N'mq' THEN N'belongs to the queue' WHEN is_ms_shipped = 1 THEN N'belongs to the server'
+        END
+    FROM sys.all_objects
+    WHERE object_id = @object_id;
+    IF LEFT(@second, 1) = N'#'
+        SELECT @name = @second, @kind = 'U', @why = N'is temporary';
+    IF @kind IN ('V', 'SN', 'TF', 'IF', 'FT', 'ET')
+        SET @why = COALESCE(@why, N'is no table');
+    ELSE IF @kind = 'S'
+        SET @why = N'belongs to the server';
+    ELSE IF @kind IS NULL OR @kind <> 'U'
+    BEGIN
+        SET @detail = CONCAT(@argument, N': there is no table ', LEFT(@table, 1000));
+        EXEC mq.raise_error 'not_found', @detail;
+    END;
+    SELECT @why = COALESCE(@why, N'is kept elsewhere, or in memory')
+    FROM sys.tables
+    WHERE object_id = @object_id AND (is_external = 1 OR is_memory_optimized = 1);
+    SELECT @quoted = CONCAT(N'[', REPLACE(@schema, N']', N']]'), N'].[', REPLACE(@name, N']', N']]'), N']'),
+        @label = CONCAT(CASE WHEN @schema <> N'dbo' THEN @schema + N'.' END, @name);
+    IF @why IS NOT NULL
+    BEGIN
+        SET @detail = CONCAT(@argument, N': ', @label, N' ', @why);
+        EXEC mq.raise_error 'unsuitable_table', @detail;
+    END;
+END;
+GO

@@ -1,0 +1,24 @@
+-- index_hint: the hint that pins an index which begins with a column, for dynamic SQL.
+-- Arguments:   @object_id (the table), @column (its name, quoted)
+-- Returns:     ', INDEX([name])', to stand behind other hints; NULL when the table has no such index
+-- Errors:      none
+-- Transaction: joins the caller's
+-- Example:     SELECT mq.index_hint(OBJECT_ID(N'dbo.orders'), N'[sync]');
+--
+-- Statistics that are old would make the server read the whole table instead. What has a filter, or is no B-tree, does not
+-- count.
+
+CREATE OR ALTER FUNCTION mq.index_hint (@object_id int, @column nvarchar(300))
+RETURNS nvarchar(300)
+AS
+BEGIN
+    DECLARE @name nvarchar(128);
+    SELECT TOP (1) @name = i.name
+    FROM sys.indexes AS i
+    INNER JOIN sys.index_columns AS x ON x.object_id = i.object_id AND x.index_id = i.index_id AND x.key_ordinal = 1
+    INNER JOIN mq.columns_of(@object_id, @column) AS c ON c.column_id = x.column_id
+    WHERE i.object_id = @object_id AND i.type IN (1, 2) AND i.is_disabled = 0 AND i.has_filter = 0
+    ORDER BY i.index_id;
+    RETURN N', INDEX([' + REPLACE(@name, N']', N']]') + N'])';
+END;
+GO

@@ -1,0 +1,107 @@
+-- publish_feed: number up to @size rows whose sync column is NULL.
+-- Arguments:   @feed, @size (1 to 10,000; NULL: 500)
+-- Returns:     count (rows numbered)
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
+-- Transaction: joins the caller's; publishers of one feed wait for each other; rows that writers have locked are passed over, and
+--              writers of the rows that it numbers wait for its end
+-- Example:     EXEC mq.publish_feed N'orders', 500;
+--
+-- Numbers are given late and under the lock of the feed's counter, which is kept until the commit: so they become visible in
+-- their order, and a rollback gives them back. The rows are looked for without keeping a lock (s) and then locked by way of
+-- their key (b), as writers do; what a writer holds by then is passed over.
+
+CREATE OR ALTER PROCEDURE mq.publish_feed
+    @feed nvarchar(max),
+    @size bigint = NULL
+WITH EXECUTE AS OWNER
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    -- For as long as this call: it passes over locked rows, which no higher level allows.
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    DECLARE @id nvarchar(400), @object_id int, @quoted nvarchar(600);
+    DECLARE @keys nvarchar(4000), @sync nvarchar(300), @hint nvarchar(300);
+    DECLARE @found bit = 0, @last bigint, @left int, @top int, @took int = 1, @count bigint = 0, @statement nvarchar(max);
+    DECLARE @picked nvarchar(max), @order nvarchar(max), @locked nvarchar(max), @numbered nvarchar(max);
+    DECLARE @triggers bit = 0, @check nvarchar(max), @kept int, @detail nvarchar(2000);
+    DECLARE @n int = 1, @column nvarchar(300), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
+    BEGIN TRY
+        EXEC mq.require_name 'feed', @feed, 0;
+        EXEC mq.require_range 'size', @size, 1, 10000;
+        SELECT @id = @feed, @left = COALESCE(@size, 500);
+        EXEC mq.find_feed @id, @object_id OUTPUT, @quoted OUTPUT, @keys OUTPUT, @sync OUTPUT, @hint OUTPUT;
+        SET @statement = CONCAT(N'IF EXISTS (SELECT * FROM ', @quoted, N' WITH (READPAST, READCOMMITTEDLOCK', @hint,
+            N') WHERE ', @sync, N' IS NULL) SET @found = 1;');
+        EXEC sp_executesql @statement, N'@found bit OUTPUT', @found = @found OUTPUT;
+        IF @found = 1
+        BEGIN
+            WHILE @n > 0
+            BEGIN
+                SET @column = NULL;
+                SELECT @column = quoted FROM mq.columns_of(@object_id, @keys) WHERE n = @n;
+                IF @column IS NULL
+                    BREAK;
+                SELECT @picked = CONCAT(@picked + N', ', N'b.', @column, N' AS k', @n),
+                    @order = CONCAT(@order + N', ', N'p.k', @n),
+                    @locked = CONCAT(@locked + N' AND ', N'b.', @column, N' = s.', @column),
+                    @numbered = CONCAT(@numbered + N' AND ', N'u.', @column, N' = f.k', @n);
+                SET @n = @n + 1;
+            END;
+            SET @statement = CONCAT(N'UPDATE u
+SET ', @sync, N' = @last + f.n
+FROM (
+    SELECT ', @order, N', ROW_NUMBER() OVER (ORDER BY ', @order, N') AS n
+    FROM (
+        SELECT TOP (@top) ', @picked, N'
+        FROM ', @quoted, N' AS s WITH (READPAST, READCOMMITTEDLOCK', @hint, N')
+        INNER JOIN ', @quoted, N' AS b WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON ', @locked, N'
+        WHERE s.', @sync, N' IS NULL AND b.', @sync, N' IS NULL
+    ) AS p
+) AS f
+INNER JOIN ', @quoted, N' AS u WITH (ROWLOCK) ON ', @numbered, N'
+OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+SET @took = @@ROWCOUNT;');
+            SET @check = CONCAT(N'SELECT @kept = COUNT(*) FROM ', @quoted, N' WITH (READCOMMITTEDLOCK', @hint, N') WHERE ', @sync,
+                N' > @last AND ', @sync, N' <= @last + @took;');
+            IF EXISTS (SELECT * FROM sys.triggers WHERE parent_id = @object_id AND is_disabled = 0)
+                SET @triggers = 1;
+            IF @own = 1
+                BEGIN TRANSACTION;
+            SELECT @last = value FROM mq.counter WITH (UPDLOCK, ROWLOCK) WHERE kind = 'F' AND name = @id;
+            IF @last IS NULL
+            BEGIN
+                SET @detail = CONCAT(N'feed: there is no feed ', @id);
+                EXEC mq.raise_error 'not_found', @detail;
+            END;
+            WHILE @left > 0 AND @took > 0
+            BEGIN
+                SET @top = CASE WHEN @left < 1000 THEN @left ELSE 1000 END;
+                EXEC sp_executesql @statement, N'@last bigint, @top int, @took int OUTPUT', @last = @last, @top = @top,
+                    @took = @took OUTPUT;
+                IF @triggers = 1
+                    EXEC sp_executesql @check, N'@last bigint, @took int, @kept int OUTPUT', @last = @last, @took = @took,
+                        @kept = @kept OUTPUT;
+                IF @kept < @took
+                BEGIN
+                    SET @detail = CONCAT(@quoted, N': a trigger keeps its rows from being numbered');
+                    EXEC mq.raise_error 'unsuitable_table', @detail;
+                END;
+                SELECT @last = @last + @took, @count = @count + @took, @left = @left - @took;
+                IF @took < @top
+                    SET @took = 0;
+            END;
+            IF @count > 0
+                UPDATE mq.counter SET value = @last WHERE kind = 'F' AND name = @id;
+            IF @own = 1
+                COMMIT TRANSACTION;
+        END;
+        SELECT @count AS count;
+    END TRY
+    BEGIN CATCH
+        IF @own = 1 AND XACT_STATE() <> 0
+            ROLLBACK TRANSACTION;
+        THROW;
+    END CATCH;
+END;
+GO

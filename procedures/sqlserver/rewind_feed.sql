@@ -1,0 +1,51 @@
+-- rewind_feed: move a consumer's position back on purpose: rows come again.
+-- Arguments:   @feed, @consumer, @position (0 to where the consumer stands; NULL: 0, all of it again)
+-- Returns:     position (where the consumer stands now)
+-- Errors:      50002 invalid_argument, 50005 not_found
+-- Transaction: joins the caller's; waits for an open advance_feed of the consumer
+-- Example:     EXEC mq.rewind_feed N'orders', N'search', 0;
+
+CREATE OR ALTER PROCEDURE mq.rewind_feed
+    @feed nvarchar(max),
+    @consumer nvarchar(max),
+    @position bigint = NULL
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    -- For as long as this call: it acts on what is there now, and a snapshot shows what was.
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    DECLARE @id nvarchar(400), @who nvarchar(400), @stands bigint, @detail nvarchar(2000);
+    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
+    BEGIN TRY
+        EXEC mq.require_name 'feed', @feed, 0;
+        EXEC mq.require_name 'consumer', @consumer, 0;
+        SELECT @id = @feed, @who = @consumer, @position = COALESCE(@position, 0);
+        IF @own = 1
+            BEGIN TRANSACTION;
+        IF NOT EXISTS (SELECT * FROM mq.feed WHERE feed = @id)
+        BEGIN
+            SET @detail = CONCAT(N'feed: there is no feed ', @id);
+            EXEC mq.raise_error 'not_found', @detail;
+        END;
+        SELECT @stands = position FROM mq.feed_consumer WITH (UPDLOCK, ROWLOCK) WHERE feed = @id AND consumer = @who;
+        SET @stands = COALESCE(@stands, 0);
+        IF @position NOT BETWEEN 0 AND @stands
+        BEGIN
+            SET @detail = CONCAT(N'position: must be 0 to where the consumer stands, ', @stands);
+            EXEC mq.raise_error 'invalid_argument', @detail;
+        END;
+        UPDATE mq.feed_consumer
+        SET position = @position, moved_at = SYSUTCDATETIME()
+        WHERE feed = @id AND consumer = @who AND position <> @position;
+        IF @own = 1
+            COMMIT TRANSACTION;
+        SELECT @position AS position;
+    END TRY
+    BEGIN CATCH
+        IF @own = 1 AND XACT_STATE() <> 0
+            ROLLBACK TRANSACTION;
+        THROW;
+    END CATCH;
+END;
+GO

@@ -1,0 +1,66 @@
+-- row_json: the expression that makes a row one JSON object, for dynamic SQL.
+-- Arguments:   @object_id (the table), @list (columns, in this order; NULL: all), @alias (the table's alias there)
+-- Returns:     the expression, of type nvarchar(max); NULL when a column of the list is not there
+-- Errors:      none
+-- Transaction: joins the caller's
+-- Example:     SELECT mq.row_json(OBJECT_ID(N'dbo.orders'), NULL, N't');
+--
+-- Numbers keep their digits, times are ISO 8601 with the column's digits and in UTC where they have a zone, bit is true or
+-- false, binary is base64, json stays json, and all else is its text. FOR JSON does most of it, but takes a dot in a name for a
+-- level, rounds float and keeps the zone.
+
+CREATE OR ALTER FUNCTION mq.row_json (@object_id int, @list nvarchar(max), @alias nvarchar(128))
+RETURNS nvarchar(max)
+AS
+BEGIN
+    DECLARE @row nvarchar(max), @value nvarchar(max), @name nvarchar(800), @type nvarchar(128), @scale int;
+    DECLARE @count int, @n int = 1;
+    DECLARE @columns TABLE (n int NOT NULL PRIMARY KEY, name nvarchar(128), quoted nvarchar(300), type nvarchar(128), scale int);
+    INSERT INTO @columns (n, name, quoted, type, scale)
+    SELECT n, name, quoted, type, scale FROM mq.columns_of(@object_id, @list);
+    SELECT @count = MAX(n) FROM @columns;
+    IF @list IS NOT NULL
+        SELECT @count = CASE COUNT(*) WHEN (SELECT COUNT(*) FROM @columns) THEN @count END FROM mq.split_names(@list, N',');
+    WHILE @n <= @count
+    BEGIN
+        SELECT @value = CONCAT(@alias, N'.', quoted), @name = name, @type = type, @scale = scale FROM @columns WHERE n = @n;
+        IF @name LIKE N'%["\/' + NCHAR(1) + N'-' + NCHAR(31) + N']%' COLLATE Latin1_General_100_BIN2
+            SET @name = STRING_ESCAPE(@name, 'json');
+        SET @value = CASE
+            WHEN @type = N'bit' THEN CONCAT(N'CASE ', @value, N' WHEN 1 THEN N''true'' WHEN 0 THEN N''false'' END')
+            WHEN @type IN (N'tinyint', N'smallint', N'int', N'bigint', N'decimal', N'numeric')
+                THEN CONCAT(N'CAST(', @value, N' AS nvarchar(41))')
+            WHEN @type IN (N'money', N'smallmoney') THEN CONCAT(N'CAST(CAST(', @value, N' AS decimal(19, 4)) AS nvarchar(41))')
+            -- Style 3 is the one that reads back the same.
+            WHEN @type IN (N'float', N'real') THEN CONCAT(N'LTRIM(RTRIM(CONVERT(nvarchar(41), ', @value, N', 3)))')
+            WHEN @type = N'json' THEN CONCAT(N'CAST(', @value, N' AS nvarchar(max))')
+            WHEN @type = N'date' THEN CONCAT(N'N''"'' + CONVERT(nvarchar(41), ', @value, N', 23) + N''"''')
+            WHEN @type = N'time' THEN CONCAT(N'N''"'' + CAST(', @value, N' AS nvarchar(41)) + N''"''')
+            WHEN @type IN (N'datetime', N'datetime2')
+                THEN CONCAT(N'N''"'' + REPLACE(CONVERT(nvarchar(41), ', @value, N', 121), N'' '', N''T'') + N''"''')
+            WHEN @type = N'smalldatetime'
+                THEN CONCAT(N'N''"'' + REPLACE(CONVERT(nvarchar(19), ', @value, N', 120), N'' '', N''T'') + N''"''')
+            WHEN @type = N'datetimeoffset'
+                THEN CONCAT(N'N''"'' + REPLACE(CONVERT(nvarchar(41), CAST(SWITCHOFFSET(', @value, N', ''+00:00'') AS datetime2(',
+                    @scale, N')), 121), N'' '', N''T'') + N''+00:00"''')
+            WHEN @type = N'uniqueidentifier' THEN CONCAT(N'N''"'' + LOWER(CAST(', @value, N' AS nvarchar(41))) + N''"''')
+            WHEN @type IN (N'binary', N'varbinary', N'image', N'timestamp')
+                THEN CONCAT(N'CASE WHEN ', @value, N' IS NOT NULL THEN N''"'' + ISNULL((SELECT CAST(', @value,
+                    N' AS varbinary(max)) FOR XML PATH(''''), BINARY BASE64), N'''') + N''"'' END')
+            ELSE CONCAT(N'N''"'' + STRING_ESCAPE(', CASE
+                WHEN @type IN (N'geometry', N'geography', N'hierarchyid') THEN CONCAT(@value, N'.ToString()')
+                WHEN @type = N'sql_variant' THEN CONCAT(N'CAST(', @value, N' AS nvarchar(4000))')
+                ELSE CONCAT(N'CAST(', @value, N' AS nvarchar(max))')
+            END, N' COLLATE Latin1_General_100_BIN2, ''json'') + N''"''')
+        END;
+        -- Not all in one CONCAT: it takes 254 values, and a table has up to 1,024 columns.
+        SET @row = CONCAT(
+            @row, CASE WHEN @n % 40 = 1 THEN CONCAT(REPLICATE(N') + ', SIGN(@n - 1)), N'CONCAT(CAST(N'''' AS nvarchar(max))') END,
+            N', N''', CASE @n WHEN 1 THEN N'{' ELSE N',' END, N'"', REPLACE(@name, N'''', N''''''), N'":'', ISNULL(', @value,
+            N', N''null'')'
+        );
+        SET @n = @n + 1;
+    END;
+    RETURN @row + N', N''}'')';
+END;
+GO

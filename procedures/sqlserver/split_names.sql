@@ -1,0 +1,69 @@
+-- split_names: the parts of a name, or the names of a list, as T-SQL writes them: plain, [quoted] or "quoted", with the closing
+--              quote doubled inside.
+-- Arguments:   @text, @separator (a dot or a comma)
+-- Returns:     n (1, 2, ...), name without its quotes; one row with n 0 and no name when the text is malformed
+-- Errors:      none
+-- Transaction: reads nothing
+-- Example:     SELECT n, name FROM mq.split_names(N'sales.[order lines]', N'.');
+
+CREATE OR ALTER FUNCTION mq.split_names (@text nvarchar(max), @separator nchar(1))
+RETURNS @parts TABLE (n int NOT NULL, name nvarchar(400))
+AS
+BEGIN
+    -- Code unit by code unit: to most collations a wide quote is a quote.
+    DECLARE @left nvarchar(max) = @text COLLATE Latin1_General_100_BIN2, @name nvarchar(max), @quote nchar(1);
+    DECLARE @n int = 0, @at int, @valid bit = 0;
+    DECLARE @blank nvarchar(10) = N'[ ' + NCHAR(9) + NCHAR(10) + NCHAR(13) + N']%';
+    DECLARE @ends nvarchar(60) = N'%[^0-9A-Za-z_@$' + NCHAR(128) + N'-' + NCHAR(65533) + N']%';
+    -- Longer than any list of names that an index can have.
+    WHILE DATALENGTH(@left) <= 40000
+    BEGIN
+        WHILE @left LIKE @blank COLLATE Latin1_General_100_BIN2
+            SET @left = STUFF(@left, 1, 1, N'');
+        SELECT @name = N'', @valid = 0, @n = @n + 1, @quote = CASE LEFT(@left, 1) WHEN N'[' THEN N']' WHEN N'"' THEN N'"' END;
+        IF @quote IS NULL
+        BEGIN
+            SET @at = PATINDEX(@ends COLLATE Latin1_General_100_BIN2, REPLACE(@left, N'#', N'_') + N' ');
+            -- No digit, @ or $ comes first.
+            IF @at > 1 AND UNICODE(@left) NOT BETWEEN 48 AND 57 AND UNICODE(@left) NOT IN (36, 64)
+                SELECT @name = LEFT(@left, @at - 1), @left = SUBSTRING(@left, @at, 20000), @valid = 1;
+        END
+        ELSE
+        BEGIN
+            SET @left = STUFF(@left, 1, 1, N'');
+            SET @at = CHARINDEX(@quote, @left);
+            WHILE @at > 0 AND @valid = 0
+            BEGIN
+                SELECT @name = @name + LEFT(@left, @at - 1), @left = SUBSTRING(@left, @at + 1, 20000);
+                IF UNICODE(@left) = UNICODE(@quote)
+                BEGIN
+                    SELECT @name = @name + @quote, @left = STUFF(@left, 1, 1, N'');
+                    SET @at = CHARINDEX(@quote, @left);
+                END
+                ELSE
+                    SET @valid = 1;
+            END;
+        END;
+        -- LEN does not count blanks at the end, and only such a collation takes a surrogate pair for one character.
+        IF LEN((@name + N'.') COLLATE Latin1_General_100_CI_AS_SC) NOT BETWEEN 2 AND 201
+            SET @valid = 0;
+        IF @valid = 0
+            BREAK;
+        INSERT INTO @parts (n, name) VALUES (@n, @name);
+        WHILE @left LIKE @blank COLLATE Latin1_General_100_BIN2
+            SET @left = STUFF(@left, 1, 1, N'');
+        IF DATALENGTH(@left) = 0
+            BREAK;
+        SET @valid = 0;
+        IF UNICODE(@left) <> UNICODE(@separator)
+            BREAK;
+        SET @left = STUFF(@left, 1, 1, N'');
+    END;
+    IF @valid = 0
+    BEGIN
+        DELETE FROM @parts;
+        INSERT INTO @parts (n, name) VALUES (0, NULL);
+    END;
+    RETURN;
+END;
+GO

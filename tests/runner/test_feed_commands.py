@@ -1,0 +1,138 @@
+"""`runner publish`, `runner consume --feed` and `runner feed`."""
+
+import json
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from capabilities import BY_DATABASE
+from processes import Log, Running, until
+from queues import Feed, Queue, make_feed, make_table
+from rowqueue.databases import Database, Session
+
+pytestmark = pytest.mark.any_engine
+
+Runner = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def q(database: Database, session: Session, sql: Callable[..., list[dict[str, Any]]], queue: str) -> Queue:
+    return Queue(queue, session, sql, BY_DATABASE[database.name])
+
+
+@pytest.fixture
+def feed(q: Queue) -> Iterator[Feed]:
+    feed = make_feed(q)
+    yield feed
+    feed.call("drop_feed")
+
+
+def test_publish_once_and_consume_drain_handle_every_row_in_order(feed: Feed, runner: Runner, joblog: Log) -> None:
+    feed.write(3, 1, 2)
+    done = runner("publish", "--feed", feed.name, "--size", 2, "--once")
+    assert (done.returncode, done.stdout) == (0, "3 published\n"), done.stderr
+    consume = ["consume", "--feed", feed.name, "--consumer", "c", "--handler", "jobs:record_row", "--drain"]
+    done = runner(*consume, "--batch", 2)
+    assert done.returncode == 0, done.stderr
+    numbers = {number: id for id, number in feed.numbers().items()}
+    found = [(position, next(iter(key.values())), row["id"], attempt) for position, key, row, attempt in joblog.read()]
+    assert found == [(n, numbers[n], numbers[n], 1) for n in (1, 2, 3)]
+    feed.change(2, "new")
+    feed.publish()
+    assert runner(*consume).returncode == 0
+    assert [(position, row["v"]) for position, _, row, _ in joblog.read()[3:]] == [(4, "new")]
+    assert "position moves" not in done.stdout
+    assert feed.call("feed_stats")[0]["position"] == 4
+
+
+def test_a_row_that_fails_is_tried_again_before_those_behind_it(feed: Feed, runner: Runner, joblog: Log) -> None:
+    for id, v in enumerate(("a", "busy", "b", "never", "c"), 1):
+        feed.write(id, v=v)
+    feed.publish()
+    done = runner("consume", "--feed", feed.name, "--consumer", "c", "--handler", "jobs:obey_row", "--drain")
+    assert done.returncode == 0, done.stderr
+    assert joblog.read() == [["a", 1], ["busy", 1], ["busy", 2], ["b", 1], ["never", 1], ["c", 1]]
+    assert "row 2 failed (attempt 1): not now" in done.stderr
+    assert "row 4 is passed over: not this one" in done.stderr
+    assert "4 handled" in done.stderr and "1 passed over" in done.stderr
+    assert feed.call("feed_stats")[0]["position"] == 5
+
+
+def test_a_batch_handler_is_called_again_from_the_row_that_failed(feed: Feed, runner: Runner, joblog: Log) -> None:
+    feed.write(1, 2, 3)
+    feed.publish()
+    done = runner("consume", "--feed", feed.name, "--consumer", "c", "--handler", "jobs:record_rows", "--drain")
+    assert done.returncode == 0, done.stderr
+    assert joblog.read()[:2] == [[1, 2, 3], [2, 3]]
+    assert feed.call("feed_stats")[0]["position"] == 3
+
+
+def test_a_command_reads_the_row_as_json_and_its_exit_status_decides(
+    feed: Feed, runner: Runner, tmp_path: Path
+) -> None:
+    feed.write(1, v="it's\n\u2028")
+    feed.publish()
+    out = tmp_path / "rows"
+    command = f"cat >> {out}; test -e {out}.once || {{ touch {out}.once; echo busy >&2; exit 1; }}"
+    done = runner("consume", "--feed", feed.name, "--consumer", "c", "--exec", command, "--max-messages", 1)
+    assert done.returncode == 0, done.stderr
+    first, second = (json.loads(line) for line in out.read_text("utf-8").split("\n")[:2])
+    assert (first["attempt"], second["attempt"]) == (1, 2)
+    assert list(second) == ["feed", "position", "attempt", "key", "row"]
+    row = {name.lower(): value for name, value in second["row"].items()}
+    assert (second["position"], row) == (1, {"id": 1, "v": "it's\n\u2028", "sync": 1})
+
+
+def test_publish_and_consume_run_until_sigterm(feed: Feed, start: Callable[..., Running], joblog: Log) -> None:
+    publisher = start("publish", "--feed", feed.name)
+    consumer = start("consume", "--feed", feed.name, "--consumer", "c", "--handler", "jobs:record_row")
+    for id in (1, 2):
+        feed.write(id)
+        until(lambda: len(joblog.read()) == id)  # noqa: B023
+    assert publisher.stop(signal.SIGTERM) == 0, publisher.stderr
+    assert consumer.stop(signal.SIGINT) == 0, consumer.stderr
+    assert "2 published" in publisher.stderr
+    assert "done: 2 handled" in consumer.stderr
+
+
+def test_feed_create_list_rewind_and_drop(q: Queue, runner: Runner) -> None:
+    table = make_table(q)
+    create = ["feed", "create", f"feed.{table}", "--table", table, "--key", "id", "--sync", "sync"]
+    assert runner(*create).stdout == "created\n"
+    assert runner(*create).stdout == "was there already\n"
+    feed = Feed(f"feed.{table}", table, q)
+    feed.write(1, 2)
+    feed.publish(1)
+    feed.advance(1, "c")
+    [shown] = map(json.loads, runner("feed", "list", feed.name, "--json").stdout.splitlines())
+    assert shown | {"moved_at": None, "table": None} == {
+        **{"feed": feed.name, "table": None, "last_position": 1, "unpublished": 1},
+        **{"consumer": "c", "position": 1, "behind": 0, "moved_at": None},
+    }
+    done = runner("feed", "rewind", feed.name, "--consumer", "c", "--position", 2)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "invalid_argument: position" in done.stderr
+    assert runner("feed", "rewind", feed.name, "--consumer", "c").stdout == "at 0\n"
+    assert runner("feed", "drop", feed.name).stdout == "1 dropped\n"
+    assert runner("feed", "drop", feed.name).returncode == 1
+    done = runner("publish", "--feed", feed.name, "--once")
+    assert done.returncode == 1
+    assert "not_found: feed" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        (["--type", "t"], "--type"),
+        (["--transaction"], "--transaction"),
+        (["--concurrency", "2"], "--concurrency"),
+        (["--ring"], "--ring"),
+    ],
+)
+def test_consume_refuses_what_a_feed_cannot_do(runner: Runner, option: list[str], told: str) -> None:
+    done = runner("consume", "--feed", "f", "--consumer", "c", "--handler", "jobs:record_row", *option)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert told in done.stderr
