@@ -39,6 +39,7 @@ BEGIN
     CALL mq_begin_call(1, v_own);
     CALL mq_lock_polled(p_name);
     CALL mq_polled_shape(p_name, v_shape);
+    UPDATE mq_polled SET shape = v_shape WHERE name = p_name AND NOT shape <=> v_shape;
     CALL mq_reader_name(p_reader, v_reader);
     SET v_now = UTC_TIMESTAMP(6), v_size = COALESCE(p_size, 1);
     SET v_until = v_now + INTERVAL COALESCE(p_lease_seconds, 60) SECOND;

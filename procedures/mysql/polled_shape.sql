@@ -18,19 +18,30 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_polled_shape(
 )
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
-BEGIN
+shaping: BEGIN
     DECLARE v_quoted, v_label, v_keys, v_found, v_key, v_row, v_ident, v_bare, v_order, v_status, v_sort
         longtext CHARACTER SET utf8mb4;
-    DECLARE v_ready, v_active, v_done, v_error, v_place, v_names, v_list longtext CHARACTER SET utf8mb4;
+    DECLARE v_ready, v_active, v_done, v_error, v_place, v_names, v_list, v_print longtext CHARACTER SET utf8mb4;
     DECLARE v_schema, v_table varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_by_key, v_by_claim varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_delete tinyint;
     SELECT quoted, key_columns, order_column, status_column, on_complete = 'delete', ready_value, active_value, done_value,
-        error_value, key_index, claim_index
-    INTO v_quoted, v_keys, v_order, v_status, v_delete, v_ready, v_active, v_done, v_error, v_by_key, v_by_claim
+        error_value, key_index, claim_index, shape
+    INTO v_quoted, v_keys, v_order, v_status, v_delete, v_ready, v_active, v_done, v_error, v_by_key, v_by_claim, p_shape
     FROM mq_polled WHERE name = p_name;
     -- With more keys in a list than this has room for, the server would read the whole table.
     /*!80000 SET SESSION range_optimizer_max_mem_size = 0; */
+    -- A look at the catalog takes a millisecond, and on a new server many: one, unless the columns have changed.
+    SELECT s.`schema`, s.`table`, s.print INTO v_schema, v_table, v_label
+    FROM JSON_TABLE(p_shape, '$' COLUMNS (
+        `schema` varchar(200) CHARACTER SET utf8mb4 PATH '$.schema', `table` varchar(200) CHARACTER SET utf8mb4 PATH '$.table',
+        print longtext CHARACTER SET utf8mb4 PATH '$.print'
+    )) AS s;
+    SELECT SHA2(GROUP_CONCAT(c.column_name, ' ', c.column_type ORDER BY c.ordinal_position), 256) INTO v_print
+    FROM information_schema.columns AS c WHERE c.table_schema = v_schema AND c.table_name = v_table;
+    IF v_label = v_print THEN
+        LEAVE shaping;
+    END IF;
     CALL mq_find_table('table', v_quoted, v_schema, v_table, v_quoted, v_label);
     SET v_schema = IF(v_schema = '', DATABASE(), v_schema);
 
@@ -87,11 +98,16 @@ BEGIN
     ELSEIF JSON_LENGTH(v_keys) > 1 THEN
         SET v_ident = CONCAT('CONCAT(''('', ', v_ident, ', '')'')');
     END IF;
+    SELECT SHA2(GROUP_CONCAT(c.column_name, ' ', c.column_type ORDER BY c.ordinal_position), 256) INTO v_print
+    FROM information_schema.columns AS c WHERE c.table_schema = v_schema AND c.table_name = v_table;
     CALL mq_row_json(v_quoted, v_found, 't', v_key);
     CALL mq_row_json(v_quoted, NULL, 't', v_row);
     SET p_shape = JSON_OBJECT('shape', IF(v_status IS NOT NULL, IF(v_keys IS NULL, 'c', 'a'), IF(v_delete, IF(v_keys IS NULL, 'f', 'e'),
             IF(v_keys IS NULL, 'd', 'b'))),
         'quoted', v_quoted,
+        'schema', v_schema,
+        'table', v_table,
+        'print', v_print,
         'keys', IF(v_keys IS NULL, '', CONCAT('(', v_list, ')')),
         'ident', v_ident,
         'bare', v_bare,
