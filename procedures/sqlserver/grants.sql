@@ -52,6 +52,14 @@ GRANT EXECUTE ON OBJECT::mq.fetch_feed TO mq_consumer;
 GRANT EXECUTE ON OBJECT::mq.advance_feed TO mq_consumer;
 GRANT EXECUTE ON OBJECT::mq.rewind_feed TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.feed_stats TO mq_operator, mq_consumer;
+GRANT EXECUTE ON OBJECT::mq.adopt_table TO mq_operator;
+GRANT EXECUTE ON OBJECT::mq.release_table TO mq_operator;
+GRANT EXECUTE ON OBJECT::mq.claim_rows TO mq_consumer;
+GRANT EXECUTE ON OBJECT::mq.finish_rows TO mq_consumer;
+GRANT EXECUTE ON OBJECT::mq.extend_rows TO mq_consumer;
+GRANT EXECUTE ON OBJECT::mq.release_rows TO mq_consumer;
+GRANT EXECUTE ON OBJECT::mq.retry_rows TO mq_operator;
+GRANT EXECUTE ON OBJECT::mq.peek_rows TO mq_operator, mq_consumer;
 GO
 -- What mq.installed_files and mq.queue_health compare: the text of the procedures, and no row of a table.
 GRANT VIEW DEFINITION ON SCHEMA::mq TO mq_producer, mq_consumer, mq_operator;

@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from . import bench as benchmark
-from . import config, consumer, feeds, install, metrics, output, tracing
+from . import config, consumer, feeds, install, metrics, output, polling, tracing
 from .databases import (
     Database,
     DatabaseError,
@@ -49,6 +49,8 @@ app = typer.Typer(
 )
 dead_app = typer.Typer(help="Dead letters: messages whose attempts are used up.", rich_markup_mode=None)
 app.add_typer(dead_app, name="dead")
+table_app = typer.Typer(help="Polling tables: rows of a table of yours, claimed as work.", rich_markup_mode=None)
+app.add_typer(table_app, name="table")
 feed_app = typer.Typer(help="Feeds: rows of a table of yours in the order of their publishing.", rich_markup_mode=None)
 app.add_typer(feed_app, name="feed")
 subscription_app = typer.Typer(help="Who is told of which changes of watched tables.", rich_markup_mode=None)
@@ -354,6 +356,9 @@ def consume(
     type: Annotated[
         list[str] | None, typer.Option("--type", metavar="TYPE", help="The queue; several take turns.")
     ] = None,
+    table: Annotated[
+        str | None, typer.Option("--table", metavar="NAME", help="An adopted table instead of a queue.")
+    ] = None,
     feed: Annotated[
         str | None, typer.Option("--feed", metavar="FEED", help="A feed instead of a queue; with --consumer.")
     ] = None,
@@ -406,8 +411,10 @@ def consume(
     log.setLevel(log_level.upper())
     if transaction and ring:
         raise typer.BadParameter("cannot be combined with --transaction", param_hint="--ring")
-    if bool(type) == (feed is not None):
-        raise typer.BadParameter("give one of --type and --feed", param_hint="--type")
+    if bool(type) + (table is not None) + (feed is not None) != 1:
+        raise typer.BadParameter("give one of --type, --table and --feed", param_hint="--type")
+    if table is not None and (transaction or ring):
+        raise typer.BadParameter("cannot be combined with --table", param_hint="--ring" if ring else "--transaction")
     if feed is not None:
         if as_consumer is None:
             raise typer.BadParameter(
@@ -435,10 +442,9 @@ def consume(
         return
     if as_consumer is not None:
         raise typer.BadParameter("belongs to --feed", param_hint="--consumer")
-    assert type is not None
     host = socket.gethostname()
     options = consumer.Options(
-        types=tuple(dict.fromkeys(type)),
+        types=tuple(dict.fromkeys(type or [table or ""])),
         reader=reader if reader is not None else (host if ring else f"{host}:{os.getpid()}"),
         batch=batch or (1 if transaction else 10),
         concurrency=concurrency,
@@ -454,7 +460,7 @@ def consume(
     loaded = _handler(handler, exec, concurrency, transaction)
     with _open(database) as opened:
         _check_installed(opened)
-        consuming = consumer.Consumer(opened, loaded, options)
+        consuming = (polling.TableConsumer if table is not None else consumer.Consumer)(opened, loaded, options)
         if health_port is None:
             consuming.run()
             return
@@ -750,6 +756,83 @@ def resume(type: Type, database: Url = None, json: Json = False) -> None:
     with _session(database) as session:
         count = session.call("resume", type)[0]["count"]
     _say("resumed" if count else "was running already", json, count=count)
+
+
+# ---- polling tables ------------------------------------------------------------------------------
+
+Adopted = Annotated[str, typer.Argument(metavar="NAME", help="What the table is adopted as.")]
+
+
+class RowState(StrEnum):
+    """The states a row of an adopted table can be in, beside those that nobody has claimed."""
+
+    A = "A"
+    N = "N"
+    E = "E"
+
+
+@table_app.command("adopt")
+def table_adopt(
+    name: Adopted,
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="The table, as its SQL names it.")],
+    key_columns: Annotated[str | None, typer.Option(help="What tells its rows apart, with commas between.")] = None,
+    order_column: Annotated[str | None, typer.Option(help="Rows are claimed in its order. [the key's]")] = None,
+    status_column: Annotated[str | None, typer.Option(help="What tells which rows are to be done.")] = None,
+    ready_value: Annotated[str | None, typer.Option(help="The status of a row to be claimed. [NULL]")] = None,
+    active_value: Annotated[str | None, typer.Option(help="The status while claimed. [the ready value]")] = None,
+    done_value: Annotated[str | None, typer.Option(help="The status of a row that is done.")] = None,
+    error_value: Annotated[str | None, typer.Option(help="The status of a row that is dead.")] = None,
+    on_complete: Annotated[str | None, typer.Option(help="keep or delete. [keep]")] = None,
+    late_seconds: Annotated[int | None, typer.Option(help="How late a row may come in the order.")] = None,
+    equal_rows: Annotated[bool, typer.Option("--equal-rows", help="Without a key: equal rows are accepted.")] = False,
+    max_attempts: Annotated[int | None, typer.Option(help="[10]")] = None,
+    database: Url = None,
+    json: Json = False,
+) -> None:
+    """Let the rows of a table of yours be claimed as work, as the table is."""
+    values = [key_columns, order_column, status_column, ready_value, active_value, done_value, error_value, on_complete]
+    with _session(database) as session:
+        created = session.call(
+            "adopt_table", name, table, *values, late_seconds, 1 if equal_rows else None, max_attempts
+        )[0]["created"]
+    _say("adopted" if created else "was adopted so already", json, created=created)
+
+
+@table_app.command("release")
+def table_release(name: Adopted, database: Url = None, json: Json = False) -> None:
+    """Forget an adopted table: what is claimed is given back, and nothing of it is claimed any more."""
+    with _session(database) as session:
+        count = session.call("release_table", name)[0]["count"]
+    if not count:
+        raise Failed(f"no table is adopted as {name!r}")
+    _say("released", json, count=count)
+
+
+@table_app.command("retry")
+def table_retry(
+    name: Adopted,
+    id: Annotated[int | None, typer.Option("--id", help="One row's claim; all when left out.")] = None,
+    database: Url = None,
+    json: Json = False,
+) -> None:
+    """Send dead rows round again, with all their attempts."""
+    with _session(database) as session:
+        count = _until_none(lambda: session.call("retry_rows", name, id))
+    _say(f"{count} to be tried again", json, count=count)
+
+
+@table_app.command("peek")
+def table_peek(
+    name: Adopted,
+    state: Annotated[RowState | None, typer.Option(help="A claimed, N waits, E dead.")] = None,
+    size: Size = 100,
+    database: Url = None,
+    json: Json = False,
+) -> None:
+    """Look at rows that are claimed, wait for another attempt, or are dead."""
+    with _session(database) as session:
+        found = session.call("peek_rows", name, state.value if state else None, size)
+        output.rows(found, ["id", "state", "attempts", "run_at", "reader", "key", "error"], json)
 
 
 # ---- trying it out -------------------------------------------------------------------------------

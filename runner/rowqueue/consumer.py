@@ -65,6 +65,7 @@ class Batch:
     beat_at: float
     expires: float
     lost: bool = False
+    begun: bool = False  # some message of it has been handed to the handler
 
 
 class Budget:
@@ -105,6 +106,10 @@ LOOK = "look"  # told to a worker under --transaction: something is ready, take 
 class Consumer:
     """Consumes with one handler until told to stop; `run` is called once, from the main thread."""
 
+    extend_procedure = "extend_lease"
+    chains = True  # finishing a batch claims the next one
+    longest_blind_poll = LONGEST_BLIND_POLL
+
     def __init__(self, database: Database, handler: Handler, options: Options) -> None:
         self._database = database
         self._handler = handler
@@ -114,7 +119,7 @@ class Consumer:
         self._outage = Outage(self.metrics)
         self._budget = Budget(options.max_messages)
         # finish_batch claims on: possible when the next batch is of the same type and found the same way.
-        self._chains = len(options.types) == 1 and not options.ring and not options.once
+        self._chains = self.chains and len(options.types) == 1 and not options.ring and not options.once
         ends = (options.drain, options.max_messages is not None, options.idle_timeout is not None)
         self._may_end = any(ends)  # of itself
         self._stop = threading.Event()  # claim nothing more and start nothing more
@@ -218,16 +223,23 @@ class Consumer:
         size = self._budget.take(options.batch)
         rows: list[Row] = []
         asked_at = time.monotonic()
-        procedure = "claim_wraparound" if options.ring else "claim_batch"
         try:
             if size and not self._stop.is_set():
-                rows = link.call(self._stop, procedure, type, size, options.reader, options.lease)
+                rows = self._claim_rows(link, type, size)
                 self._last_claim = time.monotonic()
         except (Disconnected, Conflict):  # only when we stop
             pass
         finally:
             self._budget.give_back(size - len(rows))
         return self._batch(rows, asked_at)
+
+    def _claim_rows(self, link: Link, type: str, size: int) -> list[Row]:
+        options = self._options
+        procedure = "claim_wraparound" if options.ring else "claim_batch"
+        return link.call(self._stop, procedure, type, size, options.reader, options.lease)
+
+    def _message(self, row: Row) -> Message:
+        return Message(**row)
 
     def _batch(self, rows: list[Row], asked_at: float) -> Batch | None:
         """The batch of a claim's rows. Its lease runs from when it was asked for: too early is on the safe side."""
@@ -241,7 +253,7 @@ class Consumer:
             beat_every, expires = min(max(remaining / 3, 0.2), 5.0), float("inf")
         else:
             beat_every, expires = lease / 3, asked_at + lease
-        messages = [Message(**row) for row in rows]
+        messages = [self._message(row) for row in rows]
         return Batch(messages[0].type, rows[0]["batch_key"], messages, beat_every, asked_at + beat_every, expires)
 
     def _types_after(self, type: str | None) -> Sequence[str]:
@@ -342,7 +354,7 @@ class Consumer:
     def _rest(self, link: Link, due: datetime | None) -> None:
         """Sleep until woken, the next message is due, or the poll interval is over; the interval grows while idle."""
         pause = self._interval * random.uniform(0.5, 1)
-        self._interval = min(self._interval * 1.5, LONGEST_POLL if link.is_woken else LONGEST_BLIND_POLL)
+        self._interval = min(self._interval * 1.5, LONGEST_POLL if link.is_woken else self.longest_blind_poll)
         if self._options.idle_timeout is not None and len(self._idle) == len(self._inboxes):
             left = self._last_work + self._options.idle_timeout - time.monotonic()
             pause = min(pause, max(left, 0) + 0.001)
@@ -393,11 +405,15 @@ class Consumer:
         size = self._budget.take(self._options.batch) if self._chains and not self._stop.is_set() else 0
         lines = "\n".join(f.line() for f in handled.failures) or None
         asked_at = time.monotonic()
-        rows = link.call(self._never, "finish_batch", batch.key, lines, size)
+        rows = self._finish(link, batch, lines, size)
         self._last_claim = time.monotonic()
         self._budget.give_back(size - len(rows))
         self._report(batch.type, batch.messages, handled)
         return self._batch(rows, asked_at) if self._chains else self._follow(link, batch)
+
+    def _finish(self, link: Link, batch: Batch, failures: str | None, size: int) -> list[Row]:
+        """Finish a batch; the rows of the next one, when finishing claims it."""
+        return link.call(self._never, "finish_batch", batch.key, failures, size)
 
     def _run_handler(self, batch: Batch) -> Handled:
         handled = Handled()
@@ -439,8 +455,11 @@ class Consumer:
                 session.call("release_batch", batch.key)
 
         link.run(settle, self._never)
+        self._note_part(batch, started, handled)
+
+    def _note_part(self, batch: Batch, started: Sequence[Message], handled: Handled) -> None:
         self._report(batch.type, started, handled)
-        self._count(batch.type, "released", len(unstarted))
+        self._count(batch.type, "released", len(handled.unstarted))
         if handled.crash is not None:
             self._fail(_ended_by(handled.crash))
 
@@ -552,7 +571,7 @@ class Consumer:
     def _extend(self, link: Link, batch: Batch) -> None:
         asked_at = time.monotonic()
         lease = self._options.lease
-        held = link.call(self._ended, "extend_lease", batch.key, lease)[0]["count"]
+        held = link.call(self._ended, self.extend_procedure, batch.key, lease)[0]["count"]
         with self._state:
             if held:
                 batch.beat_at = asked_at + batch.beat_every

@@ -54,6 +54,11 @@ class Capabilities:
     blank_endings:   names that differ in blanks at their end are different names; where they are not, such an ending is
                      an invalid_argument.
     waits:           wait_for_message can wait; where it cannot, it answers at once.
+    moment:          the type of a column for a date with a time.
+    letters:         the type of a column for 40 characters of any kind.
+    folds:           what becomes of a name that is not quoted.
+    grants:          statements that let the queue, and every login, work on a table.
+    enum:            a statement before, and the type of a status that can be N, A, D or E; None: there are none.
     text:            the type of a column for short texts of any characters.
     quote:           a name as the database's SQL quotes it.
     opens:           what a DBA runs so that the queue may read and change a table, given as its SQL names it, and every
@@ -91,6 +96,15 @@ class Capabilities:
     uuid_told: Callable[[str], str] = str
     before_watching: Callable[[str], Sequence[str]] = lambda table: ()
     spoil_watching: Callable[[Sql, str], None] = _drop_trigger
+    moment: str = "timestamp"
+    letters: str = "varchar(40)"
+    folds: Callable[[str], str] = str.lower
+    grants: tuple[str, ...] = ("GRANT SELECT, UPDATE, DELETE ON {} TO PUBLIC",)
+    enum: tuple[str, str] | None = None
+
+    def quoted(self, name: str) -> str:
+        """A name for SQL, as it is."""
+        return self.quote(name)
 
 
 def _between(first: str, last: str) -> Callable[[str], str]:
@@ -133,6 +147,7 @@ BY_DATABASE = {
         empties_parts=True,
         rings_go_by_id=False,
         undoes_a_call=False,
+        enum=("CREATE TYPE {} AS ENUM ('N', 'A', 'D', 'E')", "{}"),
         text="varchar(200)",
         quote=_between('"', '"'),
         opens=lambda table: [f"GRANT SELECT, UPDATE, DELETE ON {table} TO PUBLIC"],
@@ -168,6 +183,11 @@ BY_DATABASE = {
         empties_parts=False,
         rings_go_by_id=True,
         undoes_a_call=True,
+        moment="datetime(6)",
+        letters="varchar(40) CHARACTER SET utf8mb4",
+        folds=str,
+        grants=("GRANT SELECT, UPDATE, DELETE ON {} TO 'mq_owner'@'localhost'",),
+        enum=("", "enum('N', 'A', 'D', 'E')"),
         text="varchar(200) CHARACTER SET utf8mb4",
         quote=_between("`", "`"),
         opens=lambda table: [f"GRANT SELECT, UPDATE, DELETE ON {table} TO 'mq_owner'@'localhost'"],
@@ -236,6 +256,8 @@ BY_DATABASE = {
         uuid_value="CHAR_TO_UUID('{}')".format,
         uuid_told=lambda text: base64.b64encode(uuid.UUID(text).bytes).decode().lower(),
         spoil_watching=_drop_firebird_trigger,
+        letters="varchar(40) CHARACTER SET UTF8",
+        folds=str.upper,
     ),
     # Names compare as if padded with blanks. An error in a procedure, where XACT_ABORT is on, ends the caller's whole
     # transaction: not even a savepoint helps. A ring as on MySQL, for the same reason.
@@ -276,6 +298,10 @@ BY_DATABASE = {
         ),
         keeps_savepoints=False,
         blank_endings=False,
+        moment="datetime2(6)",
+        letters="nvarchar(40)",
+        folds=str,
+        grants=("GRANT SELECT, UPDATE, DELETE ON {} TO public",),
     ),
 }
 

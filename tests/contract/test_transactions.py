@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from capabilities import BY_DATABASE
-from queues import CONTRACT, Feed, Queue, call, make_table, make_watched, refused
+from queues import CONTRACT, POLLING, Feed, Queue, call, make_table, make_watched, refused
 from rowqueue import install
 from rowqueue.contract import sql_root
 from rowqueue.databases import DatabaseError, Session, open_database
@@ -23,7 +23,8 @@ pytestmark = pytest.mark.one_engine
 READING = {"queue_stats", "queue_health", "installed_files", "peek", "wait_for_message", "fetch_feed", "feed_stats"}
 READING |= {"list_subscriptions"}
 # Triggers are made and dropped outside of the caller's transaction on some databases: see test_subscriptions.py.
-CHANGING = sorted(CONTRACT.procedures.keys() - READING - {"watch_table", "unwatch_table"})
+# Polling tables have their own, see test_polling_tables.py.
+CHANGING = sorted(CONTRACT.procedures.keys() - READING - POLLING - {"watch_table", "unwatch_table"})
 FEED_NAMES = ("feed", "name")  # by which what belongs to feeds goes; the rest goes by type
 EVENTS = ("insert", "update", "delete")
 

@@ -1,0 +1,69 @@
+-- Polling tables: who has claimed which rows of a table of the user's. That table itself is not changed.
+-- See docs/decisions/0013_polling_tables.md.
+
+-- shape: what mq_polled_shape has made of the catalog, until the table's columns change.
+
+CREATE TABLE IF NOT EXISTS mq_polled (
+    name varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
+    quoted text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+    key_columns text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    order_column text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    status_column text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    ready_value text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    active_value text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    done_value text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    error_value text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    on_complete varchar(7) CHARACTER SET ascii NOT NULL,
+    late_seconds int,
+    equal_rows tinyint NOT NULL,
+    max_attempts smallint NOT NULL,
+    key_index varchar(64) CHARACTER SET utf8mb4,
+    claim_index varchar(64) CHARACTER SET utf8mb4,
+    place longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    place_hash binary(32),
+    copies bigint,
+    looked_at datetime(6),
+    shape longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    PRIMARY KEY (name),
+    CHECK (on_complete IN ('keep', 'delete'))
+) ENGINE = InnoDB COMMENT = 'Adopted tables. place is how far claims have come, where the shape of the table has a position. Claims of one table take turns by locking its row.';
+
+CREATE TABLE IF NOT EXISTS mq_polled_batch (
+    batch_key varchar(36) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
+    lease_until datetime(6) NOT NULL,
+    lease_seconds int NOT NULL,
+    name varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
+    reader varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+    PRIMARY KEY (batch_key),
+    KEY polled_batch_lease (name, lease_until)
+) ENGINE = InnoDB COMMENT = 'One row a claim of rows. Whoever deletes it owns what it held.';
+
+-- place and copies: how far the claim had come with this row. ident is SQL: the key as a literal, or without a key the condition that a row equal to this one fulfils.
+CREATE TABLE IF NOT EXISTS mq_polled_row (
+    id bigint NOT NULL AUTO_INCREMENT,
+    batch_key varchar(36) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */,
+    run_at datetime(6) NOT NULL,
+    ident_hash binary(32) NOT NULL,
+    attempts smallint NOT NULL,
+    active tinyint NOT NULL,
+    state char(1) CHARACTER SET ascii NOT NULL,
+    name varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
+    ident longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+    key_json longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+    row_json longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    place longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    copies bigint,
+    reader varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    error text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    PRIMARY KEY (id),
+    KEY polled_row_ident (name, ident_hash),
+    KEY polled_row_batch (batch_key),
+    KEY polled_row_due (name, state, run_at)
+) ENGINE = InnoDB COMMENT = 'Rows of adopted tables that are claimed (A), wait for another attempt (N) or are dead (E). active: their status stands at active_value.';
+
+CREATE TABLE IF NOT EXISTS mq_polled_mark (
+    name varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
+    seen_at datetime(6) NOT NULL,
+    place longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+    PRIMARY KEY (name, seen_at)
+) ENGINE = InnoDB COMMENT = 'Without a status and with keep: the highest order value that was in the table at some moment.';

@@ -1,0 +1,43 @@
+-- extend_rows: heartbeat: the claim of rows holds for so many seconds from now.
+-- Arguments:   p_batch_key, p_seconds (0 to ten years; NULL: as long as the claim asked for)
+-- Returns:     count of rows still held (0: the batch was lost)
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's
+-- Example:     CALL mq_extend_rows('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', 60);
+
+DROP PROCEDURE IF EXISTS mq_extend_rows;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_extend_rows(
+    IN p_batch_key longtext CHARACTER SET utf8mb4,
+    IN p_seconds bigint
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_name varchar(200) CHARACTER SET utf8mb4;
+    DECLARE v_count bigint DEFAULT 0;
+    DECLARE v_own tinyint;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL mq_undo_call(v_own);
+        RESIGNAL;
+    END;
+
+    CALL mq_require_key(p_batch_key);
+    CALL mq_require_range('seconds', p_seconds, 0, 315360000);
+    CALL mq_begin_call(0, v_own);
+    SELECT MAX(b.name) INTO v_name
+    FROM (SELECT name FROM mq_polled_batch WHERE batch_key = p_batch_key FOR UPDATE) AS b;
+    IF v_name IS NOT NULL THEN
+        UPDATE mq_polled_batch
+        SET lease_until = UTC_TIMESTAMP(6) + INTERVAL COALESCE(p_seconds, lease_seconds) SECOND
+        WHERE batch_key = p_batch_key;
+        SELECT COUNT(*) INTO v_count FROM mq_polled_row WHERE batch_key = p_batch_key;
+    END IF;
+    SELECT v_count AS count;
+    CALL mq_end_call(v_own);
+END//
+
+DELIMITER ;

@@ -1,0 +1,32 @@
+-- find_one_column: the one column that an argument names.
+-- Arguments:   p_argument (its name in the contract), p_table (the table as mq_find_table has quoted it), p_column (as
+--              SQL writes it; NULL: none)
+-- Returns:     p_name: its name as the catalog has it, or NULL
+-- Errors:      50002 invalid_argument
+-- Transaction: reads the catalog
+-- Example:     CALL mq_find_one_column('status_column', '`shop`.`orders`', 'status', v_name);
+
+DROP PROCEDURE IF EXISTS mq_find_one_column;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_find_one_column(
+    IN p_argument varchar(200) CHARACTER SET utf8mb4,
+    IN p_table longtext CHARACTER SET utf8mb4,
+    IN p_column longtext CHARACTER SET utf8mb4,
+    OUT p_name varchar(200) CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_found longtext CHARACTER SET utf8mb4;
+    IF p_column IS NOT NULL THEN
+        CALL mq_find_columns(p_argument, p_table, p_column, v_found);
+        IF JSON_LENGTH(v_found) <> 1 THEN
+            CALL mq_raise_error('invalid_argument', CONCAT(p_argument, ': must be one column'));
+        END IF;
+        SET p_name = JSON_UNQUOTE(JSON_EXTRACT(v_found, '$[0].name'));
+    END IF;
+END//
+
+DELIMITER ;

@@ -1,0 +1,25 @@
+-- lock_polled: lock the row of an adopted table: what claims from it, or changes what it is, takes turns.
+-- Arguments:   p_name
+-- Returns:     nothing
+-- Errors:      50005 not_found
+-- Transaction: joins the caller's
+-- Example:     CALL mq_lock_polled('orders');
+
+DROP PROCEDURE IF EXISTS mq_lock_polled;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_lock_polled(
+    IN p_name longtext CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_name varchar(200) CHARACTER SET utf8mb4;
+    SELECT name INTO v_name FROM mq_polled WHERE name = p_name FOR UPDATE;
+    IF v_name IS NULL THEN
+        CALL mq_raise_error('not_found', CONCAT('name: no table is adopted as ', LEFT(p_name, 80)));
+    END IF;
+END//
+
+DELIMITER ;

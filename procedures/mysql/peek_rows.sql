@@ -1,0 +1,40 @@
+-- peek_rows: look at the rows of an adopted table that are claimed, wait for another attempt, or are dead.
+-- Arguments:   p_name, p_state (A, N or E; NULL: all three), p_size (1 to 10,000; NULL: 100)
+-- Returns:     id, key, state, attempts, reader, run_at, error; by state, run_at and id
+-- Errors:      50002 invalid_argument, 50005 not_found
+-- Transaction: reads only
+-- Example:     CALL mq_peek_rows('orders', 'E', 100);
+
+DROP PROCEDURE IF EXISTS mq_peek_rows;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_peek_rows(
+    IN p_name longtext CHARACTER SET utf8mb4,
+    IN p_state longtext CHARACTER SET utf8mb4,
+    IN p_size bigint
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_count bigint;
+    CALL mq_require_name('name', p_name, 0);
+    IF BINARY p_state NOT IN ('A', 'N', 'E') THEN
+        CALL mq_raise_error('invalid_argument', 'state: must be A, N or E');
+    END IF;
+    CALL mq_require_range('size', p_size, 1, 10000);
+    SELECT COUNT(*) INTO v_count FROM mq_polled WHERE name = p_name;
+    IF v_count = 0 THEN
+        CALL mq_raise_error('not_found', CONCAT('name: no table is adopted as ', LEFT(p_name, 80)));
+    END IF;
+    SET v_count = COALESCE(p_size, 100);
+    SELECT e.id, e.key_json AS `key`, CONVERT(e.state USING utf8mb4) AS state, e.attempts, e.reader,
+        COALESCE(b.lease_until, e.run_at) AS run_at, e.error
+    FROM mq_polled_row AS e
+    LEFT JOIN mq_polled_batch AS b ON b.batch_key = e.batch_key
+    WHERE e.name = p_name AND (p_state IS NULL OR e.state = p_state)
+    ORDER BY e.state, e.run_at, e.id
+    LIMIT v_count;
+END//
+
+DELIMITER ;

@@ -1,0 +1,105 @@
+-- require_status: refuse values of a status that its column cannot hold or cannot tell apart.
+-- Arguments:   p_schema, p_table, p_column (names as the catalog has them), p_ready, p_active, p_done, p_error,
+--              p_delete (done rows are deleted)
+-- Returns:     nothing
+-- Errors:      50002 invalid_argument
+-- Transaction: reads the catalog
+-- Example:     CALL mq_require_status('shop', 'orders', 'status', 'N', 'A', 'D', 'E', 0);
+
+DROP PROCEDURE IF EXISTS mq_require_status;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_require_status(
+    IN p_schema varchar(200) CHARACTER SET utf8mb4,
+    IN p_table varchar(200) CHARACTER SET utf8mb4,
+    IN p_column varchar(200) CHARACTER SET utf8mb4,
+    IN p_ready longtext CHARACTER SET utf8mb4,
+    IN p_active longtext CHARACTER SET utf8mb4,
+    IN p_done longtext CHARACTER SET utf8mb4,
+    IN p_error longtext CHARACTER SET utf8mb4,
+    IN p_delete tinyint
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_kind, v_charset, v_collation, v_names, v_name, v_checks longtext CHARACTER SET utf8mb4;
+    DECLARE v_type, v_values, v_value, v_other, v_literal longtext CHARACTER SET utf8mb4;
+    DECLARE v_length, v_count bigint;
+    DECLARE v_i, v_j, v_bits int DEFAULT 0;
+    DECLARE v_nullable, v_fits tinyint;
+    SELECT MAX(c.data_type), MAX(c.column_type), MAX(c.character_maximum_length), MAX(c.is_nullable = 'YES'),
+        MAX(c.character_set_name),
+        MAX(c.collation_name)
+    INTO v_kind, v_type, v_length, v_nullable, v_charset, v_collation
+    FROM information_schema.columns AS c
+    WHERE c.table_schema = p_schema AND c.table_name = p_table AND c.column_name = p_column;
+    IF p_error IS NULL THEN
+        CALL mq_raise_error('invalid_argument', 'error_value: must not be NULL with a status_column');
+    ELSEIF p_done IS NULL AND NOT p_delete THEN
+        CALL mq_raise_error('invalid_argument', 'done_value: must not be NULL with a status_column and keep');
+    ELSEIF p_ready IS NULL AND NOT v_nullable THEN
+        CALL mq_raise_error('invalid_argument', CONCAT('ready_value: must not be NULL, ', LEFT(p_column, 40), ' is NOT NULL'));
+    END IF;
+    SELECT GROUP_CONCAT('(', REPLACE(CONVERT(k.check_clause USING utf8mb4), '\\''', ''''), ')' SEPARATOR ' AND ') INTO v_checks
+    FROM information_schema.check_constraints AS k
+    /*!80000 JOIN information_schema.table_constraints AS t
+        ON t.constraint_schema = k.constraint_schema AND t.constraint_name = k.constraint_name */
+    WHERE k.constraint_schema = p_schema AND /*M! k.table_name = p_table */ /*!80000 t.table_name = p_table */;
+    SET v_bits = CASE v_kind WHEN 'tinyint' THEN 8 WHEN 'smallint' THEN 16 WHEN 'mediumint' THEN 24 WHEN 'int'
+        THEN 32 ELSE 64 END;
+    SET v_values = JSON_ARRAY(p_ready, p_active, p_done, p_error),
+        v_names = '["ready_value","active_value","done_value","error_value"]';
+    WHILE v_i < 4 DO
+        SELECT j.value INTO v_value
+        FROM JSON_TABLE(v_values, '$[*]' COLUMNS (n FOR ORDINALITY,
+            value longtext CHARACTER SET utf8mb4 PATH '$')) AS j WHERE j.n = v_i + 1;
+        SET v_name = JSON_UNQUOTE(JSON_EXTRACT(v_names, CONCAT('$[', v_i, ']')));
+        IF v_value IS NOT NULL THEN
+            SET v_fits = CASE
+                WHEN v_kind IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint') THEN v_value REGEXP '^-?[0-9]{1,18}$'
+                    AND CAST(IF(v_value REGEXP '^-?[0-9]{1,18}$', v_value, '0') AS decimal(20)) BETWEEN
+                        IF(v_type LIKE '%unsigned%', 0, -POW(2, v_bits - 1)) AND POW(2, v_bits - IF(v_type LIKE '%unsigned%', 0,
+                            1)) - 1
+                WHEN v_kind IN ('decimal', 'float', 'double', 'year', 'bit') THEN v_value REGEXP '^-?[0-9]+([.][0-9]+)?$'
+                WHEN v_kind = 'enum' THEN LOCATE(CONCAT('''', REPLACE(v_value, '''', ''''''), ''''), v_type) > 0
+                ELSE COALESCE(CHAR_LENGTH(v_value) <= v_length, TRUE)
+            END;
+            SET v_literal = CONCAT('_utf8mb4 x''', HEX(v_value), ''''),
+                v_literal = IF(v_charset IS NULL, CONCAT(v_literal, ' + 0'),
+                    CONCAT('CONVERT(', v_literal, ' USING ', v_charset, ') COLLATE ', v_collation));
+            IF v_fits AND v_checks IS NOT NULL THEN
+                BEGIN
+                    -- One that asks for other columns as well says nothing about the status alone.
+                    DECLARE CONTINUE HANDLER FOR SQLEXCEPTION SET @mq_found = NULL;
+                    CALL mq_run(CONCAT('SELECT ', v_checks, ' INTO @mq_found FROM (SELECT ', v_literal, ' AS `',
+                        REPLACE(p_column, '`', '``'),
+                        '`) AS t'), v_count);
+                END;
+                SET v_fits = COALESCE(@mq_found, 1);
+            END IF;
+            IF NOT v_fits THEN
+                CALL mq_raise_error('invalid_argument', CONCAT(v_name, ': ', LEFT(p_column, 40), ' cannot hold "', LEFT(v_value,
+                    30), '"'));
+            END IF;
+            SET v_j = 0;
+            WHILE v_j < v_i DO
+                SELECT j.value INTO v_other
+                FROM JSON_TABLE(v_values, '$[*]' COLUMNS (n FOR ORDINALITY, value longtext CHARACTER SET utf8mb4 PATH '$')) AS j
+                WHERE j.n = v_j + 1;
+                IF v_other IS NOT NULL THEN
+                    CALL mq_run(CONCAT('SELECT ', v_literal, ' = _utf8mb4 x''', HEX(v_other), ''' INTO @mq_found'), v_count);
+                    IF @mq_found THEN
+                        CALL mq_raise_error('invalid_argument', CONCAT(v_name, ': must differ from ',
+                            JSON_UNQUOTE(JSON_EXTRACT(v_names, CONCAT('$[', v_j, ']')))));
+                    END IF;
+                END IF;
+                SET v_j = v_j + 1;
+            END WHILE;
+        END IF;
+        SET v_i = v_i + 1;
+    END WHILE;
+    SET @mq_found = NULL;
+END//
+
+DELIMITER ;

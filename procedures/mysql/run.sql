@@ -1,0 +1,27 @@
+-- run: execute a statement.
+-- Arguments:   p_statement
+-- Returns:     p_count: rows changed; a SELECT ... INTO @mq_found puts its value there
+-- Errors:      the statement's
+-- Transaction: joins the caller's
+-- Example:     CALL mq_run('UPDATE ...', v_count);
+
+DROP PROCEDURE IF EXISTS mq_run;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_run(
+    IN p_statement longtext CHARACTER SET utf8mb4,
+    OUT p_count bigint
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    SET @mq_statement = p_statement;
+    PREPARE mq_statement FROM @mq_statement;
+    EXECUTE mq_statement;
+    SET p_count = ROW_COUNT();
+    DEALLOCATE PREPARE mq_statement;
+    SET @mq_statement = NULL;
+END//
+
+DELIMITER ;

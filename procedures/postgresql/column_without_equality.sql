@@ -1,0 +1,34 @@
+-- column_without_equality: a column of a table whose values cannot be compared reliably.
+-- Arguments:   p_table (the table's oid), p_status (a column that is not compared, or NULL)
+-- Returns:     the first such column, or NULL
+-- Errors:      none
+-- Transaction: reads the catalog
+-- Example:     SELECT mq.column_without_equality('shop.orders'::regclass, 'status');
+
+CREATE OR REPLACE FUNCTION mq.column_without_equality(
+    p_table oid,
+    p_status text
+) RETURNS text
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    v_column record;
+BEGIN
+    FOR v_column IN
+        SELECT a.attname, format_type(a.atttypid, -1) AS type
+        FROM pg_attribute AS a
+        WHERE a.attrelid = p_table AND a.attnum > 0 AND NOT a.attisdropped AND a.attname IS DISTINCT FROM p_status
+        ORDER BY a.attnum
+    LOOP
+        IF v_column.type IN ('real', 'double precision', 'json', 'xml') THEN
+            RETURN v_column.attname;
+        END IF;
+        BEGIN
+            EXECUTE format('SELECT NULL::%1$s IS NOT DISTINCT FROM NULL::%1$s', v_column.type);
+        EXCEPTION WHEN undefined_function THEN
+            RETURN v_column.attname;
+        END;
+    END LOOP;
+    RETURN NULL;
+END
+$$;

@@ -1,0 +1,27 @@
+-- find_one_column: the one column that an argument names.
+-- Arguments:   p_argument (its name in the contract), p_table (the table's oid), p_column (as SQL writes it; NULL: none)
+-- Returns:     its name as the catalog has it, or NULL
+-- Errors:      50002 invalid_argument
+-- Transaction: reads the catalog
+-- Example:     SELECT mq.find_one_column('status_column', 'shop.orders'::regclass, 'status');
+
+CREATE OR REPLACE FUNCTION mq.find_one_column(
+    p_argument text,
+    p_table oid,
+    p_column text
+) RETURNS text
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    v_names text[];
+BEGIN
+    IF p_column IS NULL THEN
+        RETURN NULL;
+    END IF;
+    SELECT array_agg(c.name) INTO v_names FROM mq.find_columns(p_argument, p_table, p_column) AS c;
+    IF cardinality(v_names) <> 1 THEN
+        PERFORM mq.raise_error('invalid_argument', p_argument || ': must be one column');
+    END IF;
+    RETURN v_names[1];
+END
+$$;

@@ -1,0 +1,72 @@
+-- find_rows: find the rows of an adopted table that claims stand for, as far as they are still there with the status
+-- that we left.
+-- Arguments:   p_polled, p_shape (polled_shape), p_ids (of claims), p_skip (pass over what others have locked; else wait)
+-- Returns:     id, part and place (tableoid and ctid) of its row, row_json (with p_skip only)
+-- Errors:      none
+-- Transaction: joins the caller's; locks the rows
+-- Example:     SELECT * FROM mq.find_rows(v_polled, mq.polled_shape(v_polled), ARRAY[17], false);
+
+CREATE OR REPLACE FUNCTION mq.find_rows(
+    p_polled mq.polled,
+    p_shape jsonb,
+    p_ids bigint[],
+    p_skip boolean
+) RETURNS TABLE (
+    id bigint,
+    part oid,
+    place tid,
+    row_json text
+)
+LANGUAGE plpgsql
+SET timezone = 'UTC'
+SET intervalstyle = 'postgres'
+SET extra_float_digits = 1
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+    v_active boolean;
+    v_ids bigint[];
+    v_status text;
+    -- Where nothing is written the lock would ask for a right that is not needed.
+    v_lock text := CASE WHEN p_shape->>'shape' IN ('b', 'd') THEN '' ELSE 'FOR UPDATE OF t' END
+        || CASE WHEN p_skip AND p_shape->>'shape' NOT IN ('b', 'd') THEN ' SKIP LOCKED' ELSE '' END;
+    v_row text := CASE WHEN p_skip THEN p_shape->>'row' ELSE 'NULL::text' END;
+BEGIN
+    FOR v_active, v_ids IN
+        SELECT active, array_agg(id ORDER BY id) FROM mq.polled_row WHERE id = ANY (p_ids) GROUP BY active
+    LOOP
+        v_status := CASE
+            WHEN p_polled.status_column IS NULL THEN 'true'
+            WHEN NOT v_active AND p_polled.ready_value IS NULL THEN format('t.%s IS NULL', p_shape->>'status')
+            ELSE format('t.%s = $2::%s', p_shape->>'status', p_shape->>'status_type') END;
+        IF p_polled.key_columns IS NOT NULL THEN
+            RETURN QUERY EXECUTE format('SELECT e.id, t.tableoid, t.ctid, %s
+                FROM unnest($1) AS u (id)
+                CROSS JOIN LATERAL (SELECT * FROM mq.polled_row WHERE id = u.id OFFSET 0) AS e
+                CROSS JOIN LATERAL jsonb_populate_record(NULL::%s, e.ident) AS r
+                JOIN %2$s AS t ON %s AND %s
+                %s', v_row, p_shape->>'quoted', p_shape->>'match', v_status, v_lock)
+            USING v_ids, CASE WHEN v_active THEN p_polled.active_value ELSE p_polled.ready_value END;
+        ELSE
+            -- As many of the equal rows as are claimed.
+            RETURN QUERY EXECUTE format('SELECT g.ids[c.n], c.part, c.place, c.row_json
+                FROM (
+                    SELECT array_agg(id ORDER BY id) AS ids, ident FROM mq.polled_row WHERE id = ANY ($1) GROUP BY ident
+                ) AS g
+                CROSS JOIN LATERAL jsonb_populate_record(NULL::%2$s, g.ident) AS r
+                CROSS JOIN LATERAL (
+                    SELECT x.*, row_number() OVER () AS n
+                    FROM (
+                        SELECT t.tableoid AS part, t.ctid AS place, %1$s AS row_json
+                        FROM %2$s AS t WHERE %3$s AND %4$s LIMIT cardinality(g.ids) %5$s
+                    ) AS x
+                ) AS c', v_row, p_shape->>'quoted', p_shape->>'match', v_status, v_lock)
+            USING v_ids, CASE WHEN v_active THEN p_polled.active_value ELSE p_polled.ready_value END;
+        END IF;
+    END LOOP;
+END
+$$;

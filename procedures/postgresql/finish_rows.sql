@@ -1,0 +1,79 @@
+-- finish_rows: finish a batch of rows: all are done but the failures listed.
+-- Arguments:   p_batch_key, p_failures (one a line: id,retry_after_seconds,error; an empty second field: 5 seconds
+--              doubled for each
+--              attempt, -1: dead now)
+-- Returns:     done, failed, dead, gone; all 0 when the batch was lost
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument
+-- Transaction: joins the caller's; waits for others that have locked these rows
+-- Example:     SELECT * FROM mq.finish_rows('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '17,30,busy');
+
+CREATE OR REPLACE FUNCTION mq.finish_rows(
+    p_batch_key uuid,
+    p_failures text DEFAULT NULL,
+    OUT done bigint,
+    OUT failed bigint,
+    OUT dead bigint,
+    OUT gone bigint
+)
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+AS $$
+#variable_conflict use_column
+DECLARE
+    v_polled mq.polled;
+    v_shape jsonb;
+    v_fails record;
+    v_ids bigint[];
+    v_found record;
+    v_errors text[];
+    v_counts record;
+BEGIN
+    done := 0;
+    failed := 0;
+    dead := 0;
+    gone := 0;
+    v_polled := mq.drop_polled_batch(p_batch_key);
+    IF v_polled.name IS NULL THEN
+        RETURN;
+    END IF;
+    v_shape := mq.polled_shape(v_polled);
+    SELECT array_agg(f.id) AS ids, array_agg(f.retry) AS retries, array_agg(f.error) AS errors
+    INTO v_fails
+    FROM (
+        SELECT DISTINCT ON (id) id, retry, error
+        FROM mq.read_failures(p_failures) WITH ORDINALITY AS l (id, retry, error, n)
+        ORDER BY id, n
+    ) AS f
+    JOIN mq.polled_row AS e ON e.id = f.id AND e.batch_key = p_batch_key;
+    SELECT array_agg(e.id ORDER BY e.id) INTO v_ids
+    FROM mq.polled_row AS e
+    WHERE e.batch_key = p_batch_key AND e.id <> ALL (coalesce(v_fails.ids, '{}'));
+
+    IF v_shape->>'shape' NOT IN ('b', 'd') AND v_ids IS NOT NULL THEN
+        SELECT array_agg(f.id) AS ids, array_agg(f.part) AS parts, array_agg(f.place) AS places
+        INTO v_found
+        FROM mq.find_rows(v_polled, v_shape, v_ids, false) AS f;
+        gone := cardinality(v_ids) - coalesce(cardinality(v_found.ids), 0);
+        v_errors := mq.write_rows(v_shape, v_polled.on_complete = 'delete', v_polled.done_value, v_found.parts, v_found.places);
+        -- What the table refuses has failed.
+        SELECT v_fails.ids || array_agg(u.id) AS ids, v_fails.retries || array_agg(NULL::integer) AS retries,
+            v_fails.errors || array_agg(u.error) AS errors
+        INTO v_fails
+        FROM unnest(v_found.ids, v_errors) AS u (id, error)
+        WHERE u.error IS NOT NULL;
+    END IF;
+    DELETE FROM mq.polled_row WHERE batch_key = p_batch_key AND id <> ALL (coalesce(v_fails.ids, '{}'));
+    GET DIAGNOSTICS done = ROW_COUNT;
+    done := done - gone;
+    IF v_fails.ids IS NOT NULL THEN
+        SELECT * INTO v_counts FROM mq.fail_rows(v_polled, v_shape, v_fails.ids, v_fails.retries, v_fails.errors);
+        failed := v_counts.failed;
+        dead := v_counts.dead;
+        gone := gone + v_counts.gone;
+    END IF;
+END
+$$;

@@ -1,0 +1,55 @@
+-- retry_rows: send dead rows of an adopted table round again, with all their attempts.
+-- Arguments:   p_name, p_id (of the row's claim; NULL: all, up to 10,000 in one call)
+-- Returns:     count of rows sent round again
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found
+-- Transaction: joins the caller's; waits for others that have locked these rows
+-- Example:     SELECT mq.retry_rows('orders');
+
+CREATE OR REPLACE FUNCTION mq.retry_rows(
+    p_name text,
+    p_id bigint DEFAULT NULL,
+    OUT count bigint
+)
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+AS $$
+#variable_conflict use_column
+DECLARE
+    v_polled mq.polled;
+    v_shape jsonb;
+    v_ids bigint[];
+    v_found record;
+    v_errors text[];
+    v_as_dead mq.polled;
+BEGIN
+    PERFORM mq.require_name('name', p_name, false);
+    v_polled := mq.lock_polled(p_name);
+    v_shape := mq.polled_shape(v_polled);
+    SELECT array_agg(d.id) INTO v_ids
+    FROM (
+        SELECT e.id FROM mq.polled_row AS e
+        WHERE e.name = p_name AND e.state = 'E' AND (p_id IS NULL OR e.id = p_id)
+        ORDER BY e.run_at, e.id LIMIT 10000
+    ) AS d;
+    count := 0;
+    IF v_polled.status_column IS NOT NULL AND v_ids IS NOT NULL THEN
+        -- The dead are looked for where they were left: at error_value, or, when the table refused that, where they were before.
+        v_as_dead := v_polled;
+        v_as_dead.ready_value := v_polled.error_value;
+        SELECT array_agg(f.id) AS ids, array_agg(f.part) AS parts, array_agg(f.place) AS places
+        INTO v_found
+        FROM mq.find_rows(v_as_dead, v_shape, v_ids, false) AS f;
+        v_errors := mq.write_rows(v_shape, false, v_polled.ready_value, v_found.parts, v_found.places);
+        DELETE FROM mq.polled_row WHERE id = ANY (v_ids) AND id <> ALL (coalesce(v_found.ids, '{}'));
+        SELECT array_agg(u.id) INTO v_ids FROM unnest(v_found.ids, v_errors) AS u (id, error) WHERE u.error IS NULL;
+    END IF;
+    UPDATE mq.polled_row
+    SET state = 'N', attempts = 0, run_at = clock_timestamp(), active = false
+    WHERE id = ANY (v_ids);
+    GET DIAGNOSTICS count = ROW_COUNT;
+END
+$$;

@@ -1,0 +1,193 @@
+-- adopt_table: let the rows of a table of yours be claimed as work, as the table is.
+-- Arguments:   @name, @table (schema.table; without a schema: dbo's), @key_columns (NULL: all columns together, see @equal_rows),
+--              @order_column, @status_column, @ready_value, @active_value, @done_value, @error_value, @on_complete (keep or delete;
+--              NULL: keep), @late_seconds (without a status and with keep), @equal_rows (0 or 1), @max_attempts (1 to 1,000;
+--              NULL: 10)
+-- Returns:     created: 1, or 0 when it was adopted so already
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50007 already_exists
+-- Transaction: joins the caller's; calls wait for each other
+-- Example:     EXEC mq.adopt_table N'orders', N'sales.orders', N'id', NULL, N'status', N'N', N'A', N'D', N'E';
+--
+-- The caller must be allowed to do himself what is done for him: nobody gains a right by this.
+
+CREATE OR ALTER PROCEDURE mq.adopt_table
+    @name nvarchar(max),
+    @table nvarchar(max),
+    @key_columns nvarchar(max) = NULL,
+    @order_column nvarchar(max) = NULL,
+    @status_column nvarchar(max) = NULL,
+    @ready_value nvarchar(max) = NULL,
+    @active_value nvarchar(max) = NULL,
+    @done_value nvarchar(max) = NULL,
+    @error_value nvarchar(max) = NULL,
+    @on_complete nvarchar(max) = NULL,
+    @late_seconds bigint = NULL,
+    @equal_rows bigint = NULL,
+    @max_attempts bigint = NULL
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @created smallint = 1, @id nvarchar(400), @delete bit, @update bit;
+    DECLARE @object_id int, @schema nvarchar(128), @named nvarchar(128), @quoted nvarchar(600), @label nvarchar(300);
+    DECLARE @keys nvarchar(4000), @order nvarchar(4000), @status nvarchar(4000), @wanted nvarchar(max), @column nvarchar(300);
+    DECLARE @bad nvarchar(400), @lacks nvarchar(1000), @same bit, @detail nvarchar(2000);
+    BEGIN TRY
+        EXEC mq.require_name 'name', @name, 0;
+        SET @id = @name;
+        IF @on_complete COLLATE Latin1_General_100_BIN2 NOT IN (N'keep', N'delete')
+            EXEC mq.raise_error 'invalid_argument', N'on_complete: must be keep or delete';
+        EXEC mq.require_range 'late_seconds', @late_seconds, 0, 315360000;
+        EXEC mq.require_range 'equal_rows', @equal_rows, 0, 1;
+        EXEC mq.require_range 'max_attempts', @max_attempts, 1, 1000;
+        EXEC mq.find_table 'table', @table, @object_id OUTPUT, @schema OUTPUT, @named OUTPUT, @quoted OUTPUT, @label OUTPUT;
+        IF @key_columns IS NOT NULL
+            EXEC mq.find_columns 'key_columns', @object_id, @key_columns, @keys OUTPUT;
+        IF @order_column IS NOT NULL
+        BEGIN
+            EXEC mq.find_columns 'order_column', @object_id, @order_column, @order OUTPUT;
+            IF (SELECT COUNT(*) FROM mq.split_names(@order_column, N',')) <> 1
+                EXEC mq.raise_error 'invalid_argument', N'order_column: must be one column';
+        END;
+        IF @status_column IS NOT NULL
+        BEGIN
+            EXEC mq.find_columns 'status_column', @object_id, @status_column, @status OUTPUT;
+            IF (SELECT COUNT(*) FROM mq.split_names(@status_column, N',')) <> 1
+                EXEC mq.raise_error 'invalid_argument', N'status_column: must be one column';
+        END;
+        SELECT @delete = CASE @on_complete WHEN N'delete' THEN 1 ELSE 0 END, @update = CASE WHEN @status IS NULL THEN 0 ELSE 1 END;
+
+        IF @status IS NULL
+            SELECT @bad = CASE
+                WHEN @ready_value IS NOT NULL THEN N'ready_value' WHEN @active_value IS NOT NULL THEN N'active_value'
+                WHEN @done_value IS NOT NULL THEN N'done_value' WHEN @error_value IS NOT NULL THEN N'error_value'
+            END;
+        IF @bad IS NOT NULL
+            SET @detail = @bad + N': needs a status_column';
+        ELSE IF EXISTS (SELECT * FROM mq.columns_of(@object_id, @keys) WHERE @keys IS NOT NULL AND quoted = @status)
+            SET @detail = N'key_columns: must not hold the status_column';
+        ELSE IF @order = @status
+            SET @detail = N'order_column: must not be the status_column';
+        IF @detail IS NOT NULL
+            EXEC mq.raise_error 'invalid_argument', @detail;
+        IF @status IS NOT NULL
+            EXEC mq.require_status @object_id, @status, @ready_value, @active_value, @done_value, @error_value, @delete;
+        IF @late_seconds IS NOT NULL AND (@status IS NOT NULL OR @delete = 1)
+            EXEC mq.raise_error 'invalid_argument', N'late_seconds: only without a status_column and with keep';
+        IF @equal_rows = 1 AND @keys IS NOT NULL
+            EXEC mq.raise_error 'invalid_argument', N'equal_rows: only without key_columns';
+
+        SELECT TOP (1) @bad = name FROM mq.column_texts(@object_id, @keys)
+        WHERE (@keys IS NULL AND quoted <> COALESCE(@status, N'') AND changes = 0
+            AND (written IS NULL OR type IN (N'float', N'real')))
+            OR (@keys IS NOT NULL AND (written IS NULL OR changes = 1))
+        ORDER BY n;
+        IF @keys IS NULL AND COALESCE(@equal_rows, 0) = 0
+            SET @detail = CONCAT(N'equal rows of ', @label,
+                N' cannot be told apart: give key_columns, or accept that with equal_rows 1');
+        ELSE IF @bad IS NOT NULL AND @keys IS NULL
+            SET @detail = CONCAT(N'without key_columns all columns are compared, and ', @bad, N' of ', @label, N' cannot be');
+        ELSE IF @bad IS NOT NULL
+            SET @detail = CONCAT(N'key_columns: ', @bad, N' of ', @label, N' cannot be compared, or is kept by the server');
+        ELSE IF @keys IS NOT NULL AND NOT EXISTS (
+            SELECT *
+            FROM sys.indexes AS i
+            WHERE i.object_id = @object_id AND i.is_unique = 1 AND i.is_disabled = 0 AND i.has_filter = 0
+                AND NOT EXISTS (
+                    SELECT *
+                    FROM sys.index_columns AS x
+                    LEFT JOIN mq.columns_of(@object_id, @keys) AS k ON k.column_id = x.column_id
+                    WHERE x.object_id = i.object_id AND x.index_id = i.index_id AND x.key_ordinal > 0
+                        AND (k.column_id IS NULL OR k.nullable = 1)
+                )
+        )
+            SET @detail = CONCAT(N'key_columns: ', @label, N' has no primary key or unique index of NOT NULL columns within them');
+        ELSE IF @status IS NULL AND @delete = 0 AND @late_seconds IS NULL
+            SET @detail = CONCAT(N'without a status a row of ', @label, N' that comes late in the order would be missed: ',
+                N'give late_seconds, after which none comes any more, or 0 to accept that');
+        ELSE IF @status IS NULL AND @delete = 0 AND @order IS NULL
+            AND (@keys IS NULL OR (SELECT COUNT(*) FROM mq.columns_of(@object_id, @keys)) <> 1)
+            SET @detail = N'without a status and with keep rows are claimed in an order: give order_column';
+        IF @detail IS NULL AND @status IS NULL AND @delete = 0
+        BEGIN
+            SET @column = COALESCE(@order, @keys);
+            IF NOT EXISTS (
+                SELECT * FROM mq.column_texts(@object_id, @column)
+                WHERE nullable = 0 AND changes = 0 AND written IS NOT NULL
+                    AND type NOT IN (N'bit', N'uniqueidentifier', N'binary', N'varbinary')
+            )
+                SET @detail = CONCAT(N'order_column: ', @column, N' must be NOT NULL, and a number, a text or a time');
+        END;
+        SET @wanted = COALESCE(@order, @keys);
+        IF @status IS NOT NULL
+            SET @wanted = CONCAT(@status, N', ' + @wanted);
+        ELSE IF @keys IS NULL AND @delete = 1
+            SET @wanted = NULL;
+        IF @detail IS NULL AND @wanted IS NOT NULL AND mq.claim_index(@object_id, @wanted) IS NULL
+            SET @detail = CONCAT(@label, N': claims would read the whole table, it needs: CREATE INDEX [',
+                REPLACE(LEFT(@named, 110), N']', N']]'), N'_claim] ON ', @quoted, N' (', @wanted, N')');
+        IF @detail IS NULL AND (COALESCE(HAS_PERMS_BY_NAME(@quoted, 'OBJECT', 'SELECT'), 0) = 0
+            OR (@update = 1 AND COALESCE(HAS_PERMS_BY_NAME(@quoted, 'OBJECT', 'UPDATE'), 0) = 0)
+            OR (@delete = 1 AND COALESCE(HAS_PERMS_BY_NAME(@quoted, 'OBJECT', 'DELETE'), 0) = 0))
+            SET @detail = CONCAT(@label, N': who adopts it needs the right himself: GRANT SELECT',
+                CASE @update WHEN 1 THEN N', UPDATE' END, CASE @delete WHEN 1 THEN N', DELETE' END,
+                N' ON ', @quoted, N' TO [', REPLACE(CAST(USER_NAME() AS nvarchar(128)), N']', N']]'), N']');
+        IF @detail IS NULL
+        BEGIN
+            EXEC mq.owner_lacks @object_id, @update, @delete, @lacks OUTPUT;
+            IF @lacks IS NOT NULL
+                SET @detail = CONCAT(@label, N': the queue''s owner lacks a right: ', @lacks);
+        END;
+        IF @detail IS NOT NULL
+            EXEC mq.raise_error 'unsuitable_table', @detail;
+
+        IF @own = 1
+            BEGIN TRANSACTION;
+        EXEC sp_getapplock @Resource = N'mq.adopt_table', @LockMode = 'Exclusive',
+            @LockOwner = 'Transaction', @LockTimeout = -1;
+        SELECT TOP (1) @bad = name
+        FROM mq.polled WITH (READCOMMITTEDLOCK)
+        WHERE name <> @id AND table_schema = @schema AND table_name = @named AND (status_column IS NOT NULL OR on_complete = 'delete')
+            AND (@status IS NOT NULL OR @delete = 1) AND COALESCE(status_column, N'') = COALESCE(@status, N'')
+            AND (ready_value = @ready_value OR (ready_value IS NULL AND @ready_value IS NULL));
+        IF @bad IS NOT NULL
+        BEGIN
+            SET @detail = CONCAT(@label, N' is adopted as ', @bad, N' already: its rows would be claimed twice');
+            EXEC mq.raise_error 'already_exists', @detail;
+        END;
+        SELECT @same = CASE WHEN EXISTS (
+            SELECT p.table_schema, p.table_name, p.key_columns, p.order_column, p.status_column, p.ready_value, p.active_value,
+                p.done_value, p.error_value, p.on_complete, p.late_seconds, p.equal_rows, p.max_attempts
+            INTERSECT
+            SELECT @schema, @named, @keys, @order, @status, @ready_value, @active_value, @done_value, @error_value,
+                COALESCE(@on_complete, N'keep'), @late_seconds, COALESCE(@equal_rows, 0), COALESCE(@max_attempts, 10)
+        ) THEN 1 ELSE 0 END
+        FROM mq.polled AS p WITH (READCOMMITTEDLOCK)
+        WHERE p.name = @id;
+        IF @same = 0
+        BEGIN
+            SET @detail = CONCAT(N'name: ', @id, N' is adopted with other settings: release_table first');
+            EXEC mq.raise_error 'already_exists', @detail;
+        END;
+        IF @same = 1
+            SET @created = 0;
+        ELSE
+        BEGIN
+            INSERT INTO mq.polled (name, table_schema, table_name, key_columns, order_column, status_column, ready_value, active_value,
+                done_value, error_value, on_complete, late_seconds, equal_rows, max_attempts)
+            VALUES (@id, @schema, @named, @keys, @order, @status, @ready_value, @active_value, @done_value, @error_value,
+                COALESCE(@on_complete, N'keep'), @late_seconds, COALESCE(@equal_rows, 0), COALESCE(@max_attempts, 10));
+            INSERT INTO mq.polled_place (name) VALUES (@id);
+        END;
+        IF @own = 1
+            COMMIT TRANSACTION;
+        SELECT @created AS created;
+    END TRY
+    BEGIN CATCH
+        IF @own = 1 AND XACT_STATE() <> 0
+            ROLLBACK TRANSACTION;
+        THROW;
+    END CATCH;
+END;
+GO

@@ -1,0 +1,35 @@
+-- claim_index: the hint that pins an index in whose order rows are claimed, for dynamic SQL.
+-- Arguments:   @object_id (the table), @list (the columns, in that order)
+-- Returns:     ', INDEX([name])', to stand behind other hints; NULL when the table has no such index
+-- Errors:      none
+-- Transaction: joins the caller's
+-- Example:     SELECT mq.claim_index(OBJECT_ID(N'dbo.orders'), N'[status], [id]');
+--
+-- Behind the columns of a nonclustered index stand those of the clustered one. What has a filter, or is no B-tree, does not
+-- count, nor one that is descending in a part of the columns.
+
+CREATE OR ALTER FUNCTION mq.claim_index (@object_id int, @list nvarchar(max))
+RETURNS nvarchar(300)
+AS
+BEGIN
+    DECLARE @name nvarchar(128), @count int;
+    SELECT @count = COUNT(*) FROM mq.columns_of(@object_id, @list);
+    SELECT TOP (1) @name = i.name
+    FROM sys.indexes AS i
+    CROSS APPLY (
+        SELECT MAX(x.key_ordinal) AS own
+        FROM sys.index_columns AS x WHERE x.object_id = @object_id AND x.index_id = i.index_id
+    ) AS k
+    CROSS APPLY (
+        SELECT COUNT(*) AS fitting, MIN(CAST(x.is_descending_key AS int)) AS low, MAX(CAST(x.is_descending_key AS int)) AS high
+        FROM mq.columns_of(@object_id, @list) AS c
+        INNER JOIN sys.index_columns AS x ON x.object_id = @object_id AND x.column_id = c.column_id
+            AND ((x.index_id = i.index_id AND x.key_ordinal = c.n)
+                OR (i.index_id > 1 AND x.index_id = 1 AND x.key_ordinal = c.n - k.own))
+    ) AS f
+    WHERE i.object_id = @object_id AND i.type IN (1, 2) AND i.is_disabled = 0 AND i.has_filter = 0 AND f.fitting = @count
+        AND f.low = f.high AND @count > 0
+    ORDER BY i.index_id;
+    RETURN N', INDEX([' + REPLACE(@name, N']', N']]') + N'])';
+END;
+GO

@@ -1,0 +1,42 @@
+-- extend_rows: heartbeat: the claim of rows holds for so many seconds from now.
+-- Arguments:   @batch_key, @seconds (0 to ten years; NULL: as long as the claim asked for)
+-- Returns:     count of rows still held; 0 when the batch was lost
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's
+-- Example:     EXEC mq.extend_rows '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', 60;
+
+CREATE OR ALTER PROCEDURE mq.extend_rows
+    @batch_key nvarchar(max),
+    @seconds bigint = NULL
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
+    DECLARE @key uniqueidentifier, @count bigint = 0, @lease int;
+    BEGIN TRY
+        EXEC mq.require_key @batch_key, @key OUTPUT;
+        EXEC mq.require_range 'seconds', @seconds, 0, 315360000;
+        IF @own = 1
+            BEGIN TRANSACTION;
+        -- First the row, then its new time: an update that finds its row by this lock cannot meet a deadlock.
+        SELECT @lease = lease_seconds FROM mq.polled_batch WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK) WHERE batch_key = @key;
+        IF @lease IS NOT NULL
+        BEGIN
+            UPDATE mq.polled_batch
+            SET lease_until = DATEADD(SECOND, CAST(COALESCE(@seconds, @lease) AS int), SYSUTCDATETIME())
+            WHERE batch_key = @key;
+            SELECT @count = COUNT(*) FROM mq.polled_row WHERE batch_key = @key;
+        END;
+        IF @own = 1
+            COMMIT TRANSACTION;
+    END TRY
+    BEGIN CATCH
+        IF @own = 1 AND XACT_STATE() <> 0
+            ROLLBACK TRANSACTION;
+        THROW;
+    END CATCH;
+    SELECT @count AS count;
+END;
+GO

@@ -1,0 +1,74 @@
+-- fail_rows: rows that have failed, or are given back: each waits for its next attempt, or is dead when it has none left.
+-- Arguments:   @name (the adopted table), @key (its entries with this batch key and a todo of F, L or X; retry of an entry: seconds,
+--              NULL: 5 doubled for each attempt up to 3,600, -1: dead now), @touched (1: write_rows has been called)
+-- Returns:     @failed, @dead, @gone: how many of each
+-- Errors:      50005 not_found, 50006 unsuitable_table, when the table or a column is not there any more
+-- Transaction: joins the caller's, which is READ COMMITTED
+-- Example:     EXEC mq.fail_rows N'orders', @key, 0, @failed OUTPUT, @dead OUTPUT, @gone OUTPUT;
+
+CREATE OR ALTER PROCEDURE mq.fail_rows
+    @name nvarchar(400),
+    @key uniqueidentifier,
+    @touched bit,
+    @failed bigint OUTPUT,
+    @dead bigint OUTPUT,
+    @gone bigint OUTPUT
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @now datetime2(7) = SYSUTCDATETIME(), @most int, @status nvarchar(300), @ready nvarchar(max), @took int = 1;
+    DECLARE @problem varchar(200), @detail nvarchar(2000);
+    DECLARE @done TABLE (id bigint NOT NULL PRIMARY KEY, state char(1) NOT NULL, milliseconds bigint NOT NULL);
+    SELECT @failed = 0, @dead = 0, @gone = 0;
+    SELECT @most = max_attempts, @status = status_column, @ready = ready_value FROM mq.polled WHERE name = @name;
+    UPDATE mq.polled_row
+    SET todo = 'X'
+    WHERE batch_key = @key AND todo = 'F' AND (retry = -1 OR attempts >= @most);
+    IF @status IS NOT NULL AND @touched = 0
+    BEGIN
+        EXEC mq.write_rows @name, @key, @ready, 0, @problem OUTPUT, @detail OUTPUT;
+        IF @problem IS NOT NULL
+            EXEC mq.raise_error @problem, @detail;
+        WHILE @took > 0
+        BEGIN
+            DELETE TOP (1000) FROM mq.polled_row WHERE batch_key = @key AND todo IN ('F', 'L', 'X') AND found <> 1;
+            SELECT @took = @@ROWCOUNT, @gone = @gone + @@ROWCOUNT;
+        END;
+    END;
+    SET @took = 1;
+    WHILE @took > 0
+    BEGIN
+        DELETE FROM @done;
+        -- Jitter between half and the whole, so that what failed together does not come back together. Into a table first:
+        -- elsewhere each use of the number might draw it anew. Whom the table will not have dead must try that again: its status
+        -- would make it claimable.
+        INSERT INTO @done (id, state, milliseconds)
+        SELECT TOP (1000) e.id, CASE WHEN e.todo = 'X' AND e.refused = 0 THEN 'E' ELSE 'N' END,
+            CAST(CASE
+                WHEN e.todo = 'L' THEN 0
+                WHEN e.retry >= 0 THEN e.retry * 1000e0
+                ELSE b.seconds * (500 + ABS(CHECKSUM(NEWID()) % 501))
+            END AS bigint)
+        FROM mq.polled_row AS e
+        CROSS APPLY (SELECT 5 * POWER(2e0, CASE WHEN e.attempts > 40 THEN 40 ELSE e.attempts - 1 END) AS seconds) AS a
+        CROSS APPLY (SELECT CASE WHEN a.seconds > 3600 THEN 3600 ELSE a.seconds END AS seconds) AS b
+        WHERE e.batch_key = @key AND e.todo IN ('F', 'L', 'X')
+        ORDER BY e.id;
+        SET @took = @@ROWCOUNT;
+        UPDATE e
+        SET state = d.state, batch_key = NULL,
+            run_at = CASE d.state
+                WHEN 'E' THEN @now
+                ELSE DATEADD(MILLISECOND, d.milliseconds % 1000, DATEADD(SECOND, d.milliseconds / 1000, @now))
+            END,
+            attempts = e.attempts - CASE e.todo WHEN 'L' THEN 1 ELSE 0 END,
+            active = CASE e.refused WHEN 1 THEN e.active ELSE 0 END,
+            error = LEFT(e.error, 4000), todo = NULL, found = 0, refused = 0, retry = NULL, row_json = NULL
+        FROM @done AS d
+        INNER JOIN mq.polled_row AS e WITH (ROWLOCK) ON e.id = d.id
+        OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+        SELECT @failed = @failed + COUNT(CASE state WHEN 'N' THEN 1 END), @dead = @dead + COUNT(CASE state WHEN 'E' THEN 1 END)
+        FROM @done;
+    END;
+END;
+GO

@@ -1,0 +1,99 @@
+-- finish_rows: finish a batch of rows: all are done but the failures listed.
+-- Arguments:   @batch_key, @failures (one a line: id,retry_after_seconds,error; an empty second field: 5 seconds doubled for each
+--              attempt, -1: dead now)
+-- Returns:     done, failed, dead, gone; all 0 when the batch was lost
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
+-- Transaction: joins the caller's; waits for others that have locked these rows
+-- Example:     EXEC mq.finish_rows '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', N'17,30,busy';
+
+CREATE OR ALTER PROCEDURE mq.finish_rows
+    @batch_key nvarchar(max),
+    @failures nvarchar(max) = NULL
+WITH EXECUTE AS OWNER
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    -- For as long as this call: each statement must see what others have committed.
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @key uniqueidentifier, @name nvarchar(400);
+    DECLARE @done bigint = 0, @failed bigint = 0, @dead bigint = 0, @gone bigint = 0, @lost bigint, @took int = 1;
+    DECLARE @keeps bit, @ready nvarchar(max), @problem varchar(200), @bad int, @bad_error int, @detail nvarchar(2000);
+    DECLARE @lines TABLE (
+        n int NOT NULL PRIMARY KEY, id bigint, retry int, error nvarchar(max), valid bit NOT NULL, valid_error bit NOT NULL
+    );
+    BEGIN TRY
+        IF @own = 1
+            BEGIN TRANSACTION;
+        EXEC mq.drop_polled_batch @batch_key, @key OUTPUT, @name OUTPUT;
+        IF @name IS NOT NULL
+        BEGIN
+            WHILE @took > 0
+            BEGIN
+                UPDATE TOP (1000) mq.polled_row
+                SET todo = 'D', found = 0, refused = 0, retry = NULL
+                WHERE batch_key = @key AND todo IS NULL;
+                SET @took = @@ROWCOUNT;
+            END;
+            SET @took = 1;
+            IF DATALENGTH(@failures) > 0
+            BEGIN
+                INSERT INTO @lines (n, id, retry, error, valid, valid_error)
+                SELECT n, id, retry, error, valid, valid_error FROM mq.read_failures(@failures);
+                SELECT @bad = MIN(n) FROM @lines WHERE valid = 0;
+                SELECT @bad_error = MIN(n) FROM @lines WHERE valid_error = 0;
+                IF @bad <= COALESCE(@bad_error, @bad)
+                    SET @detail = CONCAT(N'failures: line ', @bad,
+                        N': must be id,retry_after_seconds,error; the seconds empty, -1, or 0 to 315,360,000');
+                ELSE IF @bad_error IS NOT NULL
+                    SET @detail = CONCAT(N'failures: line ', @bad_error,
+                        N': the error begins with a double quote and is not a JSON string');
+                IF @detail IS NOT NULL
+                    EXEC mq.raise_error 'invalid_argument', @detail;
+                -- Of two lines for one row the first counts.
+                UPDATE e
+                SET todo = 'F', retry = l.retry, error = LEFT(l.error, 4000)
+                FROM (SELECT MIN(n) AS n FROM @lines GROUP BY id) AS k
+                INNER JOIN @lines AS l ON l.n = k.n
+                INNER JOIN mq.polled_row AS e WITH (ROWLOCK) ON e.id = l.id
+                WHERE e.batch_key = @key
+                OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+            END;
+            SELECT @ready = ready_value, @keeps = CASE WHEN status_column IS NULL AND on_complete = 'keep' THEN 1 ELSE 0 END
+            FROM mq.polled WHERE name = @name;
+            IF @keeps = 0
+            BEGIN
+                UPDATE mq.polled_row SET todo = NULL, refused = 1 WHERE batch_key = @key AND todo = 'F';
+                EXEC mq.write_rows @name, @key, @ready, 0, @problem OUTPUT, @detail OUTPUT;
+                IF @problem IS NOT NULL
+                    EXEC mq.raise_error @problem, @detail;
+                -- What the table refuses has failed.
+                UPDATE mq.polled_row
+                SET todo = 'F', refused = 0, found = 0
+                WHERE batch_key = @key AND refused = 1;
+            END;
+            WHILE @took > 0
+            BEGIN
+                DELETE TOP (1000) FROM mq.polled_row WHERE batch_key = @key AND todo = 'D' AND (found = 1 OR @keeps = 1);
+                SELECT @took = @@ROWCOUNT, @done = @done + @@ROWCOUNT;
+            END;
+            SET @took = 1;
+            WHILE @took > 0
+            BEGIN
+                DELETE TOP (1000) FROM mq.polled_row WHERE batch_key = @key AND todo = 'D';
+                SELECT @took = @@ROWCOUNT, @gone = @gone + @@ROWCOUNT;
+            END;
+            EXEC mq.fail_rows @name, @key, 0, @failed OUTPUT, @dead OUTPUT, @lost OUTPUT;
+            SET @gone = @gone + @lost;
+        END;
+        IF @own = 1
+            COMMIT TRANSACTION;
+    END TRY
+    BEGIN CATCH
+        IF @own = 1 AND XACT_STATE() <> 0
+            ROLLBACK TRANSACTION;
+        THROW;
+    END CATCH;
+    SELECT @done AS done, @failed AS failed, @dead AS dead, @gone AS gone;
+END;
+GO

@@ -1,0 +1,34 @@
+-- peek_rows: look at the rows of an adopted table that are claimed, wait for another attempt, or are dead.
+-- Arguments:   @name, @state (A, N or E; NULL: all three), @size (1 to 10,000; NULL: 100)
+-- Returns:     id, key, state, attempts, reader, run_at, error; by state, run_at and id
+-- Errors:      50002 invalid_argument, 50005 not_found
+-- Transaction: reads only; passes over what another call is changing
+-- Example:     EXEC mq.peek_rows N'orders', 'E';
+
+CREATE OR ALTER PROCEDURE mq.peek_rows
+    @name nvarchar(max),
+    @state nvarchar(max) = NULL,
+    @size bigint = NULL
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    DECLARE @id nvarchar(400), @top int, @which char(1), @detail nvarchar(2000);
+    EXEC mq.require_name 'name', @name, 0;
+    IF @state COLLATE Latin1_General_100_BIN2 NOT IN (N'A', N'N', N'E') OR DATALENGTH(@state) <> 2
+        EXEC mq.raise_error 'invalid_argument', N'state: must be A, N or E';
+    EXEC mq.require_range 'size', @size, 1, 10000;
+    SELECT @id = @name, @top = COALESCE(@size, 100), @which = @state;
+    IF NOT EXISTS (SELECT * FROM mq.polled WHERE name = @id)
+    BEGIN
+        SET @detail = CONCAT(N'name: no table is adopted as ', @id);
+        EXEC mq.raise_error 'not_found', @detail;
+    END;
+    SELECT TOP (@top) e.id, e.key_json AS [key], e.state, e.attempts, e.reader, COALESCE(b.lease_until, e.run_at) AS run_at, e.error
+    FROM mq.polled_row AS e WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
+    LEFT JOIN mq.polled_batch AS b WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON b.batch_key = e.batch_key
+    WHERE e.name = @id AND e.state = COALESCE(@which, e.state)
+    ORDER BY e.state, e.run_at, e.id;
+END;
+GO

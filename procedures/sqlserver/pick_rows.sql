@@ -1,0 +1,168 @@
+-- pick_rows: make entries for rows of an adopted table that nobody has claimed yet, in their order.
+-- Arguments:   @name (the adopted table, whose place the caller has locked), @key (the batch), @top (at most so many; 1 to 1,000),
+--              @from_place (1: begin where the last claim ended), @now, @reader
+-- Returns:     @took: how many entries there are more, with todo P; their order value and number among their equals in place
+--              and copies
+-- Errors:      50005 not_found, 50006 unsuitable_table, when the table or a column is not there any more
+-- Transaction: joins the caller's, which is READ COMMITTED; passes over rows that others have locked
+-- Example:     EXEC mq.pick_rows N'orders', @key, 100, 0, @now, N'worker-1', @took OUTPUT;
+
+CREATE OR ALTER PROCEDURE mq.pick_rows
+    @name nvarchar(400),
+    @key uniqueidentifier,
+    @top int,
+    @from_place bit,
+    @now datetime2(7),
+    @reader nvarchar(400),
+    @took int OUTPUT
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @shape char(1), @object_id int, @quoted nvarchar(600), @columns nvarchar(max), @ident nvarchar(max);
+    DECLARE @fields nvarchar(max), @match nvarchar(max), @status nvarchar(300), @value nvarchar(400);
+    DECLARE @problem varchar(200), @detail nvarchar(2000), @keys nvarchar(max), @order nvarchar(300), @list nvarchar(max);
+    DECLARE @ready nvarchar(max), @active nvarchar(max), @place nvarchar(max), @hash varbinary(32), @copies bigint;
+    DECLARE @of_order nvarchar(800), @placed nvarchar(800), @hint nvarchar(300), @json nvarchar(max), @row nvarchar(max);
+    DECLARE @left nvarchar(max), @still nvarchar(max), @same nvarchar(max), @apart nvarchar(100), @lock nvarchar(20);
+    DECLARE @sort nvarchar(max) = N'', @behind nvarchar(max) = N'', @column nvarchar(300), @n int = 1, @many int, @settled nvarchar(max);
+    DECLARE @statement nvarchar(max);
+    SET @took = 0;
+    EXEC mq.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @columns OUTPUT, @ident OUTPUT, @fields OUTPUT,
+        @match OUTPUT, @status OUTPUT, @value OUTPUT, @problem OUTPUT, @detail OUTPUT;
+    IF @problem IS NOT NULL
+        EXEC mq.raise_error @problem, @detail;
+    SELECT @keys = key_columns, @order = order_column, @ready = ready_value, @active = active_value FROM mq.polled WHERE name = @name;
+    SELECT @place = place, @hash = place_hash, @copies = copies FROM mq.polled_place WHERE name = @name;
+    IF @order IS NULL AND (SELECT COUNT(*) FROM mq.columns_of(@object_id, @keys) WHERE @keys IS NOT NULL) = 1
+        SET @order = @keys;
+    SET @list = COALESCE(@order, @keys);
+    SELECT @hint = COALESCE(mq.claim_index(@object_id, CONCAT(@status + CASE WHEN @list IS NOT NULL THEN N', ' ELSE N'' END, @list)), N'');
+    SELECT @of_order = REPLACE(written, N'?', N't.' + quoted), @placed = read_back
+    FROM mq.column_texts(@object_id, @order) WHERE @order IS NOT NULL;
+    SET @of_order = COALESCE(@of_order, N'CAST(NULL AS nvarchar(max))');
+    WHILE @list IS NOT NULL
+    BEGIN
+        SET @column = NULL;
+        SELECT @column = quoted FROM mq.columns_of(@object_id, @list) WHERE n = @n;
+        IF @column IS NULL
+            BREAK;
+        SELECT @sort = CONCAT(@sort, CASE @n WHEN 1 THEN N'' ELSE N', ' END, N't.', @column), @n = @n + 1;
+    END;
+    SET @left = CASE
+        WHEN @status IS NULL THEN N'1 = 1' WHEN @ready IS NULL THEN CONCAT(N't.', @status, N' IS NULL')
+        ELSE CONCAT(N't.', @status, N' = ', REPLACE(@value, N'?', N'@ready'))
+    END;
+
+    IF @shape IN ('a', 'e')
+    BEGIN
+        SELECT @still = CASE WHEN @status IS NULL THEN N'' ELSE N' AND b' + SUBSTRING(@left, 2, 4000) END, @n = 1,
+            @json = mq.row_json(@object_id, @keys, N'b'), @row = mq.row_json(@object_id, NULL, N'b'),
+            -- With a status the dead have one of their own: whoever makes such a row ready again by hand wants it claimed.
+            @apart = CASE WHEN @status IS NULL THEN N'' ELSE N' AND p.state <> ''E''' END;
+        WHILE 1 = 1
+        BEGIN
+            SET @column = NULL;
+            SELECT @column = quoted FROM mq.columns_of(@object_id, @keys) WHERE n = @n;
+            IF @column IS NULL
+                BREAK;
+            SELECT @same = CONCAT(@same + N' AND ', N'b.', @column, N' = t.', @column), @n = @n + 1;
+        END;
+        IF @from_place = 1
+            SET @behind = CONCAT(N' AND t.', @order, N' >= ', REPLACE(@placed, N'?', N'@place'));
+        -- First without keeping a lock (t), then what is free (b): else each claim would lock what others are at work on.
+        SET @statement = CONCAT(N'INSERT INTO mq.polled_row (batch_key, run_at, attempts, state, active, todo, found, refused, copies,
+    ident_hash, name, ident, key_json, row_json, place, reader)
+SELECT TOP (@top) @key, @now, 1, ''A'', 0, ''P'', 1, 0, 0, h.hash, @name, i.ident, ', @json, N', ', @row, N', ', @of_order, N', @reader
+FROM ', @quoted, N' AS t WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK', @hint, N')
+CROSS APPLY (SELECT ', @ident, N' AS ident) AS i
+CROSS APPLY (SELECT HASHBYTES(''SHA2_256'', i.ident) AS hash) AS h
+LEFT JOIN mq.polled_row AS p ON p.name = @name AND p.ident_hash = h.hash', @apart, N'
+INNER JOIN ', @quoted, N' AS b WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON ', @same, N'
+WHERE p.id IS NULL AND ', @left, @still, @behind, N'
+ORDER BY ', @sort, N'
+OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+SET @took = @@ROWCOUNT;');
+    END
+    ELSE IF @shape IN ('c', 'f')
+    BEGIN
+        SELECT @many = @top + COUNT(*) FROM mq.polled_row
+        WHERE name = @name AND active = 0 AND (state <> 'E' OR @status IS NULL);
+        IF @sort = N''
+            SET @sort = N'(SELECT NULL)';
+        SELECT @json = mq.row_json(@object_id, @columns, N't'), @row = mq.row_json(@object_id, NULL, N't'),
+            @lock = CASE WHEN @active IS NULL THEN N'' ELSE N'UPDLOCK, ' END,
+            @apart = CASE WHEN @status IS NULL THEN N'' ELSE N' AND state <> ''E''' END;
+        -- Who finishes a row takes its entry away: where that makes the row no longer ready, entries are read first; where a row that
+        -- has failed becomes ready again, rows are. What is read too early then only makes the claim smaller.
+        SET @statement = CONCAT(N'DECLARE @taken TABLE (hash varbinary(32) NOT NULL PRIMARY KEY, copies bigint NOT NULL);
+DECLARE @rows TABLE (n bigint NOT NULL PRIMARY KEY, hash varbinary(32) NOT NULL, ident nvarchar(max) NOT NULL,
+    key_json nvarchar(max) NOT NULL, row_json nvarchar(max) NOT NULL);
+IF @active IS NULL
+    INSERT INTO @taken (hash, copies)
+    SELECT ident_hash, COUNT(*) FROM mq.polled_row WHERE name = @name AND active = 0', @apart, N' GROUP BY ident_hash;
+INSERT INTO @rows (n, hash, ident, key_json, row_json)
+SELECT TOP (@many) ROW_NUMBER() OVER (ORDER BY ', @sort, N'), h.hash, i.ident, ', @json, N', ', @row, N'
+FROM ', @quoted, N' AS t WITH (', @lock, N'READPAST, ROWLOCK, READCOMMITTEDLOCK', @hint, N')
+CROSS APPLY (SELECT ', @ident, N' AS ident) AS i
+CROSS APPLY (SELECT HASHBYTES(''SHA2_256'', i.ident) AS hash) AS h
+WHERE ', @left, N'
+ORDER BY ', @sort, N'
+OPTION (KEEPFIXED PLAN);
+IF @active IS NOT NULL
+    INSERT INTO @taken (hash, copies)
+    SELECT ident_hash, COUNT(*) FROM mq.polled_row WHERE name = @name AND active = 0', @apart, N' GROUP BY ident_hash;
+INSERT INTO mq.polled_row (batch_key, run_at, attempts, state, active, todo, found, refused, copies, ident_hash, name, ident, key_json,
+    row_json, place, reader)
+SELECT TOP (@top) @key, @now, 1, ''A'', 0, ''P'', 1, 0, 0, x.hash, @name, x.ident, x.key_json, x.row_json, NULL, @reader
+FROM (
+    SELECT n, hash, ident, key_json, row_json, ROW_NUMBER() OVER (PARTITION BY hash ORDER BY n) AS copy FROM @rows
+) AS x
+LEFT JOIN @taken AS k ON k.hash = x.hash
+WHERE x.copy > COALESCE(k.copies, 0)
+ORDER BY x.n;
+SET @took = @@ROWCOUNT;');
+    END
+    ELSE
+    BEGIN
+        EXEC mq.settled_place @name, @quoted, @order, @of_order, @hint, @now, @settled OUTPUT;
+        IF @settled IS NULL
+            RETURN;
+        IF @place IS NOT NULL
+            SET @behind = CONCAT(N' AND t.', @order, N' >= ', REPLACE(@placed, N'?', N'@place'));
+        SELECT @json = mq.row_json(@object_id, @columns, N't'), @row = mq.row_json(@object_id, NULL, N't');
+        -- So that no more than the rows of these order values are sorted: first up to which one.
+        SET @statement = CONCAT(N'DECLARE @high nvarchar(max);
+SELECT TOP (1) @high = y.high
+FROM (
+    SELECT TOP (@top) t.', @order, N' AS o, ', @of_order, N' AS high
+    FROM ', @quoted, N' AS t WITH (ROWLOCK', @hint, N')
+    WHERE t.', @order, N' <= ', REPLACE(@placed, N'?', N'@settled'), REPLACE(@behind, N'>=', N'>'), N'
+    ORDER BY t.', @order, N'
+) AS y
+ORDER BY y.o DESC
+OPTION (KEEPFIXED PLAN);
+SET @high = COALESCE(@high, @settled);
+INSERT INTO mq.polled_row (batch_key, run_at, attempts, state, active, todo, found, refused, copies, ident_hash, name, ident, key_json,
+    row_json, place, reader)
+SELECT TOP (@top) @key, @now, 1, ''A'', 0, ''P'', 1, 0, x.copy, x.hash, @name, x.ident, x.key_json, x.row_json, x.place, @reader
+FROM (
+    SELECT t.', @order, N' AS o, h.hash, i.ident, ', @json, N' AS key_json, ', @row, N' AS row_json, ', @of_order, N' AS place,
+        ROW_NUMBER() OVER (PARTITION BY t.', @order, N', h.hash ORDER BY (SELECT NULL)) AS copy,
+        CASE WHEN t.', @order, N' = ', REPLACE(@placed, N'?', N'@place'), N' THEN 1 ELSE 0 END AS begun
+    FROM ', @quoted, N' AS t WITH (ROWLOCK', @hint, N')
+    CROSS APPLY (SELECT ', @ident, N' AS ident) AS i
+    CROSS APPLY (SELECT HASHBYTES(''SHA2_256'', i.ident) AS hash) AS h
+    WHERE t.', @order, N' <= ', REPLACE(@placed, N'?', N'@high'), @behind, N'
+) AS x
+WHERE x.begun = 0 OR x.hash > @hash OR (x.hash = @hash AND x.copy > @copies)
+ORDER BY x.o, x.hash, x.copy
+OPTION (KEEPFIXED PLAN);
+SET @took = @@ROWCOUNT;');
+    END;
+    EXEC sp_executesql @statement, N'@key uniqueidentifier, @name nvarchar(400), @now datetime2(7), @reader nvarchar(400), @top int,
+        @many int, @ready nvarchar(max), @active nvarchar(max), @place nvarchar(max), @hash varbinary(32), @copies bigint,
+        @settled nvarchar(max), @took int OUTPUT',
+        @key = @key, @name = @name, @now = @now, @reader = @reader, @top = @top, @many = @many, @ready = @ready, @active = @active,
+        @place = @place, @hash = @hash, @copies = @copies, @settled = @settled, @took = @took OUTPUT;
+END;
+GO

@@ -1,0 +1,44 @@
+-- release_rows: give claimed rows back without costing an attempt.
+-- Arguments:   @batch_key
+-- Returns:     count of rows given back; 0 when the batch was lost
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
+-- Transaction: joins the caller's; waits for others that have locked these rows
+-- Example:     EXEC mq.release_rows '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2';
+
+CREATE OR ALTER PROCEDURE mq.release_rows
+    @batch_key nvarchar(max)
+WITH EXECUTE AS OWNER
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    -- For as long as this call: each statement must see what others have committed.
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @key uniqueidentifier, @name nvarchar(400);
+    DECLARE @count bigint = 0, @dead bigint, @gone bigint, @took int = 1;
+    BEGIN TRY
+        IF @own = 1
+            BEGIN TRANSACTION;
+        EXEC mq.drop_polled_batch @batch_key, @key OUTPUT, @name OUTPUT;
+        IF @name IS NOT NULL
+        BEGIN
+            WHILE @took > 0
+            BEGIN
+                UPDATE TOP (1000) mq.polled_row
+                SET todo = 'L', found = 0, refused = 0, retry = NULL
+                WHERE batch_key = @key AND todo IS NULL;
+                SET @took = @@ROWCOUNT;
+            END;
+            EXEC mq.fail_rows @name, @key, 0, @count OUTPUT, @dead OUTPUT, @gone OUTPUT;
+        END;
+        IF @own = 1
+            COMMIT TRANSACTION;
+    END TRY
+    BEGIN CATCH
+        IF @own = 1 AND XACT_STATE() <> 0
+            ROLLBACK TRANSACTION;
+        THROW;
+    END CATCH;
+    SELECT @count AS count;
+END;
+GO

@@ -1,0 +1,54 @@
+-- release_table: forget an adopted table: what is claimed gets its ready_value back, and nothing of the table is claimed any more.
+-- Arguments:   @name
+-- Returns:     count: 1, or 0 when there was none
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's; waits for claims of the table and for others that have locked claimed rows
+-- Example:     EXEC mq.release_table N'orders';
+
+CREATE OR ALTER PROCEDURE mq.release_table
+    @name nvarchar(max)
+WITH EXECUTE AS OWNER
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    -- For as long as this call: each statement must see what others have committed.
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @key uniqueidentifier = NEWID(), @table nvarchar(400);
+    DECLARE @ready nvarchar(max), @count bigint = 0, @took int = 1, @problem varchar(200), @detail nvarchar(2000);
+    BEGIN TRY
+        EXEC mq.require_name 'name', @name, 0;
+        SET @table = @name;
+        IF @own = 1
+            BEGIN TRANSACTION;
+        SELECT @count = COUNT(*) FROM mq.polled_place WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK) WHERE name = @table;
+        IF @count > 0
+        BEGIN
+            SELECT @ready = ready_value FROM mq.polled WHERE name = @table;
+            DELETE FROM mq.polled_batch WHERE name = @table;
+            UPDATE mq.polled_row
+            SET batch_key = @key, todo = 'L', found = 0, refused = 0
+            WHERE name = @table AND active = 1 AND state <> 'E';
+            -- Where the table is not there any more there is nothing to give back.
+            IF @@ROWCOUNT > 0
+                EXEC mq.write_rows @table, @key, @ready, 0, @problem OUTPUT, @detail OUTPUT;
+            WHILE @took > 0
+            BEGIN
+                DELETE TOP (1000) FROM mq.polled_row WHERE name = @table;
+                SET @took = @@ROWCOUNT;
+            END;
+            DELETE FROM mq.polled_mark WHERE name = @table;
+            DELETE FROM mq.polled WHERE name = @table;
+            DELETE FROM mq.polled_place WHERE name = @table;
+        END;
+        IF @own = 1
+            COMMIT TRANSACTION;
+    END TRY
+    BEGIN CATCH
+        IF @own = 1 AND XACT_STATE() <> 0
+            ROLLBACK TRANSACTION;
+        THROW;
+    END CATCH;
+    SELECT @count AS count;
+END;
+GO

@@ -1,0 +1,93 @@
+-- require_status: refuse values of a status that its column cannot hold or cannot tell apart.
+-- Arguments:   @object_id (the table), @column (the status column, quoted), @ready, @active, @done, @error, @delete (1: done rows are
+--              deleted)
+-- Returns:     nothing
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's
+-- Example:     EXEC mq.require_status @object_id, N'[status]', N'N', N'A', N'D', N'E', 0;
+
+CREATE OR ALTER PROCEDURE mq.require_status
+    @object_id int,
+    @column nvarchar(300),
+    @ready nvarchar(max),
+    @active nvarchar(max),
+    @done nvarchar(max),
+    @error nvarchar(max),
+    @delete bit
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @name nvarchar(128), @number int, @type nvarchar(128), @nullable bit, @of_text bit, @changes bit, @value nvarchar(400);
+    DECLARE @wide nvarchar(400), @fits int, @same int, @statement nvarchar(max), @check nvarchar(max), @constraint int;
+    DECLARE @i int = 0, @j int, @argument nvarchar(20), @other nvarchar(20), @given nvarchar(max), @before nvarchar(max);
+    DECLARE @detail nvarchar(2000);
+    DECLARE @values TABLE (n int NOT NULL PRIMARY KEY, argument nvarchar(20) NOT NULL, value nvarchar(max));
+    SELECT @name = name, @number = column_id, @type = type, @nullable = nullable, @of_text = of_text, @changes = changes,
+        @value = read_back
+    FROM mq.column_texts(@object_id, @column);
+    IF @value IS NULL OR @changes = 1 OR @type IN (N'float', N'real', N'binary', N'varbinary')
+        SET @detail = CONCAT(N'status_column: ', @name, N' must be a number, a text or a time of its own');
+    ELSE IF @error IS NULL
+        SET @detail = N'error_value: must not be NULL with a status_column';
+    ELSE IF @done IS NULL AND @delete = 0
+        SET @detail = N'done_value: must not be NULL with a status_column and keep';
+    ELSE IF @ready IS NULL AND @nullable = 0
+        SET @detail = CONCAT(N'ready_value: must not be NULL, ', @name, N' is NOT NULL');
+    IF @detail IS NOT NULL
+        EXEC mq.raise_error 'invalid_argument', @detail;
+    -- A text is cut by its type without a word: it must be the same as without a length.
+    SET @wide = CASE @of_text WHEN 1 THEN LEFT(@value, LEN(@value) - CHARINDEX(N'(', REVERSE(@value))) + N'(max))' ELSE @value END;
+    INSERT INTO @values (n, argument, value)
+    VALUES (1, N'ready_value', @ready), (2, N'active_value', @active), (3, N'done_value', @done), (4, N'error_value', @error);
+    WHILE @i < 4
+    BEGIN
+        SET @i = @i + 1;
+        SELECT @argument = argument, @given = value FROM @values WHERE n = @i;
+        IF @given IS NULL
+            CONTINUE;
+        SET @statement = CONCAT(N'SELECT @fits = CASE WHEN ', REPLACE(@value, N'?', N'@given'), N' IS NULL THEN 0
+    WHEN @of_text = 0 THEN 1
+    WHEN DATALENGTH(', REPLACE(@wide, N'?', N'@given'), N') > DATALENGTH(CAST(', REPLACE(@value, N'?', N'@given'), N' AS sql_variant)) THEN 0
+    WHEN CAST(', REPLACE(@wide, N'?', N'@given'), N' AS nvarchar(max)) COLLATE Latin1_General_100_BIN2
+        <> @given COLLATE Latin1_General_100_BIN2 THEN 0
+    ELSE 1 END;');
+        EXEC sp_executesql @statement, N'@given nvarchar(max), @of_text bit, @fits int OUTPUT', @given = @given, @of_text = @of_text,
+            @fits = @fits OUTPUT;
+        SET @constraint = 0;
+        WHILE @fits = 1
+        BEGIN
+            SET @check = NULL;
+            SELECT TOP (1) @check = definition, @constraint = object_id FROM sys.check_constraints
+            WHERE parent_object_id = @object_id AND parent_column_id = @number AND is_disabled = 0 AND object_id > @constraint
+            ORDER BY object_id;
+            IF @check IS NULL
+                BREAK;
+            SET @statement = CONCAT(N'SELECT @fits = CASE WHEN NOT (', @check, N') THEN 0 ELSE 1 END
+FROM (SELECT ', REPLACE(@value, N'?', N'@given'), N' AS ', @column, N') AS t;');
+            EXEC sp_executesql @statement, N'@given nvarchar(max), @fits int OUTPUT', @given = @given, @fits = @fits OUTPUT;
+        END;
+        IF @fits = 0
+        BEGIN
+            SET @detail = CONCAT(@argument, N': ', @name, N' cannot hold "', LEFT(@given, 50), N'"');
+            EXEC mq.raise_error 'invalid_argument', @detail;
+        END;
+        SET @j = 0;
+        WHILE @j < @i - 1
+        BEGIN
+            SET @j = @j + 1;
+            SELECT @other = argument, @before = value FROM @values WHERE n = @j;
+            IF @before IS NULL
+                CONTINUE;
+            SET @statement = CONCAT(N'SELECT @same = CASE WHEN ', REPLACE(@value, N'?', N'@given'), N' = ',
+                REPLACE(@value, N'?', N'@before'), N' THEN 1 ELSE 0 END;');
+            EXEC sp_executesql @statement, N'@given nvarchar(max), @before nvarchar(max), @same int OUTPUT', @given = @given,
+                @before = @before, @same = @same OUTPUT;
+            IF @same = 1
+            BEGIN
+                SET @detail = CONCAT(@argument, N': must differ from ', @other);
+                EXEC mq.raise_error 'invalid_argument', @detail;
+            END;
+        END;
+    END;
+END;
+GO

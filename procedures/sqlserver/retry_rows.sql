@@ -1,0 +1,61 @@
+-- retry_rows: send dead rows of an adopted table round again, with all their attempts.
+-- Arguments:   @name, @id (of the row's claim; NULL: all, up to 10,000 in one call)
+-- Returns:     count of rows sent round again
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
+-- Transaction: joins the caller's; waits for claims of the table and for others that have locked these rows
+-- Example:     EXEC mq.retry_rows N'orders';
+
+CREATE OR ALTER PROCEDURE mq.retry_rows
+    @name nvarchar(max),
+    @id bigint = NULL
+WITH EXECUTE AS OWNER
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    -- For as long as this call: each statement must see what others have committed.
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @key uniqueidentifier = NEWID(), @table nvarchar(400);
+    DECLARE @error nvarchar(max), @status nvarchar(300), @count bigint = 0, @problem varchar(200), @detail nvarchar(2000);
+    DECLARE @now datetime2(7);
+    BEGIN TRY
+        EXEC mq.require_name 'name', @name, 0;
+        SET @table = @name;
+        IF @own = 1
+            BEGIN TRANSACTION;
+        EXEC mq.lock_polled @table;
+        SELECT @error = error_value, @status = status_column, @now = SYSUTCDATETIME() FROM mq.polled WHERE name = @table;
+        UPDATE e
+        SET batch_key = @key, todo = 'Y', found = 0, refused = 0
+        FROM (
+            SELECT TOP (10000) id FROM mq.polled_row WHERE name = @table AND state = 'E' AND id = COALESCE(@id, id)
+            ORDER BY run_at, id
+        ) AS d
+        INNER JOIN mq.polled_row AS e WITH (ROWLOCK) ON e.id = d.id
+        OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+        IF @@ROWCOUNT > 0 AND @status IS NOT NULL
+        BEGIN
+            EXEC mq.write_rows @table, @key, @error, 0, @problem OUTPUT, @detail OUTPUT;
+            IF @problem IS NOT NULL
+                EXEC mq.raise_error @problem, @detail;
+            DELETE FROM mq.polled_row WHERE batch_key = @key AND found <> 1;
+            -- What the table does not take stays dead.
+            UPDATE mq.polled_row
+            SET batch_key = NULL, todo = NULL, found = 0, refused = 0
+            WHERE batch_key = @key AND refused = 1;
+        END;
+        UPDATE mq.polled_row
+        SET state = 'N', attempts = 0, run_at = @now, active = 0, batch_key = NULL, todo = NULL, found = 0, row_json = NULL
+        WHERE batch_key = @key;
+        SET @count = @@ROWCOUNT;
+        IF @own = 1
+            COMMIT TRANSACTION;
+    END TRY
+    BEGIN CATCH
+        IF @own = 1 AND XACT_STATE() <> 0
+            ROLLBACK TRANSACTION;
+        THROW;
+    END CATCH;
+    SELECT @count AS count;
+END;
+GO

@@ -1,0 +1,46 @@
+-- settled_place: up to which order value rows of a table without a status may be claimed: what was the highest late_seconds ago.
+-- Arguments:   @name (the adopted table, whose place the caller has locked), @quoted (the table), @column (the order column, quoted),
+--              @written (the expression of its text over the alias t), @hint (of its index), @now
+-- Returns:     @settled, as text; NULL for none yet
+-- Errors:      none
+-- Transaction: joins the caller's
+-- Example:     EXEC mq.settled_place N'orders', N'[dbo].[orders]', N'[made]', N'CONVERT(nvarchar(41), t.[made], 126)', N'',
+--              @now, @settled OUTPUT;
+
+CREATE OR ALTER PROCEDURE mq.settled_place
+    @name nvarchar(400),
+    @quoted nvarchar(600),
+    @column nvarchar(300),
+    @written nvarchar(800),
+    @hint nvarchar(300),
+    @now datetime2(7),
+    @settled nvarchar(max) OUTPUT
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @late int, @seen datetime2(7), @before datetime2(7), @statement nvarchar(max);
+    SELECT @late = late_seconds FROM mq.polled WHERE name = @name;
+    SELECT @seen = MAX(seen_at) FROM mq.polled_mark WHERE name = @name;
+    SET @settled = NULL;
+    IF @late = 0 OR @seen IS NULL OR @seen <= DATEADD(SECOND, -CASE WHEN @late > 10 THEN @late / 10 ELSE 1 END, @now)
+    BEGIN
+        -- A row that is not committed yet does not count, nor is it waited for.
+        SET @statement = CONCAT(N'SELECT TOP (1) @settled = ', @written, N'
+FROM ', @quoted, N' AS t WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK', @hint, N')
+ORDER BY t.', @column, N' DESC
+OPTION (KEEPFIXED PLAN);');
+        EXEC sp_executesql @statement, N'@settled nvarchar(max) OUTPUT', @settled = @settled OUTPUT;
+        IF @late = 0
+            RETURN;
+        IF @settled IS NOT NULL
+            INSERT INTO mq.polled_mark (name, seen_at, place) VALUES (@name, @now, @settled);
+        SET @settled = NULL;
+    END;
+    SELECT TOP (1) @settled = place, @before = seen_at
+    FROM mq.polled_mark
+    WHERE name = @name AND seen_at <= DATEADD(SECOND, -@late, @now)
+    ORDER BY seen_at DESC;
+    IF @settled IS NOT NULL
+        DELETE FROM mq.polled_mark WHERE name = @name AND seen_at < @before;
+END;
+GO

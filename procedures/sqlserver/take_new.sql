@@ -1,0 +1,44 @@
+-- take_new: set the status of rows that are being claimed to active_value.
+-- Arguments:   @name (the adopted table), @key (the batch; its entries with a todo of P)
+-- Returns:     @count: how many of them are claimed; what others have taken meanwhile is forgotten, what the table refuses has
+--              failed
+-- Errors:      50005 not_found, 50006 unsuitable_table, when the table or a column is not there any more
+-- Transaction: joins the caller's, which is READ COMMITTED; passes over rows that others have locked
+-- Example:     EXEC mq.take_new N'orders', @key, @count OUTPUT;
+
+CREATE OR ALTER PROCEDURE mq.take_new
+    @name nvarchar(400),
+    @key uniqueidentifier,
+    @count int OUTPUT
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @ready nvarchar(max), @active nvarchar(max), @took int = 1, @failed bigint, @dead bigint, @gone bigint;
+    DECLARE @problem varchar(200), @detail nvarchar(2000);
+    SELECT @ready = ready_value, @active = active_value, @count = 0 FROM mq.polled WHERE name = @name;
+    IF @active IS NOT NULL
+    BEGIN
+        WHILE @took > 0
+        BEGIN
+            UPDATE TOP (1000) mq.polled_row SET todo = 'A', found = 0, refused = 0 WHERE batch_key = @key AND todo = 'P';
+            SET @took = @@ROWCOUNT;
+        END;
+        EXEC mq.write_rows @name, @key, @ready, 1, @problem OUTPUT, @detail OUTPUT;
+        IF @problem IS NOT NULL
+            EXEC mq.raise_error @problem, @detail;
+        DELETE FROM mq.polled_row WHERE batch_key = @key AND todo = 'A' AND found <> 1;
+        -- What the table itself will not have claimed must not stop the others.
+        UPDATE mq.polled_row SET todo = 'F', retry = NULL WHERE batch_key = @key AND todo = 'A' AND refused = 1;
+    END;
+    SET @took = 1;
+    WHILE @took > 0
+    BEGIN
+        UPDATE TOP (1000) mq.polled_row
+        SET todo = NULL, found = 0, active = CASE WHEN @active IS NULL THEN 0 ELSE 1 END
+        WHERE batch_key = @key AND todo IN ('A', 'P');
+        SELECT @took = @@ROWCOUNT, @count = @count + @@ROWCOUNT;
+    END;
+    UPDATE mq.polled_row SET found = 0, refused = 0 WHERE batch_key = @key AND todo = 'F';
+    EXEC mq.fail_rows @name, @key, 0, @failed OUTPUT, @dead OUTPUT, @gone OUTPUT;
+END;
+GO

@@ -1,0 +1,116 @@
+"""Polling tables worked off by five pollers, slower than they poll, while others write: no row twice, none lost."""
+
+import json
+import random
+import time
+from collections import Counter
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from capabilities import BY_DATABASE
+from crowd import Crowd, Member, insert, until
+from polling import SHAPES, Polled
+from rowqueue.databases import Database, Session
+
+pytestmark = pytest.mark.one_engine
+
+POLLERS = 5
+WRITERS = 2
+ROWS = 40  # of each writer in each table
+BATCH = 7
+LEASE = 2
+LATE_SECONDS = 2
+PATIENCE = 60
+
+Names = dict[str, str]
+
+
+def write(member: Member, names: Names, number: int) -> list[str]:
+    """Insert rows, some of them late and some of them twice because the first time is rolled back."""
+    chance = random.Random(number)
+    written = []
+    for n in range(ROWS):
+        for shape_name, table in names.items():
+            shape = SHAPES[shape_name]
+            now = datetime.now(UTC)
+            v = f"{number}-{n}"
+            row = {"v": f"'{v}'"}
+            if shape.has_key:
+                row["id"] = f"{int(now.timestamp() * 1e6)}{number}"
+            if shape.letter in "cd":
+                row["made"] = f"'{now:%Y-%m-%d %H:%M:%S}.{now.microsecond // 1000:03}'"
+            if shape.has_status:
+                row["status"] = "'N'"
+            for outcome in ("rolled back", "kept") if chance.random() < 0.1 else ("kept",):
+                try:
+                    with member.session.transaction() as connection:
+                        insert(connection, table, ", ".join(row), [", ".join(row.values())])
+                        time.sleep(chance.random() * 0.004)
+                        if outcome != "kept":
+                            raise InterruptedError
+                except InterruptedError:
+                    pass
+        written.append(v)
+    return written
+
+
+def poll(member: Member, names: Names, folded: str) -> list[tuple[str, str]]:
+    """Claim, take longer than between two polls, finish, and note what was finished by us; now and then fail."""
+    chance = random.Random(member.number)
+    done = []
+    while not member.stopped():
+        time.sleep(0.02)
+        for shape, table in names.items():
+            rows = member.session.call("claim_rows", table, BATCH, None, LEASE)
+            if not rows:
+                continue
+            time.sleep(0.01)
+            failed = [row["id"] for row in rows if row["attempt"] < 3 and chance.random() < 0.1]
+            lines = "\n".join(f"{id},0,no" for id in failed)
+            [counts] = member.session.call("finish_rows", rows[0]["batch_key"], lines)
+            if not any(counts.values()):
+                continue  # lost: somebody else has them
+            assert (counts["done"], counts["gone"]) == (len(rows) - len(failed), 0), counts
+            done += [(shape, json.loads(row["row"])[folded]) for row in rows if row["id"] not in failed]
+    return done
+
+
+def clutch(member: Member, names: Names) -> None:
+    """Claim from each table and hold it to the end."""
+    for table in names.values():
+        while not member.session.call("claim_rows", table, 2, None, LEASE):
+            time.sleep(0.05)
+    member.session.call("peek_rows", next(iter(names.values())))
+    time.sleep(PATIENCE)
+
+
+def test_five_slow_pollers_finish_every_row_of_every_shape_exactly_once(
+    crowd: Crowd, session: Session, sql: Callable[..., list[Any]], database: Database, queue: str
+) -> None:
+    can = BY_DATABASE[database.name]
+    tables = {}
+    for number, (name, shape) in enumerate(SHAPES.items()):
+        options = {"late_seconds": LATE_SECONDS} if shape.letter in "bd" else {}
+        tables[name] = Polled(f"{queue}_{number}", session, sql, can, shape).create(max_attempts=100, **options)
+    names = {name: table.name for name, table in tables.items()}
+    writers = [crowd.start(write, names, number)[0] for number in range(WRITERS)]
+    [doomed] = crowd.start(clutch, names)
+    until(lambda: all(table.states() for table in tables.values()), PATIENCE, "one poller holds rows of each table")
+    pollers = crowd.start(poll, names, can.folds("v"), count=POLLERS)
+    crowd.kill(doomed)
+    written = [v for values in crowd.results(writers) for v in values]
+    settled = time.monotonic() + LATE_SECONDS + LEASE + 1
+
+    def idle() -> bool:
+        return time.monotonic() > settled and not any(table.states() for table in tables.values())
+
+    until(idle, PATIENCE, "every row is finished")
+    crowd.stop(pollers)
+    done = Counter(pair for pairs in crowd.results(pollers) for pair in pairs)
+    assert {pair: times for pair, times in done.items() if times > 1} == {}
+    assert done.keys() == {(shape, v) for shape in names for v in written}
+    for name, table in tables.items():
+        shape = SHAPES[name]
+        assert set(table.left().values()) == (set() if shape.on_complete == "delete" else {table.expected("D")})
