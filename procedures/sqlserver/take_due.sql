@@ -14,7 +14,8 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @ready nvarchar(max), @status nvarchar(300), @problem varchar(200), @detail nvarchar(2000);
-    DECLARE @shape char(1), @object_id int, @quoted nvarchar(600), @columns nvarchar(max), @ident nvarchar(max), @fields nvarchar(max);
+    DECLARE @shape char(1), @object_id int, @quoted nvarchar(600), @ident nvarchar(max), @fields nvarchar(max);
+    DECLARE @keys nvarchar(4000);
     DECLARE @match nvarchar(max), @value nvarchar(400), @dirty nvarchar(60) = N'', @statement nvarchar(max);
     DECLARE @active nvarchar(max), @left nvarchar(max) = N'';
     DECLARE @failed bigint, @dead bigint, @gone bigint;
@@ -24,8 +25,12 @@ BEGIN
     BEGIN
         -- There with another status, or not there at all: gone. The rest is locked, and left for the next claim. Who has locked it is
         -- not waited for, so without row versions it is looked for as he leaves it.
-        EXEC mq.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @columns OUTPUT, @ident OUTPUT,
-            @fields OUTPUT, @match OUTPUT, @status OUTPUT, @value OUTPUT, @problem OUTPUT, @detail OUTPUT;
+        EXEC mq.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @status OUTPUT, @value OUTPUT, @problem OUTPUT,
+            @detail OUTPUT;
+        SELECT @keys = key_columns FROM mq.polled WHERE name = @name;
+        SELECT @ident = mq.row_identity(@object_id, @keys, @status, 'json'),
+            @fields = mq.row_identity(@object_id, @keys, @status, 'fields'),
+            @match = mq.row_identity(@object_id, @keys, @status, 'match');
         IF EXISTS (SELECT * FROM sys.databases WHERE database_id = DB_ID() AND is_read_committed_snapshot_on = 0)
             SET @dirty = N' WITH (READUNCOMMITTED)';
         IF @shape = 'c'

@@ -20,9 +20,10 @@ CREATE OR ALTER PROCEDURE mq.write_rows
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @shape char(1), @object_id int, @quoted nvarchar(600), @columns nvarchar(max), @ident nvarchar(max);
+    DECLARE @shape char(1), @object_id int, @quoted nvarchar(600), @ident nvarchar(max);
     DECLARE @fields nvarchar(max), @match nvarchar(max), @status nvarchar(300), @value nvarchar(400);
     DECLARE @active nvarchar(max), @done nvarchar(max), @error nvarchar(max), @again nvarchar(max), @delete bit, @keyed bit = 0;
+    DECLARE @keys nvarchar(4000);
     DECLARE @left nvarchar(max), @lock nvarchar(100), @change nvarchar(max), @row nvarchar(max), @rows nvarchar(max);
     DECLARE @find nvarchar(max), @count nvarchar(max), @write nvarchar(max), @check nvarchar(max), @triggers bit = 0;
     DECLARE @low bigint, @high bigint = 0, @some int, @flag int, @from nvarchar(max), @to nvarchar(max), @todo char(1);
@@ -31,15 +32,18 @@ BEGIN
         n int IDENTITY (1, 1) NOT NULL PRIMARY KEY, low bigint NOT NULL, high bigint NOT NULL, size int NOT NULL,
         hash varbinary(32)
     );
-    EXEC mq.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @columns OUTPUT, @ident OUTPUT, @fields OUTPUT,
-        @match OUTPUT, @status OUTPUT, @value OUTPUT, @problem OUTPUT, @detail OUTPUT;
+    EXEC mq.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @status OUTPUT, @value OUTPUT, @problem OUTPUT,
+        @detail OUTPUT;
     IF @problem IS NOT NULL
         RETURN;
-    SELECT @active = active_value, @done = done_value, @error = error_value, @again = ready_value,
+    SELECT @keys = key_columns, @active = active_value, @done = done_value, @error = error_value, @again = ready_value,
         @delete = CASE on_complete WHEN 'delete' THEN 1 ELSE 0 END, @keyed = CASE WHEN key_columns IS NULL THEN 0 ELSE 1 END
     FROM mq.polled WHERE name = @name;
     IF EXISTS (SELECT * FROM sys.triggers WHERE parent_id = @object_id AND is_disabled = 0)
         SET @triggers = 1;
+    SELECT @ident = mq.row_identity(@object_id, @keys, @status, 'json'),
+        @fields = mq.row_identity(@object_id, @keys, @status, 'fields'),
+        @match = mq.row_identity(@object_id, @keys, @status, 'match');
     SET @lock = CASE
         WHEN @shape IN ('b', 'd') THEN N''
         WHEN @skip = 1 THEN N' WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)'
@@ -90,28 +94,27 @@ OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);');
                 FROM mq.polled_row
                 WHERE batch_key = @key AND id BETWEEN @low AND @high AND active = @flag AND todo IS NOT NULL
                 GROUP BY ident_hash;
-                SET @count = CONCAT(N'SELECT @took = COUNT(*), @row = MAX(c.j)
+                SET @count = CONCAT(N'DECLARE @took int, @json nvarchar(max);
+SELECT @took = COUNT(*), @json = MAX(c.j)
 FROM (SELECT TOP (@top) ', @row, N' AS j
 ', @rows, N' AND ', @left, N') AS c
-OPTION (LOOP JOIN, KEEPFIXED PLAN);');
+OPTION (LOOP JOIN, KEEPFIXED PLAN);
+UPDATE mq.polled_row
+SET found = 1, row_json = @json
+WHERE id IN (
+    SELECT TOP (@took) id FROM mq.polled_row
+    WHERE batch_key = @key AND id BETWEEN @low AND @last AND active = @flag AND ident_hash = @hash AND todo IS NOT NULL
+    ORDER BY id
+);');
                 SELECT @n = MIN(n) - 1, @last = MAX(n) FROM @units;
                 WHILE @n < @last
                 BEGIN
                     SET @n = @n + 1;
                     SELECT @first = low, @top = size, @hash = hash FROM @units WHERE n = @n;
-                    SET @why = NULL;
-                    EXEC sp_executesql @count, N'@key uniqueidentifier, @low bigint, @high bigint, @flag int, @from nvarchar(max),
-                        @top int, @took int OUTPUT, @row nvarchar(max) OUTPUT',
-                        @key = @key, @low = @first, @high = @first, @flag = @flag, @from = @from, @top = @top,
-                        @took = @took OUTPUT, @row = @why OUTPUT;
-                    UPDATE mq.polled_row
-                    SET found = 1, row_json = COALESCE(@why, row_json)
-                    WHERE id IN (
-                        SELECT TOP (@took) id FROM mq.polled_row
-                        WHERE batch_key = @key AND id BETWEEN @low AND @high AND active = @flag AND ident_hash = @hash
-                            AND todo IS NOT NULL
-                        ORDER BY id
-                    );
+                    EXEC sp_executesql @count, N'@key uniqueidentifier, @low bigint, @high bigint, @last bigint, @flag int,
+                        @from nvarchar(max), @top int, @hash varbinary(32)',
+                        @key = @key, @low = @first, @high = @first, @last = @high, @flag = @flag, @from = @from, @top = @top,
+                        @hash = @hash;
                 END;
             END;
 
