@@ -71,7 +71,7 @@ BEGIN
         IF @from_place = 1
             SET @behind = CONCAT(N' AND t.', @order, N' >= ', REPLACE(@placed, N'?', N'@place'));
         -- First without keeping a lock (t), then what is free (b): else each claim would lock what others are at work on.
-        SET @statement = CONCAT(N'INSERT INTO mq.polled_row (batch_key, run_at, attempts, state, active, todo, found, refused, copies,
+        SET @statement = CONCAT(N'INSERT INTO mq.polled_row (batch_key, run_at, attempts, state, active, todo, hit, refused, copies,
     ident_hash, name, ident, key_json, row_json, place, reader)
 SELECT TOP (@top) @key, @now, 1, ''A'', 0, ''P'', 1, 0, 0, h.hash, @name, i.ident, ', @json, N', ', @row, N', ', @of_order, N', @reader
 FROM ', @quoted, N' AS t WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK', @hint, N')
@@ -112,7 +112,7 @@ OPTION (KEEPFIXED PLAN);
 IF @active IS NOT NULL
     INSERT INTO @taken (hash, copies)
     SELECT ident_hash, COUNT(*) FROM mq.polled_row WHERE name = @name AND active = 0', @apart, N' GROUP BY ident_hash;
-INSERT INTO mq.polled_row (batch_key, run_at, attempts, state, active, todo, found, refused, copies, ident_hash, name, ident, key_json,
+INSERT INTO mq.polled_row (batch_key, run_at, attempts, state, active, todo, hit, refused, copies, ident_hash, name, ident, key_json,
     row_json, place, reader)
 SELECT TOP (@top) @key, @now, 1, ''A'', 0, ''P'', 1, 0, 0, x.hash, @name, x.ident, x.key_json, x.row_json, NULL, @reader
 FROM (
@@ -143,7 +143,7 @@ FROM (
 ORDER BY y.o DESC
 OPTION (KEEPFIXED PLAN);
 SET @high = COALESCE(@high, @settled);
-INSERT INTO mq.polled_row (batch_key, run_at, attempts, state, active, todo, found, refused, copies, ident_hash, name, ident, key_json,
+INSERT INTO mq.polled_row (batch_key, run_at, attempts, state, active, todo, hit, refused, copies, ident_hash, name, ident, key_json,
     row_json, place, reader)
 SELECT TOP (@top) @key, @now, 1, ''A'', 0, ''P'', 1, 0, x.copy, x.hash, @name, x.ident, x.key_json, x.row_json, x.place, @reader
 FROM (

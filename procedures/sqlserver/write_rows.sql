@@ -1,7 +1,7 @@
 -- write_rows: do to the rows of an adopted table what is noted in their entries.
 -- Arguments:   @name (the adopted table), @key (its entries have this batch key), @ready (what stands for ready_value in rows that are
 --              looked for), @skip (1: pass over what others have locked, and keep each row's JSON in its entry)
--- Returns:     in the entries: found (1: found and written; 2: there with another status; 0: neither), refused (1: the table
+-- Returns:     in the entries: hit (1: found and written; 2: there with another status; 0: neither), refused (1: the table
 --              does not take the change; error says why); @problem and @detail: the table is not there any more
 -- Errors:      those of the table's own triggers when they end the transaction, and those that are not a row's
 -- Transaction: joins the caller's, which is READ COMMITTED
@@ -81,7 +81,7 @@ WHERE e.batch_key = @key AND e.id BETWEEN @low AND @high AND e.active = @flag AN
             IF @keyed = 1
             BEGIN
                 SET @find = CONCAT(N'UPDATE e
-SET found = CASE WHEN ', @left, N' THEN 1 ELSE 2 END, row_json = ', @row, N'
+SET hit = CASE WHEN ', @left, N' THEN 1 ELSE 2 END, row_json = ', @row, N'
 ', @rows, N'
 OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);');
                 EXEC sp_executesql @find, N'@key uniqueidentifier, @low bigint, @high bigint, @flag int, @from nvarchar(max)',
@@ -100,7 +100,7 @@ FROM (SELECT TOP (@top) ', @row, N' AS j
 ', @rows, N' AND ', @left, N') AS c
 OPTION (LOOP JOIN, KEEPFIXED PLAN);
 UPDATE mq.polled_row
-SET found = 1, row_json = @json
+SET hit = 1, row_json = @json
 WHERE id IN (
     SELECT TOP (@took) id FROM mq.polled_row
     WHERE batch_key = @key AND id BETWEEN @low AND @last AND active = @flag AND ident_hash = @hash AND todo IS NOT NULL
@@ -122,7 +122,7 @@ WHERE id IN (
             WHILE @status IS NOT NULL OR @delete = 1
             BEGIN
                 SELECT @todo = MIN(todo) FROM mq.polled_row
-                WHERE batch_key = @key AND id BETWEEN @low AND @high AND active = @flag AND found = 1
+                WHERE batch_key = @key AND id BETWEEN @low AND @high AND active = @flag AND hit = 1
                     AND todo > COALESCE(@todo, ' ');
                 IF @todo IS NULL
                     BREAK;
@@ -137,7 +137,7 @@ WHERE id IN (
                 END;
                 SET @write = CONCAT(N'SET XACT_ABORT OFF;
 ', @change, N'
-', @rows, N' AND ', @left, N' AND e.todo = @todo AND e.found = 1
+', @rows, N' AND ', @left, N' AND e.todo = @todo AND e.hit = 1
 OPTION (LOOP JOIN, KEEPFIXED PLAN);
 SET @took = @@ROWCOUNT;');
                 DELETE FROM @units;
@@ -147,7 +147,7 @@ SET @took = @@ROWCOUNT;');
                     INSERT INTO @units (low, high, size, hash)
                     SELECT MIN(id), MIN(id), COUNT(*), ident_hash
                     FROM mq.polled_row
-                    WHERE batch_key = @key AND id BETWEEN @low AND @high AND active = @flag AND todo = @todo AND found = 1
+                    WHERE batch_key = @key AND id BETWEEN @low AND @high AND active = @flag AND todo = @todo AND hit = 1
                     GROUP BY ident_hash;
                 SELECT @n = MIN(n) - 1, @last = MAX(n) FROM @units;
                 WHILE @n < @last
@@ -173,7 +173,7 @@ SET @took = @@ROWCOUNT;');
                         -- One of them is refused: one by one they tell which.
                         INSERT INTO @units (low, high, size)
                         SELECT id, id, 1 FROM mq.polled_row
-                        WHERE batch_key = @key AND id BETWEEN @low AND @high AND active = @flag AND todo = @todo AND found = 1
+                        WHERE batch_key = @key AND id BETWEEN @low AND @high AND active = @flag AND todo = @todo AND hit = 1
                         ORDER BY id;
                         SELECT @n = MIN(n), @last = MAX(n) FROM @units;
                         CONTINUE;
@@ -181,16 +181,16 @@ SET @took = @@ROWCOUNT;');
                     IF @why IS NOT NULL
                         UPDATE mq.polled_row
                         SET refused = 1, error = LEFT(@why, 4000)
-                        WHERE batch_key = @key AND active = @flag AND todo = @todo AND found = 1
+                        WHERE batch_key = @key AND active = @flag AND todo = @todo AND hit = 1
                             AND ((@keyed = 1 AND id = @first) OR (@keyed = 0 AND id BETWEEN @low AND @high AND ident_hash = @hash));
                     ELSE IF @keyed = 0 AND @took < @top
                     BEGIN
                         SET @top = @top - @took;
                         UPDATE mq.polled_row
-                        SET found = 0
+                        SET hit = 0
                         WHERE id IN (
                             SELECT TOP (@top) id FROM mq.polled_row
-                            WHERE batch_key = @key AND id BETWEEN @low AND @high AND active = @flag AND todo = @todo AND found = 1
+                            WHERE batch_key = @key AND id BETWEEN @low AND @high AND active = @flag AND todo = @todo AND hit = 1
                                 AND ident_hash = @hash
                             ORDER BY id DESC
                         );
@@ -200,7 +200,7 @@ SET @took = @@ROWCOUNT;');
                 BEGIN
                     SET @check = CONCAT(N'UPDATE e
 SET refused = 1, error = N''a trigger of the table left the row as it was''
-', @rows, N' AND ', @left, N' AND e.todo = @todo AND e.found = 1 AND e.refused = 0
+', @rows, N' AND ', @left, N' AND e.todo = @todo AND e.hit = 1 AND e.refused = 0
 OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);');
                     EXEC sp_executesql @check, N'@key uniqueidentifier, @low bigint, @high bigint, @flag int, @from nvarchar(max),
                         @todo char(1)',
