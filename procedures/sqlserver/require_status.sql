@@ -61,7 +61,7 @@ BEGIN
         WHILE @fits = 1
         BEGIN
             SET @check = NULL;
-            SELECT TOP (1) @check = definition, @constraint = object_id FROM sys.check_constraints
+            SELECT TOP (1) @check = [definition], @constraint = object_id FROM sys.check_constraints
             WHERE parent_object_id = @object_id AND parent_column_id = @number AND is_disabled = 0 AND object_id > @constraint
             ORDER BY object_id;
             IF @check IS NULL

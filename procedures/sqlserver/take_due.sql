@@ -17,7 +17,7 @@ BEGIN
     DECLARE @shape char(1), @object_id int, @quoted nvarchar(600), @ident nvarchar(max), @fields nvarchar(max);
     DECLARE @keys nvarchar(4000);
     DECLARE @match nvarchar(max), @value nvarchar(400), @dirty nvarchar(60) = N'', @statement nvarchar(max);
-    DECLARE @active nvarchar(max), @left nvarchar(max) = N'';
+    DECLARE @active nvarchar(max), @also nvarchar(max) = N'';
     DECLARE @failed bigint, @dead bigint, @gone bigint;
     SELECT @ready = ready_value, @active = active_value FROM mq.polled WHERE name = @name;
     EXEC mq.write_rows @name, @key, @ready, 1, @problem OUTPUT, @detail OUTPUT;
@@ -34,7 +34,7 @@ BEGIN
         IF EXISTS (SELECT * FROM sys.databases WHERE database_id = DB_ID() AND is_read_committed_snapshot_on = 0)
             SET @dirty = N' WITH (READUNCOMMITTED)';
         IF @shape = 'c'
-            SET @left = CONCAT(N' AND ((e.active = 1 AND t.', @status, N' = ', REPLACE(@value, N'?', N'@active'),
+            SET @also = CONCAT(N' AND ((e.active = 1 AND t.', @status, N' = ', REPLACE(@value, N'?', N'@active'),
                 N') OR (e.active = 0 AND t.', @status, CASE
                     WHEN @ready IS NULL THEN N' IS NULL' ELSE CONCAT(N' = ', REPLACE(@value, N'?', N'@ready'))
                 END, N'))');
@@ -42,7 +42,7 @@ BEGIN
 FROM mq.polled_row AS e
 CROSS APPLY OPENJSON(e.ident) WITH (', @fields, N') AS r
 WHERE e.batch_key = @key AND e.state = ''N'' AND (e.hit = 2 OR (e.hit = 0 AND NOT EXISTS (
-    SELECT * FROM ', @quoted, N' AS t', @dirty, N' WHERE ', @match, N' AND HASHBYTES(''SHA2_256'', ', @ident, N') = e.ident_hash', @left, N'
+    SELECT * FROM ', @quoted, N' AS t', @dirty, N' WHERE ', @match, N' AND HASHBYTES(''SHA2_256'', ', @ident, N') = e.ident_hash', @also, N'
 )));');
         EXEC sp_executesql @statement, N'@key uniqueidentifier, @ready nvarchar(max), @active nvarchar(max)',
             @key = @key, @ready = @ready, @active = @active;

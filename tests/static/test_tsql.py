@@ -60,6 +60,7 @@ NAMES = {
     "wide": "CAST(? COLLATE Latin1_General_CI_AS AS varchar(max))",
     "column": "[made]",
     "by": "[made]",
+    "also": " AND t.[status] = @ready",
     "of_order": "CONVERT(nvarchar(41), t.[made], 126)",
     "placed": "TRY_CONVERT(datetime2(7), ?, 126)",
     "still": " AND b.[status] = @ready",
