@@ -7,7 +7,7 @@
 -- Transaction: joins the caller's, which is READ COMMITTED
 -- Example:     EXEC mq.write_rows N'orders', @key, N'N', 0, @problem OUTPUT, @detail OUTPUT;
 --
--- todo: D done, P looked for only, A active, F fails, L is given back, X dies, Y is ready again. Equal rows are one unit: as many of them are
+-- What todo says: D done, P looked for only, A active, F fails, L is given back, X dies, Y is ready again. Equal rows are one unit: as many of them are
 -- changed as there are entries, with TOP.
 
 CREATE OR ALTER PROCEDURE mq.write_rows
@@ -27,7 +27,7 @@ BEGIN
     DECLARE @left nvarchar(max), @lock nvarchar(100), @change nvarchar(max), @row nvarchar(max), @rows nvarchar(max);
     DECLARE @find nvarchar(max), @count nvarchar(max), @write nvarchar(max), @check nvarchar(max), @triggers bit = 0;
     DECLARE @low bigint, @high bigint = 0, @some int, @flag int, @from nvarchar(max), @to nvarchar(max), @todo char(1);
-    DECLARE @n int, @last int, @first bigint, @end bigint, @top int, @hash varbinary(32), @took int, @why nvarchar(max);
+    DECLARE @n int, @last int, @first bigint, @until bigint, @top int, @hash varbinary(32), @took int, @why nvarchar(max);
     DECLARE @units TABLE (
         n int IDENTITY (1, 1) NOT NULL PRIMARY KEY, low bigint NOT NULL, high bigint NOT NULL, size int NOT NULL,
         hash varbinary(32)
@@ -153,12 +153,12 @@ SET @took = @@ROWCOUNT;');
                 WHILE @n < @last
                 BEGIN
                     SET @n = @n + 1;
-                    SELECT @first = low, @end = high, @top = size, @hash = hash FROM @units WHERE n = @n;
+                    SELECT @first = low, @until = high, @top = size, @hash = hash FROM @units WHERE n = @n;
                     SET @why = NULL;
                     BEGIN TRY
                         EXEC sp_executesql @write, N'@key uniqueidentifier, @low bigint, @high bigint, @flag int,
                             @from nvarchar(max), @to nvarchar(max), @todo char(1), @top int, @took int OUTPUT',
-                            @key = @key, @low = @first, @high = @end, @flag = @flag, @from = @from, @to = @to, @todo = @todo,
+                            @key = @key, @low = @first, @high = @until, @flag = @flag, @from = @from, @to = @to, @todo = @todo,
                             @top = @top, @took = @took OUTPUT;
                     END TRY
                     BEGIN CATCH
@@ -168,7 +168,7 @@ SET @took = @@ROWCOUNT;');
                             THROW;
                         SELECT @why = ERROR_MESSAGE(), @took = 0;
                     END CATCH;
-                    IF @why IS NOT NULL AND @keyed = 1 AND @first < @end
+                    IF @why IS NOT NULL AND @keyed = 1 AND @first < @until
                     BEGIN
                         -- One of them is refused: one by one they tell which.
                         INSERT INTO @units (low, high, size)
