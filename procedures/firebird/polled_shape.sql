@@ -110,6 +110,8 @@ BEGIN
         v_wanted = status || COALESCE(',' || v_wanted, '');
     END
     claim_index = mq_claim_index(v_table, v_wanted);
+    WHEN EXCEPTION mq_50002 DO
+        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', p_name || ': its table has lost a column that it was adopted with');
 END^
 
 SET TERM ; ^

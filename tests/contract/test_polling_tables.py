@@ -554,3 +554,14 @@ def test_a_table_that_is_not_there_any_more_is_told_and_can_be_released(
         with refused("not_found", "table: "):
             call(table.session, procedure, *values)
     assert table.count("release_table", table.name) == 1
+
+
+def test_a_column_that_is_not_there_any_more_is_told(make: Make, sql: Sql, connect: Callable[..., Session]) -> None:
+    table = make(SHAPES["e"])
+    create_table(sql, table.can, table.name, "id bigint NOT NULL PRIMARY KEY", "made integer NOT NULL", index="made")
+    assert table.adopt(order_column="made") == [{"created": 1}]
+    sql(f"DROP INDEX i{table.name}" + (f" ON {table.name}" if table.can.folds is str else ""))
+    sql(f"ALTER TABLE {table.name} DROP {'COLUMN ' if table.can.folds is not str.upper else ''}made")
+    with refused("unsuitable_table"):
+        table.claim()
+    assert table.count("release_table", table.name) == 1

@@ -1,6 +1,7 @@
 """`runner consume --table` and `runner table`: rows of a user's table, worked off by a handler."""
 
 import json
+import re
 import signal
 import subprocess
 from collections.abc import Callable
@@ -77,3 +78,28 @@ def test_sigterm_finishes_the_row_that_runs_and_the_lease_is_extended_meanwhile(
 def test_a_table_and_a_queue_are_not_consumed_together(runner: Runner) -> None:
     for words in (["--type", "a", "--table", "b"], [], ["--table", "b", "--ring"]):
         assert runner("consume", *words, "--exec", "true").returncode == 2
+
+
+def test_the_legacy_orders_are_confirmed_and_the_one_without_an_address_is_told(
+    runner: Runner, sql: Sql, session: Session, database: Database, tmp_path: Path
+) -> None:
+    folder = Path(__file__).resolve().parents[2] / "examples" / "legacy_orders"
+    text = re.sub(r"--.*", "", (folder / "table.sql").read_text("utf-8"))
+    for statement in filter(None, map(str.strip, text.split(";"))):
+        sql(statement)
+    for grant in BY_DATABASE[database.name].grants:
+        sql(grant.format("legacy_orders"))
+    readme = (folder / "README.md").read_text("utf-8")
+    adopt = re.search(r"^runner (table adopt.*?)$(?!\n    )", readme.replace("\\\n", ""), re.M)
+    assert adopt and runner(*adopt[1].split()).returncode == 0
+    env = {"ORDERS_OUTBOX": str(tmp_path / "outbox")}
+    done = runner("consume", "--table", "orders", "--handler", "orders:confirm", "--drain", env=env, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "outbox").read_text("utf-8").splitlines() == [
+        "order 1: tea to ada@example.org",
+        "order 3: sugar to grace.example.org",
+    ]
+    rows = sql("SELECT status FROM legacy_orders ORDER BY order_no")
+    assert [next(iter(row.values())) for row in rows] == ["D", "E", "D", "D"]
+    [dead] = session.call("peek_rows", "orders")
+    assert (dead["state"], dead["error"]) == ("E", "no address")
