@@ -19,19 +19,20 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @shape char(1), @object_id int, @quoted nvarchar(600), @columns nvarchar(max), @ident nvarchar(max);
-    DECLARE @fields nvarchar(max), @match nvarchar(max), @status nvarchar(300), @value nvarchar(400);
-    DECLARE @problem varchar(200), @detail nvarchar(2000), @keys nvarchar(max), @order nvarchar(300), @list nvarchar(max);
+    DECLARE @status nvarchar(300), @value nvarchar(400);
+    DECLARE @problem varchar(200), @detail nvarchar(2000), @keys nvarchar(4000), @order nvarchar(4000), @list nvarchar(max);
     DECLARE @ready nvarchar(max), @active nvarchar(max), @place nvarchar(max), @hash varbinary(32), @copies bigint;
     DECLARE @of_order nvarchar(800), @placed nvarchar(800), @hint nvarchar(300), @json nvarchar(max), @row nvarchar(max);
     DECLARE @left nvarchar(max), @still nvarchar(max), @same nvarchar(max), @apart nvarchar(100), @lock nvarchar(20);
-    DECLARE @sort nvarchar(max) = N'', @behind nvarchar(max) = N'', @column nvarchar(300), @n int = 1, @many int, @settled nvarchar(max);
+    DECLARE @sort nvarchar(max) = N'', @behind nvarchar(max) = N'', @column nvarchar(300), @n int = 1, @many int, @settled nvarchar(4000);
     DECLARE @statement nvarchar(max);
     SET @took = 0;
-    EXEC mq.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @columns OUTPUT, @ident OUTPUT, @fields OUTPUT,
-        @match OUTPUT, @status OUTPUT, @value OUTPUT, @problem OUTPUT, @detail OUTPUT;
+    EXEC mq.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @status OUTPUT, @value OUTPUT, @problem OUTPUT,
+        @detail OUTPUT;
     IF @problem IS NOT NULL
         EXEC mq.raise_error @problem, @detail;
     SELECT @keys = key_columns, @order = order_column, @ready = ready_value, @active = active_value FROM mq.polled WHERE name = @name;
+    SELECT @ident = mq.row_identity(@object_id, @keys, @status, 'json'), @columns = mq.row_identity(@object_id, @keys, @status, 'list');
     SELECT @place = place, @hash = place_hash, @copies = copies FROM mq.polled_place WHERE name = @name;
     IF @order IS NULL AND (SELECT COUNT(*) FROM mq.columns_of(@object_id, @keys) WHERE @keys IS NOT NULL) = 1
         SET @order = @keys;
@@ -70,7 +71,7 @@ BEGIN
         IF @from_place = 1
             SET @behind = CONCAT(N' AND t.', @order, N' >= ', REPLACE(@placed, N'?', N'@place'));
         -- First without keeping a lock (t), then what is free (b): else each claim would lock what others are at work on.
-        SET @statement = CONCAT(N'INSERT INTO mq.polled_row (batch_key, run_at, attempts, state, active, todo, found, refused, copies,
+        SET @statement = CONCAT(N'INSERT INTO mq.polled_row (batch_key, run_at, attempts, state, active, todo, hit, refused, copies,
     ident_hash, name, ident, key_json, row_json, place, reader)
 SELECT TOP (@top) @key, @now, 1, ''A'', 0, ''P'', 1, 0, 0, h.hash, @name, i.ident, ', @json, N', ', @row, N', ', @of_order, N', @reader
 FROM ', @quoted, N' AS t WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK', @hint, N')
@@ -111,7 +112,7 @@ OPTION (KEEPFIXED PLAN);
 IF @active IS NOT NULL
     INSERT INTO @taken (hash, copies)
     SELECT ident_hash, COUNT(*) FROM mq.polled_row WHERE name = @name AND active = 0', @apart, N' GROUP BY ident_hash;
-INSERT INTO mq.polled_row (batch_key, run_at, attempts, state, active, todo, found, refused, copies, ident_hash, name, ident, key_json,
+INSERT INTO mq.polled_row (batch_key, run_at, attempts, state, active, todo, hit, refused, copies, ident_hash, name, ident, key_json,
     row_json, place, reader)
 SELECT TOP (@top) @key, @now, 1, ''A'', 0, ''P'', 1, 0, 0, x.hash, @name, x.ident, x.key_json, x.row_json, NULL, @reader
 FROM (
@@ -142,7 +143,7 @@ FROM (
 ORDER BY y.o DESC
 OPTION (KEEPFIXED PLAN);
 SET @high = COALESCE(@high, @settled);
-INSERT INTO mq.polled_row (batch_key, run_at, attempts, state, active, todo, found, refused, copies, ident_hash, name, ident, key_json,
+INSERT INTO mq.polled_row (batch_key, run_at, attempts, state, active, todo, hit, refused, copies, ident_hash, name, ident, key_json,
     row_json, place, reader)
 SELECT TOP (@top) @key, @now, 1, ''A'', 0, ''P'', 1, 0, x.copy, x.hash, @name, x.ident, x.key_json, x.row_json, x.place, @reader
 FROM (
@@ -161,7 +162,7 @@ SET @took = @@ROWCOUNT;');
     END;
     EXEC sp_executesql @statement, N'@key uniqueidentifier, @name nvarchar(400), @now datetime2(7), @reader nvarchar(400), @top int,
         @many int, @ready nvarchar(max), @active nvarchar(max), @place nvarchar(max), @hash varbinary(32), @copies bigint,
-        @settled nvarchar(max), @took int OUTPUT',
+        @settled nvarchar(4000), @took int OUTPUT',
         @key = @key, @name = @name, @now = @now, @reader = @reader, @top = @top, @many = @many, @ready = @ready, @active = @active,
         @place = @place, @hash = @hash, @copies = @copies, @settled = @settled, @took = @took OUTPUT;
 END;
