@@ -1,6 +1,8 @@
 -- Polling tables: who has claimed which rows of a table of the user's. That table itself is not changed.
 -- See docs/decisions/0013_polling_tables.md.
 
+-- shape: what mq_polled_shape has made of the catalog, until the table's columns change.
+
 CREATE TABLE IF NOT EXISTS mq_polled (
     name varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
     quoted text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
@@ -21,6 +23,7 @@ CREATE TABLE IF NOT EXISTS mq_polled (
     place_hash binary(32),
     copies bigint,
     looked_at datetime(6),
+    shape longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     PRIMARY KEY (name),
     CHECK (on_complete IN ('keep', 'delete'))
 ) ENGINE = InnoDB COMMENT = 'Adopted tables. place is how far claims have come, where the shape of the table has a position. Claims of one table take turns by locking its row.';

@@ -73,7 +73,8 @@ BEGIN
             WHEN kind = 10 THEN 'FLOAT'
             WHEN kind = 12 THEN 'DATE'
             WHEN kind = 13 THEN 'TIME'
-            WHEN kind IN (14, 37) THEN TRIM(IIF(kind = 14, 'CHAR', 'VARCHAR')) || '(' || room || ') CHARACTER SET ' || v_charset_name
+            WHEN kind IN (14, 37) THEN
+                TRIM(IIF(kind = 14, 'CHAR', 'VARCHAR')) || '(' || room || ') CHARACTER SET ' || v_charset_name
             WHEN kind = 16 THEN 'BIGINT'
             WHEN kind = 23 THEN 'BOOLEAN'
             WHEN kind = 24 THEN 'DECFLOAT(16)'

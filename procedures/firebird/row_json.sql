@@ -42,7 +42,8 @@ BEGIN
         INTO v_n, v_name, v_quoted, v_type, v_kind, v_charset, v_room, v_is_text
     DO
     BEGIN
-        v_value = TRIM(IIF(UPPER(p_alias) IN ('NEW', 'OLD'), p_alias, '"' || REPLACE(p_alias, '"', '""') || '"')) || '.' || v_quoted;
+        v_value = TRIM(IIF(UPPER(p_alias) IN ('NEW', 'OLD'), p_alias, '"' || REPLACE(p_alias, '"', '""') || '"'))
+            || '.' || v_quoted;
         v_is_string = 0;
         v_bytes = 44;
         IF (v_type IS NULL) THEN

@@ -29,7 +29,8 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_adopt_table(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_schema, v_table, v_order, v_status, v_key_index, v_claim_index, v_bad, v_given_order varchar(200) CHARACTER SET utf8mb4;
+    DECLARE v_schema, v_table, v_order, v_status, v_key_index, v_claim_index, v_bad,
+        v_given_order varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_quoted, v_label, v_found, v_keys, v_wanted, v_rights, v_list longtext CHARACTER SET utf8mb4;
     DECLARE v_delete tinyint DEFAULT COALESCE(p_on_complete, 'keep') = 'delete';
     DECLARE v_created, v_same int;
@@ -91,7 +92,8 @@ BEGIN
         FROM information_schema.columns AS c
         WHERE c.table_schema = v_schema AND c.table_name = v_table
             AND NOT CONVERT(c.column_name USING utf8mb4) <=> v_status COLLATE utf8mb4_general_ci
-            AND c.data_type NOT IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint', 'decimal', 'year', 'bit', 'char', 'varchar', 'tinytext',
+            AND c.data_type NOT IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint', 'decimal', 'year', 'bit', 'char',
+                'varchar', 'tinytext',
                 'text', 'enum', 'set', 'binary', 'varbinary', 'date', 'datetime', 'timestamp', 'time', 'uuid', 'inet4', 'inet6');
         IF v_bad IS NOT NULL THEN
             CALL mq_raise_error('unsuitable_table', CONCAT('without key_columns all columns are compared, and ', LEFT(v_bad, 40),
@@ -100,7 +102,8 @@ BEGIN
     ELSE
         SELECT k.index_name INTO v_key_index
         FROM (
-            SELECT s.index_name, MAX(s.non_unique) AS non_unique, MAX(s.nullable = 'YES' OR j.name IS NULL OR s.sub_part IS NOT NULL) AS bad
+            SELECT s.index_name, MAX(s.non_unique) AS non_unique,
+                MAX(s.nullable = 'YES' OR j.name IS NULL OR s.sub_part IS NOT NULL) AS bad
             FROM information_schema.statistics AS s
             LEFT JOIN JSON_TABLE(v_keys, '$[*]' COLUMNS (name varchar(200) CHARACTER SET utf8mb4 PATH '$')) AS j
                 ON CONVERT(s.column_name USING utf8mb4) = CONVERT(j.name USING utf8mb4) COLLATE utf8mb4_general_ci
@@ -119,16 +122,19 @@ BEGIN
         IF(v_order IS NULL, v_list, CONCAT('`', REPLACE(v_order, '`', '``'), '`')));
     IF v_status IS NULL AND NOT v_delete THEN
         IF p_late_seconds IS NULL THEN
-            CALL mq_raise_error('unsuitable_table', 'rows that come late in the order would be missed: give late_seconds, or 0 to accept that');
+            CALL mq_raise_error('unsuitable_table',
+                'rows that come late in the order would be missed: give late_seconds, or 0 to accept that');
         END IF;
         IF v_order IS NULL AND COALESCE(JSON_LENGTH(v_keys), 0) <> 1 THEN
-            CALL mq_raise_error('unsuitable_table', 'without a status and with keep rows are claimed in an order: give order_column');
+            CALL mq_raise_error('unsuitable_table',
+                'without a status and with keep rows are claimed in an order: give order_column');
         END IF;
         SET v_order = COALESCE(v_order, JSON_UNQUOTE(JSON_EXTRACT(v_keys, '$[0]')));
         SELECT COUNT(*) INTO v_count
         FROM information_schema.columns AS c
         WHERE c.table_schema = v_schema AND c.table_name = v_table AND c.column_name = v_order AND c.is_nullable = 'NO'
-            AND c.data_type IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint', 'decimal', 'double', 'year', 'char', 'varchar', 'date',
+            AND c.data_type IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint', 'decimal', 'double', 'year', 'char',
+                'varchar', 'date',
                 'datetime', 'timestamp', 'time');
         IF v_count = 0 THEN
             CALL mq_raise_error('unsuitable_table', CONCAT('order_column: ', LEFT(v_order, 40),
@@ -142,7 +148,8 @@ BEGIN
         -- Behind a secondary index stands the primary key.
         SELECT i.index_name INTO v_claim_index
         FROM (
-            SELECT s.index_name, CONCAT(GROUP_CONCAT('`', REPLACE(s.column_name, '`', '``'), '`' ORDER BY s.seq_in_index SEPARATOR ', '),
+            SELECT s.index_name, CONCAT(GROUP_CONCAT('`', REPLACE(s.column_name, '`', '``'),
+                '`' ORDER BY s.seq_in_index SEPARATOR ', '),
                     IF(s.index_name = 'PRIMARY', '', COALESCE(CONCAT(', ', MAX(p.columns_)), ''))) AS columns_,
                 MAX(s.sub_part IS NOT NULL OR COALESCE(s.collation, '') <> 'A') AS bad
             FROM information_schema.statistics AS s
@@ -165,7 +172,8 @@ BEGIN
     SET v_rights = IF(v_status IS NULL AND NOT v_delete, 'SELECT', IF(v_delete, 'SELECT, UPDATE, DELETE', 'SELECT, UPDATE'));
     BEGIN
         DECLARE EXIT HANDLER FOR 1142, 1143
-            CALL mq_raise_error('unsuitable_table', CONCAT('GRANT ', v_rights, ' ON ', v_quoted, ' TO ''mq_owner''@''localhost'''));
+            CALL mq_raise_error('unsuitable_table', CONCAT('GRANT ', v_rights, ' ON ', v_quoted,
+                ' TO ''mq_owner''@''localhost'''));
         CALL mq_run(CONCAT('SELECT COUNT(*) INTO @mq_found FROM (SELECT * FROM ', v_quoted, ' WHERE FALSE',
             IF(v_rights = 'SELECT', '', ' FOR UPDATE'), ') AS t'), v_count);
         IF v_status IS NOT NULL THEN
@@ -182,19 +190,23 @@ BEGIN
     WHERE p.quoted = v_quoted AND p.name <> p_name AND (p.status_column IS NOT NULL OR p.on_complete = 'delete')
         AND (v_status IS NOT NULL OR v_delete) AND p.status_column <=> v_status AND p.ready_value <=> p_ready_value;
     IF v_bad IS NOT NULL THEN
-        CALL mq_raise_error('already_exists', CONCAT(v_label, ' is adopted as ', LEFT(v_bad, 40), ' already: its rows would be claimed twice'));
+        CALL mq_raise_error('already_exists', CONCAT(v_label, ' is adopted as ', LEFT(v_bad, 40),
+            ' already: its rows would be claimed twice'));
     END IF;
-    INSERT IGNORE INTO mq_polled (name, quoted, key_columns, order_column, status_column, ready_value, active_value, done_value, error_value,
+    INSERT IGNORE INTO mq_polled (name, quoted, key_columns, order_column, status_column, ready_value, active_value, done_value,
+        error_value,
         on_complete, late_seconds, equal_rows, max_attempts, key_index, claim_index)
     VALUES (p_name, v_quoted, v_keys, v_given_order, v_status, p_ready_value, p_active_value, p_done_value, p_error_value,
-        IF(v_delete, 'delete', 'keep'), p_late_seconds, COALESCE(p_equal_rows, 0), COALESCE(p_max_attempts, 10), v_key_index, v_claim_index);
+        IF(v_delete, 'delete', 'keep'), p_late_seconds, COALESCE(p_equal_rows, 0), COALESCE(p_max_attempts, 10), v_key_index,
+            v_claim_index);
     SET v_created = ROW_COUNT();
     IF v_created = 0 THEN
         SELECT COUNT(*) INTO v_same
         FROM mq_polled AS p
         WHERE p.name = p_name AND p.quoted = v_quoted AND p.key_columns <=> v_keys AND p.order_column <=> v_given_order
             AND p.status_column <=> v_status AND p.ready_value <=> p_ready_value AND p.active_value <=> p_active_value
-            AND p.done_value <=> p_done_value AND p.error_value <=> p_error_value AND p.on_complete = IF(v_delete, 'delete', 'keep')
+            AND p.done_value <=> p_done_value AND p.error_value <=> p_error_value AND p.on_complete = IF(v_delete, 'delete',
+                'keep')
             AND p.late_seconds <=> p_late_seconds AND p.equal_rows = COALESCE(p_equal_rows, 0)
             AND p.max_attempts = COALESCE(p_max_attempts, 10);
         IF v_same = 0 THEN

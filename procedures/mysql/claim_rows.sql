@@ -22,7 +22,7 @@ BEGIN
     DECLARE v_until datetime(6);
     DECLARE v_key varchar(36) CHARACTER SET utf8mb4 DEFAULT UUID();
     DECLARE v_reader varchar(200) CHARACTER SET utf8mb4;
-    DECLARE v_shape, v_items, v_written, v_refused, v_ready, v_active, v_letter longtext CHARACTER SET utf8mb4;
+    DECLARE v_shape, v_items, v_ids, v_written, v_refused, v_ready, v_active, v_letter longtext CHARACTER SET utf8mb4;
     DECLARE v_size, v_count, v_dead, v_gone, v_last bigint;
     DECLARE v_from_place tinyint;
     DECLARE v_own tinyint;
@@ -39,6 +39,7 @@ BEGIN
     CALL mq_begin_call(1, v_own);
     CALL mq_lock_polled(p_name);
     CALL mq_polled_shape(p_name, v_shape);
+    UPDATE mq_polled SET shape = v_shape WHERE name = p_name AND NOT shape <=> v_shape;
     CALL mq_reader_name(p_reader, v_reader);
     SET v_now = UTC_TIMESTAMP(6), v_size = COALESCE(p_size, 1);
     SET v_until = v_now + INTERVAL COALESCE(p_lease_seconds, 60) SECOND;
@@ -52,13 +53,18 @@ BEGIN
     SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(b.batch_key)), ']') INTO v_items
     FROM (SELECT batch_key FROM mq_polled_batch WHERE name = p_name AND lease_until <= v_now FOR UPDATE SKIP LOCKED) AS b;
     IF v_items IS NOT NULL THEN
-        DELETE b FROM mq_polled_batch AS b
-        JOIN JSON_TABLE(v_items, '$[*]' COLUMNS (batch_key varchar(36) CHARACTER SET utf8mb4 PATH '$')) AS j
+        SELECT GROUP_CONCAT(e.id) INTO v_ids
+        FROM JSON_TABLE(v_items, '$[*]' COLUMNS (batch_key varchar(36) CHARACTER SET utf8mb4 PATH '$')) AS j
+        STRAIGHT_JOIN mq_polled_row AS e
+            ON e.batch_key = CONVERT(j.batch_key USING utf8mb4) COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */;
+        DELETE b FROM JSON_TABLE(v_items, '$[*]' COLUMNS (batch_key varchar(36) CHARACTER SET utf8mb4 PATH '$')) AS j
+        STRAIGHT_JOIN mq_polled_batch AS b FORCE INDEX (PRIMARY)
             ON b.batch_key = CONVERT(j.batch_key USING utf8mb4) COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */;
-        UPDATE mq_polled_row AS e
-        JOIN JSON_TABLE(v_items, '$[*]' COLUMNS (batch_key varchar(36) CHARACTER SET utf8mb4 PATH '$')) AS j
-            ON e.batch_key = CONVERT(j.batch_key USING utf8mb4) COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */
-        SET e.state = 'N', e.batch_key = NULL, e.run_at = v_now, e.error = 'lease expired';
+        IF v_ids IS NOT NULL THEN
+            CALL mq_run(CONCAT('UPDATE mq_polled_row AS e FORCE INDEX (PRIMARY) '
+                'SET e.state = ''N'', e.batch_key = NULL, e.run_at = ''', v_now,
+                ''', e.error = ''lease expired'' WHERE e.id IN (', v_ids, ')'), v_count);
+        END IF;
     END IF;
 
     CALL mq_take_due(p_name, v_shape, v_size, v_key, v_reader);
@@ -76,14 +82,19 @@ BEGIN
         IF v_count > 0 AND v_letter IN ('b', 'd', 'e') THEN
             SELECT MAX(id) INTO v_last FROM mq_polled_row WHERE batch_key = v_key;
             UPDATE mq_polled AS p JOIN mq_polled_row AS e ON e.id = v_last
-            SET p.place = e.place, p.place_hash = e.ident_hash, p.copies = e.copies, p.looked_at = IF(v_from_place, p.looked_at, v_now)
+            SET p.place = e.place, p.place_hash = e.ident_hash, p.copies = e.copies, p.looked_at = IF(v_from_place, p.looked_at,
+                v_now)
             WHERE p.name = p_name;
         END IF;
         IF v_count > 0 AND v_letter = 'a' THEN
             -- Dead once, and made ready again by hand.
-            DELETE o FROM mq_polled_row AS e
+            SELECT GROUP_CONCAT(o.id) INTO v_ids
+            FROM mq_polled_row AS e
             STRAIGHT_JOIN mq_polled_row AS o ON o.name = e.name AND o.ident_hash = e.ident_hash AND o.state = 'E'
             WHERE e.batch_key = v_key;
+            IF v_ids IS NOT NULL THEN
+                CALL mq_run(CONCAT('DELETE o FROM mq_polled_row AS o FORCE INDEX (PRIMARY) WHERE o.id IN (', v_ids, ')'), v_gone);
+            END IF;
         END IF;
     END IF;
 
@@ -94,8 +105,8 @@ BEGIN
         VALUES (v_key, v_until, COALESCE(p_lease_seconds, 60), p_name, v_reader);
         IF v_active <> '' AND v_items IS NOT NULL THEN
             CALL mq_write_rows(v_shape, v_items, v_ready, v_active, 'set', v_written, v_refused);
-            UPDATE mq_polled_row AS e
-            JOIN JSON_TABLE(COALESCE(v_written, '[]'), '$[*]' COLUMNS (id bigint PATH '$')) AS j ON j.id = e.id
+            UPDATE JSON_TABLE(COALESCE(v_written, '[]'), '$[*]' COLUMNS (id bigint PATH '$')) AS j
+            STRAIGHT_JOIN mq_polled_row AS e FORCE INDEX (PRIMARY) ON e.id = j.id
             SET e.active = 1;
             IF v_refused IS NOT NULL THEN
                 -- What the table itself will not have claimed must not stop the others.
@@ -105,7 +116,10 @@ BEGIN
                 )) AS j;
                 CALL mq_fail_rows(p_name, v_shape, v_refused, v_count, v_dead, v_gone);
             END IF;
-            DELETE FROM mq_polled_row WHERE batch_key = v_key AND active = 0;
+            -- As many copies as were counted may not have been left.
+            DELETE e FROM JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$')) AS j
+            STRAIGHT_JOIN mq_polled_row AS e FORCE INDEX (PRIMARY) ON e.id = j.id
+            WHERE e.active = 0 AND e.state = 'A';
         END IF;
     END IF;
     SELECT e.id, e.key_json AS `key`, e.row_json AS `row`, e.attempts AS attempt, b.batch_key, b.lease_until

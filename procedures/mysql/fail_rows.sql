@@ -1,5 +1,6 @@
 -- fail_rows: attempts at rows have failed: each waits for its next attempt, or is dead when it has none left.
--- Arguments:   p_name (the adopted table), p_shape (mq_polled_shape), p_items (a JSON array of [id, retry, error]; retry: seconds; null: 5 doubled
+-- Arguments:   p_name (the adopted table), p_shape (mq_polled_shape), p_items (a JSON array of [id, retry, error];
+--              retry: seconds; null: 5 doubled
 --              for each attempt; -1: dead now; -2: given back without costing an attempt)
 -- Returns:     p_failed, p_dead, p_gone: counts
 -- Errors:      none
@@ -55,8 +56,8 @@ BEGIN
         SET v_step = v_step + 1;
     END WHILE;
     IF v_status <> '' THEN
-        DELETE e FROM mq_polled_row AS e
-        JOIN JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j ON j.id = e.id
+        DELETE e FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
+        STRAIGHT_JOIN mq_polled_row AS e FORCE INDEX (PRIMARY) ON e.id = j.id
         LEFT JOIN JSON_TABLE(CONCAT('[', v_all_written, ']'), '$[*]' COLUMNS (id bigint PATH '$')) AS w ON w.id = e.id
         LEFT JOIN JSON_TABLE(CONCAT('[', v_all_refused, ']'), '$[*]' COLUMNS (id bigint PATH '$[0]')) AS r ON r.id = e.id
         WHERE w.id IS NULL AND r.id IS NULL;
@@ -64,16 +65,17 @@ BEGIN
     END IF;
     -- Jitter between half and the whole, so that what failed together does not come back together. Whom the table will not have
     -- dead must try that again: its status would make it claimable.
-    UPDATE mq_polled_row AS e
-    JOIN JSON_TABLE(p_items, '$[*]' COLUMNS (
+    UPDATE JSON_TABLE(p_items, '$[*]' COLUMNS (
         id bigint PATH '$[0]', retry int PATH '$[1]', error longtext CHARACTER SET utf8mb4 PATH '$[2]'
-    )) AS j ON j.id = e.id
+    )) AS j
+    STRAIGHT_JOIN mq_polled_row AS e FORCE INDEX (PRIMARY) ON e.id = j.id
     LEFT JOIN JSON_TABLE(CONCAT('[', v_all_refused, ']'), '$[*]' COLUMNS (
         id bigint PATH '$[0]', error longtext CHARACTER SET utf8mb4 PATH '$[1]'
     )) AS r ON r.id = e.id
     SET e.state = IF(r.id IS NULL AND (COALESCE(j.retry = -1, FALSE) OR e.attempts >= v_max AND COALESCE(j.retry <> -2, TRUE)),
             'E', 'N'),
-        e.run_at = IF(e.state = 'E', v_now, v_now + INTERVAL CAST(1000000 * COALESCE(IF(j.retry >= 0, j.retry, IF(j.retry = -2, 0, NULL)),
+        e.run_at = IF(e.state = 'E', v_now, v_now + INTERVAL CAST(1000000 * COALESCE(IF(j.retry >= 0, j.retry, IF(j.retry = -2,
+            0, NULL)),
             LEAST(3600, 5 * POW(2, LEAST(e.attempts - 1, 40))) * (0.5 + RAND() / 2)) AS signed) MICROSECOND),
         e.attempts = e.attempts - IF(j.retry = -2, 1, 0),
         e.active = e.active AND r.id IS NOT NULL,

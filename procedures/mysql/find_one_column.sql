@@ -1,5 +1,6 @@
 -- find_one_column: the one column that an argument names.
--- Arguments:   p_argument (its name in the contract), p_table (the table as mq_find_table has quoted it), p_column (as SQL writes it; NULL: none)
+-- Arguments:   p_argument (its name in the contract), p_table (the table as mq_find_table has quoted it), p_column (as
+--              SQL writes it; NULL: none)
 -- Returns:     p_name: its name as the catalog has it, or NULL
 -- Errors:      50002 invalid_argument
 -- Transaction: reads the catalog

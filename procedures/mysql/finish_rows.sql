@@ -18,7 +18,8 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_name varchar(200) CHARACTER SET utf8mb4;
-    DECLARE v_shape, v_ids, v_items, v_failed, v_written, v_refused, v_letter, v_ready, v_active, v_done longtext CHARACTER SET utf8mb4;
+    DECLARE v_shape, v_ids, v_all, v_items, v_failed, v_written, v_refused, v_letter, v_ready, v_active,
+        v_done longtext CHARACTER SET utf8mb4;
     DECLARE v_done_count, v_failed_count, v_dead_count, v_gone_count, v_gone bigint DEFAULT 0;
     DECLARE v_delete, v_flag tinyint DEFAULT 0;
     DECLARE v_own tinyint;
@@ -32,6 +33,7 @@ BEGIN
     CALL mq_begin_call(1, v_own);
     CALL mq_drop_polled_batch(p_batch_key, v_name, v_ids);
     IF v_ids IS NOT NULL THEN
+        SET v_all = SUBSTRING(v_ids, 2, CHAR_LENGTH(v_ids) - 2);
         CALL mq_polled_shape(v_name, v_shape);
         SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(j.id, 0) ORDER BY j.id), ']') INTO v_items
         FROM JSON_TABLE(v_ids, '$[*]' COLUMNS (id bigint PATH '$')) AS j;
@@ -56,7 +58,8 @@ BEGIN
             STRAIGHT_JOIN mq_polled_row AS e ON e.id = j.id
             WHERE e.active = v_flag;
             IF v_ids IS NOT NULL THEN
-                CALL mq_write_rows(v_shape, v_ids, IF(v_flag, v_active, v_ready), v_done, IF(v_delete, 'delete', 'set'), v_written,
+                CALL mq_write_rows(v_shape, v_ids, IF(v_flag, v_active, v_ready), v_done, IF(v_delete, 'delete', 'set'),
+                    v_written,
                     v_refused);
                 SET v_done_count = v_done_count + COALESCE(JSON_LENGTH(v_written), 0),
                     v_gone_count = v_gone_count + JSON_LENGTH(v_ids) - COALESCE(JSON_LENGTH(v_written), 0)
@@ -80,7 +83,8 @@ BEGIN
             CALL mq_fail_rows(v_name, v_shape, v_failed, v_failed_count, v_dead_count, v_gone);
             SET v_gone_count = v_gone_count + v_gone;
         END IF;
-        DELETE FROM mq_polled_row WHERE batch_key = p_batch_key;
+        CALL mq_run(CONCAT('DELETE e FROM mq_polled_row AS e FORCE INDEX (PRIMARY) WHERE e.id IN (', v_all,
+            ') AND e.state = ''A'''), v_gone);
     END IF;
     SELECT v_done_count AS done, v_failed_count AS failed, v_dead_count AS dead, v_gone_count AS gone;
     CALL mq_end_call(v_own);

@@ -1,5 +1,6 @@
 -- pick_rows: claim rows of an adopted table that nobody has claimed yet.
--- Arguments:   p_name (whose row the caller has locked), p_shape (mq_polled_shape), p_size, p_place (1: begin at the place of the last claim),
+-- Arguments:   p_name (whose row the caller has locked), p_shape (mq_polled_shape), p_size, p_place (1: begin at the
+--              place of the last claim),
 --              p_batch_key, p_reader
 -- Returns:     p_count
 -- Errors:      none
@@ -50,10 +51,12 @@ BEGIN
     )) AS s;
     SELECT place, CONCAT('x''', HEX(place_hash), ''''), copies, late_seconds INTO v_from, v_place_hash, v_copies, v_late
     FROM mq_polled WHERE name = p_name;
-    SET v_insert = CONCAT('INSERT INTO mq_polled_row (batch_key, run_at, attempts, active, state, name, reader, ident_hash, ident, key_json, '
-            'row_json, place, copies) SELECT ''', p_batch_key, ''', ''', v_now, ''', 1, 0, ''A'', _utf8mb4 x''', HEX(p_name), ''', _utf8mb4 x''',
+    SET v_insert = CONCAT('INSERT INTO mq_polled_row (batch_key, run_at, attempts, active, state, name, reader, '
+            'ident_hash, ident, key_json, row_json, place, copies) SELECT ''', p_batch_key, ''', ''', v_now, ''', 1, 0, ''A'', _utf8mb4 x''', HEX(p_name),
+                ''', _utf8mb4 x''',
             HEX(p_reader), ''', '),
-        v_columns = CONCAT('UNHEX(SHA2(', v_ident, ', 256)) AS h, ', v_ident, ' AS i, ', v_key, ' AS k, ', v_row, ' AS j, ', IF(v_place = '', 'NULL', v_place), ' AS l'),
+        v_columns = CONCAT('UNHEX(SHA2(', v_ident, ', 256)) AS h, ', v_ident, ' AS i, ', v_key, ' AS k, ', v_row, ' AS j, ',
+            IF(v_place = '', 'NULL', v_place), ' AS l'),
         v_where = IF(v_status = '', 'TRUE', CONCAT('t.', v_status, IF(v_ready = '', ' IS NULL', CONCAT(' = ', v_ready)))),
         -- With a status the dead have one of their own: whoever makes such a row ready again by hand wants it claimed.
         v_dead = IF(v_status = '', '', ' AND p.state <> ''E'''),
@@ -64,7 +67,8 @@ BEGIN
             IF(p_place, CONCAT(' AND ', v_ordered, ' >= ', v_from), ''),
             -- A join could be sorted after the whole backlog is read.
             ' AND (SELECT COUNT(*) FROM mq_polled_row AS p WHERE p.name = _utf8mb4 x''', HEX(p_name),
-            ''' AND p.ident_hash = UNHEX(SHA2(', v_ident, ', 256))', v_dead, ') = 0', v_sort, ' LIMIT ', p_size, ' FOR UPDATE SKIP LOCKED'),
+            ''' AND p.ident_hash = UNHEX(SHA2(', v_ident, ', 256))', v_dead, ') = 0', v_sort, ' LIMIT ', p_size,
+                ' FOR UPDATE SKIP LOCKED'),
             p_count);
 
     ELSEIF v_letter IN ('c', 'f') THEN
@@ -72,8 +76,10 @@ BEGIN
         FROM mq_polled_row WHERE name = p_name AND active = 0 AND (state <> 'E' OR v_status = '');
         -- Among so many rows there are p_size free ones, if the table has them. Without an active value nothing is written, and a
         -- lock would keep others from finishing the rows that are counted.
-        CALL mq_run(CONCAT(v_insert, 'x.h, x.i, x.k, x.j, x.l, x.n FROM (SELECT y.*, ROW_NUMBER() OVER (PARTITION BY y.h ORDER BY y.o) AS n FROM ('
-            'SELECT ', v_columns, ', ', IF(v_ordered = '', '0', v_ordered), ' AS o FROM ', v_quoted, ' AS t ', v_by_claim, ' WHERE ', v_where,
+        CALL mq_run(CONCAT(v_insert,
+            'x.h, x.i, x.k, x.j, x.l, x.n FROM (SELECT y.*, ROW_NUMBER() OVER (PARTITION BY y.h ORDER BY y.o) AS n FROM ('
+            'SELECT ', v_columns, ', ', IF(v_ordered = '', '0', v_ordered), ' AS o FROM ', v_quoted, ' AS t ', v_by_claim,
+                ' WHERE ', v_where,
             v_sort, ' LIMIT ', p_size + v_taken, IF(v_active = '', '', ' FOR UPDATE SKIP LOCKED'), ') AS y) AS x '
             'WHERE x.n > (SELECT COUNT(*) FROM mq_polled_row AS p WHERE p.name = _utf8mb4 x''', HEX(p_name),
             ''' AND p.ident_hash = x.h AND p.active = 0', v_dead, ') ORDER BY x.o LIMIT ', p_size), p_count);
@@ -85,7 +91,8 @@ BEGIN
         SELECT MAX(seen_at) INTO v_seen FROM mq_polled_mark WHERE name = p_name;
         IF v_late = 0 OR v_seen IS NULL OR v_seen <= v_now - INTERVAL GREATEST(1, v_late DIV 10) SECOND THEN
             SET @mq_found = NULL;
-            CALL mq_run(CONCAT('SELECT ', v_place, ' INTO @mq_found FROM ', v_quoted, ' AS t ', v_by_claim, ' ORDER BY ', v_ordered,
+            CALL mq_run(CONCAT('SELECT ', v_place, ' INTO @mq_found FROM ', v_quoted, ' AS t ', v_by_claim, ' ORDER BY ',
+                v_ordered,
                 ' DESC LIMIT 1'), p_count);
             SET v_settled = @mq_found;
             IF v_late > 0 AND v_settled IS NOT NULL THEN
@@ -102,14 +109,18 @@ BEGIN
         IF v_settled IS NOT NULL THEN
             -- So that no more than the rows of these order values are sorted.
             SET @mq_found = NULL;
-            CALL mq_run(CONCAT('SELECT ', v_place, ' INTO @mq_found FROM ', v_quoted, ' AS t ', v_by_claim, ' WHERE ', v_ordered, ' <= ',
+            CALL mq_run(CONCAT('SELECT ', v_place, ' INTO @mq_found FROM ', v_quoted, ' AS t ', v_by_claim, ' WHERE ',
+                v_ordered, ' <= ',
                 v_settled, IF(v_from IS NULL, '', CONCAT(' AND ', v_ordered, ' > ', v_from)), ' ORDER BY ', v_ordered, ' LIMIT ',
                 p_size - 1, ', 1'), p_count);
             SET v_high = COALESCE(@mq_found, v_settled);
-            CALL mq_run(CONCAT(v_insert, 'x.h, x.i, x.k, x.j, x.l, x.n FROM (SELECT y.*, ROW_NUMBER() OVER (PARTITION BY y.o, y.h ORDER BY y.h) AS n '
-                'FROM (SELECT ', v_columns, ', ', v_ordered, ' AS o FROM ', v_quoted, ' AS t ', v_by_claim, ' WHERE ', v_ordered, ' <= ', v_high,
+            CALL mq_run(CONCAT(v_insert,
+                'x.h, x.i, x.k, x.j, x.l, x.n FROM (SELECT y.*, ROW_NUMBER() OVER (PARTITION BY y.o, y.h ORDER BY y.h) AS n '
+                'FROM (SELECT ', v_columns, ', ', v_ordered, ' AS o FROM ', v_quoted, ' AS t ', v_by_claim, ' WHERE ',
+                    v_ordered, ' <= ', v_high,
                 IF(v_from IS NULL, '', CONCAT(' AND ', v_ordered, ' >= ', v_from)), ') AS y) AS x ',
-                IF(v_from IS NULL, '', CONCAT('WHERE x.o > ', v_from, ' OR x.h > ', v_place_hash, ' OR x.h = ', v_place_hash, ' AND x.n > ',
+                IF(v_from IS NULL, '', CONCAT('WHERE x.o > ', v_from, ' OR x.h > ', v_place_hash, ' OR x.h = ', v_place_hash,
+                    ' AND x.n > ',
                 v_copies)), ' ORDER BY x.o, x.h, x.n LIMIT ', p_size), p_count);
         END IF;
         SET time_zone = v_zone, v_zone = NULL;

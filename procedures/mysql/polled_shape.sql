@@ -18,33 +18,32 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_polled_shape(
 )
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
-BEGIN
-    DECLARE v_quoted, v_label, v_keys, v_found, v_key, v_row, v_ident, v_bare, v_order, v_status, v_sort, v_missing
+shaping: BEGIN
+    DECLARE v_quoted, v_label, v_keys, v_found, v_key, v_row, v_ident, v_bare, v_order, v_status, v_sort
         longtext CHARACTER SET utf8mb4;
-    DECLARE v_ready, v_active, v_done, v_error, v_place, v_names, v_list longtext CHARACTER SET utf8mb4;
+    DECLARE v_ready, v_active, v_done, v_error, v_place, v_names, v_list, v_print longtext CHARACTER SET utf8mb4;
     DECLARE v_schema, v_table varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_by_key, v_by_claim varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_delete tinyint;
     SELECT quoted, key_columns, order_column, status_column, on_complete = 'delete', ready_value, active_value, done_value,
-        error_value, key_index, claim_index
-    INTO v_quoted, v_keys, v_order, v_status, v_delete, v_ready, v_active, v_done, v_error, v_by_key, v_by_claim
+        error_value, key_index, claim_index, shape
+    INTO v_quoted, v_keys, v_order, v_status, v_delete, v_ready, v_active, v_done, v_error, v_by_key, v_by_claim, p_shape
     FROM mq_polled WHERE name = p_name;
     -- With more keys in a list than this has room for, the server would read the whole table.
     /*!80000 SET SESSION range_optimizer_max_mem_size = 0; */
+    -- A look at the catalog takes a millisecond, and on a new server many: one, unless the columns have changed.
+    SELECT s.`schema`, s.`table`, s.print INTO v_schema, v_table, v_label
+    FROM JSON_TABLE(p_shape, '$' COLUMNS (
+        `schema` varchar(200) CHARACTER SET utf8mb4 PATH '$.schema', `table` varchar(200) CHARACTER SET utf8mb4 PATH '$.table',
+        print longtext CHARACTER SET utf8mb4 PATH '$.print'
+    )) AS s;
+    SELECT SHA2(GROUP_CONCAT(c.column_name, ' ', c.column_type ORDER BY c.ordinal_position), 256) INTO v_print
+    FROM information_schema.columns AS c WHERE c.table_schema = v_schema AND c.table_name = v_table;
+    IF v_label = v_print THEN
+        LEAVE shaping;
+    END IF;
     CALL mq_find_table('table', v_quoted, v_schema, v_table, v_quoted, v_label);
     SET v_schema = IF(v_schema = '', DATABASE(), v_schema);
-
-    SELECT GROUP_CONCAT(IF(k.column_name IS NULL, w.name, NULL)) INTO v_missing
-    FROM (
-        SELECT name FROM JSON_TABLE(COALESCE(v_keys, '[]'), '$[*]' COLUMNS (name varchar(200) CHARACTER SET utf8mb4 PATH '$')) AS j
-        UNION ALL SELECT v_order
-        UNION ALL SELECT v_status
-    ) AS w
-    LEFT JOIN information_schema.columns AS k ON k.table_schema = v_schema AND k.table_name = v_table
-        AND CONVERT(k.column_name USING utf8mb4) = CONVERT(w.name USING utf8mb4) COLLATE utf8mb4_general_ci;
-    IF v_missing IS NOT NULL THEN
-        CALL mq_raise_error('unsuitable_table', CONCAT(LEFT(v_label, 40), ' has no column ', LEFT(v_missing, 40), ' any more'));
-    END IF;
 
     -- Texts as hexadecimal digits, which no SQL mode reads otherwise; a moment without the session's time zone.
     SELECT GROUP_CONCAT(IF(k.n IS NULL, NULL, k.quoted) ORDER BY k.n SEPARATOR ', '),
@@ -88,18 +87,27 @@ BEGIN
             WHERE c.table_schema = v_schema AND c.table_name = v_table
         ) AS v
     ) AS k;
+    IF v_order IS NOT NULL AND v_sort IS NULL OR v_status IS NOT NULL AND v_names IS NULL
+        OR JSON_LENGTH(COALESCE(v_found, '[]')) < COALESCE(JSON_LENGTH(v_keys), 1)
+    THEN
+        CALL mq_raise_error('unsuitable_table', CONCAT(LEFT(v_label, 60), ' has lost a column that it was adopted with'));
+    END IF;
     IF v_keys IS NULL THEN
         SET v_ident = CONCAT('CONCAT(', REPLACE(v_ident, ', '','', _utf8mb4 0x', ', _utf8mb4 0x'), ')'),
             v_bare = CONCAT('CONCAT(', REPLACE(v_bare, ', '','', _utf8mb4 0x', ', _utf8mb4 0x'), ')');
     ELSEIF JSON_LENGTH(v_keys) > 1 THEN
         SET v_ident = CONCAT('CONCAT(''('', ', v_ident, ', '')'')');
     END IF;
+    SELECT SHA2(GROUP_CONCAT(c.column_name, ' ', c.column_type ORDER BY c.ordinal_position), 256) INTO v_print
+    FROM information_schema.columns AS c WHERE c.table_schema = v_schema AND c.table_name = v_table;
     CALL mq_row_json(v_quoted, v_found, 't', v_key);
     CALL mq_row_json(v_quoted, NULL, 't', v_row);
-    SET p_shape = JSON_OBJECT(
-        'shape', IF(v_status IS NOT NULL, IF(v_keys IS NULL, 'c', 'a'), IF(v_delete, IF(v_keys IS NULL, 'f', 'e'),
+    SET p_shape = JSON_OBJECT('shape', IF(v_status IS NOT NULL, IF(v_keys IS NULL, 'c', 'a'), IF(v_delete, IF(v_keys IS NULL, 'f', 'e'),
             IF(v_keys IS NULL, 'd', 'b'))),
         'quoted', v_quoted,
+        'schema', v_schema,
+        'table', v_table,
+        'print', v_print,
         'keys', IF(v_keys IS NULL, '', CONCAT('(', v_list, ')')),
         'ident', v_ident,
         'bare', v_bare,

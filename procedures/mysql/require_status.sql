@@ -1,5 +1,6 @@
 -- require_status: refuse values of a status that its column cannot hold or cannot tell apart.
--- Arguments:   p_schema, p_table, p_column (names as the catalog has them), p_ready, p_active, p_done, p_error, p_delete (done rows are deleted)
+-- Arguments:   p_schema, p_table, p_column (names as the catalog has them), p_ready, p_active, p_done, p_error,
+--              p_delete (done rows are deleted)
 -- Returns:     nothing
 -- Errors:      50002 invalid_argument
 -- Transaction: reads the catalog
@@ -27,7 +28,8 @@ BEGIN
     DECLARE v_length, v_count bigint;
     DECLARE v_i, v_j, v_bits int DEFAULT 0;
     DECLARE v_nullable, v_fits tinyint;
-    SELECT MAX(c.data_type), MAX(c.column_type), MAX(c.character_maximum_length), MAX(c.is_nullable = 'YES'), MAX(c.character_set_name),
+    SELECT MAX(c.data_type), MAX(c.column_type), MAX(c.character_maximum_length), MAX(c.is_nullable = 'YES'),
+        MAX(c.character_set_name),
         MAX(c.collation_name)
     INTO v_kind, v_type, v_length, v_nullable, v_charset, v_collation
     FROM information_schema.columns AS c
@@ -44,17 +46,21 @@ BEGIN
     /*!80000 JOIN information_schema.table_constraints AS t
         ON t.constraint_schema = k.constraint_schema AND t.constraint_name = k.constraint_name */
     WHERE k.constraint_schema = p_schema AND /*M! k.table_name = p_table */ /*!80000 t.table_name = p_table */;
-    SET v_bits = CASE v_kind WHEN 'tinyint' THEN 8 WHEN 'smallint' THEN 16 WHEN 'mediumint' THEN 24 WHEN 'int' THEN 32 ELSE 64 END;
-    SET v_values = JSON_ARRAY(p_ready, p_active, p_done, p_error), v_names = '["ready_value","active_value","done_value","error_value"]';
+    SET v_bits = CASE v_kind WHEN 'tinyint' THEN 8 WHEN 'smallint' THEN 16 WHEN 'mediumint' THEN 24 WHEN 'int'
+        THEN 32 ELSE 64 END;
+    SET v_values = JSON_ARRAY(p_ready, p_active, p_done, p_error),
+        v_names = '["ready_value","active_value","done_value","error_value"]';
     WHILE v_i < 4 DO
         SELECT j.value INTO v_value
-        FROM JSON_TABLE(v_values, '$[*]' COLUMNS (n FOR ORDINALITY, value longtext CHARACTER SET utf8mb4 PATH '$')) AS j WHERE j.n = v_i + 1;
+        FROM JSON_TABLE(v_values, '$[*]' COLUMNS (n FOR ORDINALITY,
+            value longtext CHARACTER SET utf8mb4 PATH '$')) AS j WHERE j.n = v_i + 1;
         SET v_name = JSON_UNQUOTE(JSON_EXTRACT(v_names, CONCAT('$[', v_i, ']')));
         IF v_value IS NOT NULL THEN
             SET v_fits = CASE
                 WHEN v_kind IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint') THEN v_value REGEXP '^-?[0-9]{1,18}$'
                     AND CAST(IF(v_value REGEXP '^-?[0-9]{1,18}$', v_value, '0') AS decimal(20)) BETWEEN
-                        IF(v_type LIKE '%unsigned%', 0, -POW(2, v_bits - 1)) AND POW(2, v_bits - IF(v_type LIKE '%unsigned%', 0, 1)) - 1
+                        IF(v_type LIKE '%unsigned%', 0, -POW(2, v_bits - 1)) AND POW(2, v_bits - IF(v_type LIKE '%unsigned%', 0,
+                            1)) - 1
                 WHEN v_kind IN ('decimal', 'float', 'double', 'year', 'bit') THEN v_value REGEXP '^-?[0-9]+([.][0-9]+)?$'
                 WHEN v_kind = 'enum' THEN LOCATE(CONCAT('''', REPLACE(v_value, '''', ''''''), ''''), v_type) > 0
                 ELSE COALESCE(CHAR_LENGTH(v_value) <= v_length, TRUE)
@@ -66,13 +72,15 @@ BEGIN
                 BEGIN
                     -- One that asks for other columns as well says nothing about the status alone.
                     DECLARE CONTINUE HANDLER FOR SQLEXCEPTION SET @mq_found = NULL;
-                    CALL mq_run(CONCAT('SELECT ', v_checks, ' INTO @mq_found FROM (SELECT ', v_literal, ' AS `', REPLACE(p_column, '`', '``'),
+                    CALL mq_run(CONCAT('SELECT ', v_checks, ' INTO @mq_found FROM (SELECT ', v_literal, ' AS `',
+                        REPLACE(p_column, '`', '``'),
                         '`) AS t'), v_count);
                 END;
                 SET v_fits = COALESCE(@mq_found, 1);
             END IF;
             IF NOT v_fits THEN
-                CALL mq_raise_error('invalid_argument', CONCAT(v_name, ': ', LEFT(p_column, 40), ' cannot hold "', LEFT(v_value, 30), '"'));
+                CALL mq_raise_error('invalid_argument', CONCAT(v_name, ': ', LEFT(p_column, 40), ' cannot hold "', LEFT(v_value,
+                    30), '"'));
             END IF;
             SET v_j = 0;
             WHILE v_j < v_i DO

@@ -45,14 +45,14 @@ BEGIN
         IF v_status <> '' THEN
             CALL mq_write_rows(v_shape, v_ids, v_error, v_ready, 'set', v_written, v_refused);
             -- Others have changed or deleted them.
-            DELETE e FROM mq_polled_row AS e
-            JOIN JSON_TABLE(v_ids, '$[*]' COLUMNS (id bigint PATH '$')) AS j ON j.id = e.id
+            DELETE e FROM JSON_TABLE(v_ids, '$[*]' COLUMNS (id bigint PATH '$')) AS j
+            STRAIGHT_JOIN mq_polled_row AS e FORCE INDEX (PRIMARY) ON e.id = j.id
             LEFT JOIN JSON_TABLE(COALESCE(v_written, '[]'), '$[*]' COLUMNS (id bigint PATH '$')) AS w ON w.id = e.id
             LEFT JOIN JSON_TABLE(COALESCE(v_refused, '[]'), '$[*]' COLUMNS (id bigint PATH '$[0]')) AS r ON r.id = e.id
             WHERE w.id IS NULL AND r.id IS NULL;
         END IF;
-        UPDATE mq_polled_row AS e
-        JOIN JSON_TABLE(COALESCE(v_written, '[]'), '$[*]' COLUMNS (id bigint PATH '$')) AS j ON j.id = e.id
+        UPDATE JSON_TABLE(COALESCE(v_written, '[]'), '$[*]' COLUMNS (id bigint PATH '$')) AS j
+        STRAIGHT_JOIN mq_polled_row AS e FORCE INDEX (PRIMARY) ON e.id = j.id
         SET e.state = 'N', e.attempts = 0, e.run_at = UTC_TIMESTAMP(6), e.active = 0;
         SET v_count = COALESCE(JSON_LENGTH(v_written), 0);
     END IF;

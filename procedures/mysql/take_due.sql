@@ -38,7 +38,8 @@ BEGIN
         SELECT id FROM mq_polled_row WHERE name = p_name AND state = 'N' AND run_at <= v_now ORDER BY run_at, id LIMIT p_size
     ) AS d;
     IF v_due IS NOT NULL THEN
-        SELECT quoted, `keys`, ident, bare, row_json, status, by_key, ready, active, IF(shape IN ('b', 'd'), '', ' FOR UPDATE SKIP LOCKED')
+        SELECT quoted, `keys`, ident, bare, row_json, status, by_key, ready, active, IF(shape IN ('b', 'd'), '',
+            ' FOR UPDATE SKIP LOCKED')
         INTO v_quoted, v_keys, v_ident, v_bare, v_row, v_status, v_by_key, v_ready, v_active, v_lock
         FROM JSON_TABLE(p_shape, '$' COLUMNS (
             shape varchar(1) CHARACTER SET utf8mb4 PATH '$.shape', quoted longtext CHARACTER SET utf8mb4 PATH '$.quoted',
@@ -47,7 +48,8 @@ BEGIN
             status longtext CHARACTER SET utf8mb4 PATH '$.status', by_key longtext CHARACTER SET utf8mb4 PATH '$.by_key',
             ready longtext CHARACTER SET utf8mb4 PATH '$.ready', active longtext CHARACTER SET utf8mb4 PATH '$.active'
         )) AS s;
-        SET v_claim = CONCAT(' SET e.state = ''A'', e.batch_key = ''', p_batch_key, ''', e.attempts = e.attempts + 1, e.reader = _utf8mb4 x''',
+        SET v_claim = CONCAT(' SET e.state = ''A'', e.batch_key = ''', p_batch_key,
+            ''', e.attempts = e.attempts + 1, e.reader = _utf8mb4 x''',
             HEX(p_reader), ''', e.row_json = ');
         WHILE v_flag < 2 DO
             SET v_where = IF(v_status = '', '', CONCAT(' AND ', v_status, IF(v_flag, CONCAT(' = ', v_active),
@@ -58,12 +60,16 @@ BEGIN
                 STRAIGHT_JOIN mq_polled_row AS e ON e.id = j.id
                 WHERE e.active = v_flag;
                 IF v_members IS NOT NULL THEN
-                    SET v_where = CONCAT(' FROM ', v_quoted, ' AS t ', v_by_key, ' WHERE ', v_keys, ' IN (', v_idents, ')', v_where);
-                    CALL mq_run(CONCAT('UPDATE mq_polled_row AS e JOIN (SELECT UNHEX(SHA2(', v_ident, ', 256)) AS h, ', v_row, ' AS j', v_where,
+                    SET v_where = CONCAT(' FROM ', v_quoted, ' AS t ', v_by_key, ' WHERE ', v_keys, ' IN (', v_idents, ')',
+                        v_where);
+                    CALL mq_run(CONCAT('UPDATE mq_polled_row AS e FORCE INDEX (PRIMARY) STRAIGHT_JOIN (SELECT UNHEX(SHA2(',
+                        v_ident, ', 256)) AS h, ', v_row, ' AS j', v_where,
                         v_lock, ') AS f ON f.h = e.ident_hash', v_claim, 'f.j WHERE e.id IN (', v_members, ')'), v_count);
                     -- What is not found may be locked, or gone.
-                    CALL mq_run(CONCAT('SELECT GROUP_CONCAT(''x'''''', SHA2(', v_ident, ', 256), '''''''') INTO @mq_found', v_where), v_count);
-                    CALL mq_run(CONCAT('DELETE FROM mq_polled_row WHERE id IN (', v_members, ') AND state = ''N'' AND ident_hash NOT IN (',
+                    CALL mq_run(CONCAT('SELECT GROUP_CONCAT(''x'''''', SHA2(', v_ident, ', 256), '''''''') INTO @mq_found',
+                        v_where), v_count);
+                    CALL mq_run(CONCAT('DELETE FROM mq_polled_row WHERE id IN (', v_members,
+                        ') AND state = ''N'' AND ident_hash NOT IN (',
                         COALESCE(@mq_found, '0'), ')'), v_count);
                 END IF;
             ELSE
@@ -71,15 +77,20 @@ BEGIN
                 SET v_end = 0;
                 FETCH c_groups INTO v_each, v_hash, v_copies, v_members;
                 WHILE NOT v_end DO
-                    SET v_each = CONCAT(' FROM (SELECT * FROM ', v_quoted, ' WHERE ', v_each, ' AND UNHEX(SHA2(', v_bare, ', 256)) = ', v_hash, v_where,
+                    SET v_each = CONCAT(' FROM ',
+                        '(SELECT * FROM ', v_quoted, ' WHERE ', v_each, ' AND UNHEX(SHA2(', v_bare,
+                        ', 256)) = ', v_hash, v_where,
                         ' LIMIT ', v_copies);
-                    CALL mq_run(CONCAT('SELECT COUNT(*), MAX(', v_row, ') INTO @mq_found, @mq_row', v_each, v_lock, ') AS t'), v_count);
+                    CALL mq_run(CONCAT('SELECT COUNT(*), MAX(', v_row, ') INTO @mq_found, @mq_row', v_each, v_lock, ') AS t'),
+                        v_count);
                     SET v_count = @mq_found;
-                    CALL mq_run(CONCAT('UPDATE mq_polled_row AS e', v_claim, '@mq_row WHERE e.id IN (', v_members, ') ORDER BY e.id LIMIT ',
+                    CALL mq_run(CONCAT('UPDATE mq_polled_row AS e', v_claim, '@mq_row WHERE e.id IN (', v_members,
+                        ') ORDER BY e.id LIMIT ',
                         v_count), v_dead);
                     CALL mq_run(CONCAT('SELECT COUNT(*) INTO @mq_found', v_each, ') AS t'), v_dead);
                     IF @mq_found < v_copies THEN
-                        CALL mq_run(CONCAT('DELETE FROM mq_polled_row WHERE id IN (', v_members, ') AND state = ''N'' ORDER BY id DESC LIMIT ',
+                        CALL mq_run(CONCAT('DELETE FROM mq_polled_row WHERE id IN (', v_members,
+                            ') AND state = ''N'' ORDER BY id DESC LIMIT ',
                             v_copies - GREATEST(@mq_found, v_count)), v_dead);
                     END IF;
                     SET v_end = 0;
@@ -94,7 +105,9 @@ BEGIN
         SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(id, -1, error)), ']') INTO v_items
         FROM mq_polled_row WHERE batch_key = p_batch_key AND attempts > v_max;
         IF v_items IS NOT NULL THEN
-            UPDATE mq_polled_row SET attempts = attempts - 1 WHERE batch_key = p_batch_key AND attempts > v_max;
+            UPDATE JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
+            STRAIGHT_JOIN mq_polled_row AS e FORCE INDEX (PRIMARY) ON e.id = j.id
+            SET e.attempts = e.attempts - 1;
             CALL mq_fail_rows(p_name, p_shape, v_items, v_count, v_dead, v_copies);
         END IF;
     END IF;

@@ -1,7 +1,9 @@
 -- write_rows: set the status of the rows that claims stand for, or delete them; row by row when they cannot be written together.
--- Arguments:   p_shape (mq_polled_shape), p_ids (a JSON array of claims), p_from and p_to (literals of the status that we left and of the
+-- Arguments:   p_shape (mq_polled_shape), p_ids (a JSON array of claims), p_from and p_to (literals of the status that
+--              we left and of the
 --              new one, '' for NULL), p_do (set, delete, or look: lock them only)
--- Returns:     p_written: a JSON array of the claims whose rows are written, p_refused: one of [id, error]; NULL for none. The others are gone
+-- Returns:     p_written: a JSON array of the claims whose rows are written, p_refused: one of [id, error]; NULL for
+--              none. The others are gone
 -- Errors:      those that are not one row's: no right, deadlock, out of time
 -- Transaction: joins the caller's; waits for others that have locked these rows
 -- Example:     CALL mq_write_rows(v_shape, '[17,18]', 0, 'set', v_written, v_refused);
@@ -22,7 +24,8 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_write_rows(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_quoted, v_keys, v_ident, v_bare, v_status, v_by_key, v_where, v_set, v_list, v_idents longtext CHARACTER SET utf8mb4;
+    DECLARE v_quoted, v_keys, v_ident, v_bare, v_status, v_by_key, v_where, v_set, v_list,
+        v_idents longtext CHARACTER SET utf8mb4;
     DECLARE v_each, v_members, v_text longtext CHARACTER SET utf8mb4;
     DECLARE v_hash varchar(70) CHARACTER SET ascii;
     DECLARE v_count, v_copies bigint;
@@ -49,11 +52,13 @@ BEGIN
         SELECT GROUP_CONCAT(e.ident) INTO v_idents
         FROM JSON_TABLE(p_ids, '$[*]' COLUMNS (id bigint PATH '$')) AS j
         STRAIGHT_JOIN mq_polled_row AS e ON e.id = j.id;
-        CALL mq_run(CONCAT('SELECT GROUP_CONCAT(''x'''''', SHA2(', v_ident, ', 256), '''''''') INTO @mq_found FROM ', v_quoted, ' AS t ', v_by_key,
+        CALL mq_run(CONCAT('SELECT GROUP_CONCAT(''x'''''', SHA2(', v_ident, ', 256), '''''''') INTO @mq_found FROM ', v_quoted,
+            ' AS t ', v_by_key,
             ' WHERE ', v_keys, ' IN (', v_idents, ')', v_where, ' FOR UPDATE'), v_count);
         SET v_list = NULL;
         IF @mq_found IS NOT NULL THEN
-            CALL mq_run(CONCAT('SELECT CONCAT(''['', GROUP_CONCAT(id), '']''), GROUP_CONCAT(ident) INTO @mq_found, @mq_idents FROM mq_polled_row WHERE id IN (',
+            CALL mq_run(CONCAT('SELECT CONCAT(''['', GROUP_CONCAT(id), '']''), GROUP_CONCAT(ident) '
+                'INTO @mq_found, @mq_idents FROM mq_polled_row WHERE id IN (',
                 SUBSTRING(p_ids, 2, CHAR_LENGTH(p_ids) - 2), ') AND ident_hash IN (', @mq_found, ')'), v_count);
             SET v_list = @mq_found, v_idents = @mq_idents;
         END IF;
@@ -69,7 +74,8 @@ BEGIN
                     SET p_written = NULL;
                 END;
                 CALL mq_run(CONCAT(IF(p_do = 'delete', CONCAT('DELETE t FROM ', v_quoted, ' AS t ', v_by_key),
-                    CONCAT('UPDATE ', v_quoted, ' AS t ', v_by_key, v_set)), ' WHERE ', v_keys, ' IN (', v_idents, ')', v_where), v_count);
+                    CONCAT('UPDATE ', v_quoted, ' AS t ', v_by_key, v_set)), ' WHERE ', v_keys, ' IN (', v_idents, ')',
+                        v_where), v_count);
                 SET p_written = v_list, v_list = NULL;
             END;
         ELSEIF v_list IS NOT NULL THEN

@@ -81,12 +81,14 @@ BEGIN
 
     IF v_keys IS NULL THEN
         IF coalesce(p_equal_rows, 0) = 0 THEN
-            PERFORM mq.raise_error('unsuitable_table', format('equal rows of %s cannot be told apart: give key_columns, or accept '
+            PERFORM mq.raise_error('unsuitable_table',
+                format('equal rows of %s cannot be told apart: give key_columns, or accept '
                 'that with equal_rows 1', v_table.label));
         END IF;
         v_bad := mq.column_without_equality(v_table.id, v_status);
         IF v_bad IS NOT NULL THEN
-            PERFORM mq.raise_error('unsuitable_table', format('without key_columns all columns are compared, and %s of %s cannot be',
+            PERFORM mq.raise_error('unsuitable_table',
+                format('without key_columns all columns are compared, and %s of %s cannot be',
                 v_bad, v_table.label));
         END IF;
     ELSIF NOT EXISTS (
@@ -105,11 +107,13 @@ BEGIN
     v_wanted := array_remove(v_status || coalesce(CASE WHEN v_order IS NOT NULL THEN ARRAY[v_order] END, v_keys, '{}'), NULL);
     IF v_status IS NULL AND NOT v_delete THEN
         IF p_late_seconds IS NULL THEN
-            PERFORM mq.raise_error('unsuitable_table', format('without a status a row of %s that comes late in the order would be '
+            PERFORM mq.raise_error('unsuitable_table',
+                format('without a status a row of %s that comes late in the order would be '
                 'missed: give late_seconds, after which none comes any more, or 0 to accept that', v_table.label));
         END IF;
         IF v_order IS NULL AND cardinality(v_keys) IS DISTINCT FROM 1 THEN
-            PERFORM mq.raise_error('unsuitable_table', 'without a status and with keep rows are claimed in an order: give order_column');
+            PERFORM mq.raise_error('unsuitable_table',
+                'without a status and with keep rows are claimed in an order: give order_column');
         END IF;
         v_order := coalesce(v_order, v_keys[1]);
         IF EXISTS (
@@ -138,7 +142,8 @@ BEGIN
             AND k.names = v_wanted AND k.high = k.low AND k.low IN (0, 3)
     ) THEN
         PERFORM mq.raise_error('unsuitable_table', format('claims would read the whole table, it needs: CREATE INDEX ON %s (%s)',
-            v_table.quoted, (SELECT string_agg(quote_ident(w.name), ', ' ORDER BY w.n) FROM unnest(v_wanted) WITH ORDINALITY AS w (name, n))));
+            v_table.quoted, (SELECT string_agg(quote_ident(w.name), ', ' ORDER BY w.n)
+                FROM unnest(v_wanted) WITH ORDINALITY AS w (name, n))));
     END IF;
 
     -- Nobody gets at a table through the queue who may not himself, and the queue's owner is who will read and write it.
@@ -166,7 +171,8 @@ BEGIN
         AND (p.status_column IS NOT NULL OR p.on_complete = 'delete') AND (v_status IS NOT NULL OR v_delete)
         AND p.status_column IS NOT DISTINCT FROM v_status AND p.ready_value IS NOT DISTINCT FROM p_ready_value;
     IF v_bad IS NOT NULL THEN
-        PERFORM mq.raise_error('already_exists', format('%s is adopted as %s already: its rows would be claimed twice', v_table.label,
+        PERFORM mq.raise_error('already_exists', format('%s is adopted as %s already: its rows would be claimed twice',
+            v_table.label,
             v_bad));
     END IF;
     INSERT INTO mq.polled SELECT v_new.* ON CONFLICT DO NOTHING;
@@ -178,7 +184,8 @@ BEGIN
         v_old.copies := NULL;
         v_old.looked_at := NULL;
         IF v_old IS DISTINCT FROM v_new THEN
-            PERFORM mq.raise_error('already_exists', format('name: %s is adopted with other settings: release_table first', p_name));
+            PERFORM mq.raise_error('already_exists', format('name: %s is adopted with other settings: release_table first',
+                p_name));
         END IF;
     END IF;
 END

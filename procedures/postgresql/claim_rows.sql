@@ -87,7 +87,8 @@ BEGIN
         FROM mq.polled_row AS e WHERE e.id = ANY (v_found.ids) AND e.attempts >= v_polled.max_attempts;
         IF v_dead IS NOT NULL THEN
             PERFORM mq.fail_rows(v_polled, v_shape, v_dead, array_fill(-1, ARRAY[cardinality(v_dead)]),
-                ARRAY(SELECT e.error FROM unnest(v_dead) WITH ORDINALITY AS u (id, n) JOIN mq.polled_row AS e ON e.id = u.id ORDER BY u.n));
+                ARRAY(SELECT e.error FROM unnest(v_dead) WITH ORDINALITY AS u (id,
+                    n) JOIN mq.polled_row AS e ON e.id = u.id ORDER BY u.n));
         END IF;
         UPDATE mq.polled_row AS e
         SET state = 'A', batch_key = v_batch, attempts = e.attempts + 1, reader = v_reader

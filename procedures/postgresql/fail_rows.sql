@@ -1,5 +1,6 @@
 -- fail_rows: attempts at rows have failed: each waits for its next attempt, or is dead when it has none left.
--- Arguments:   p_polled, p_shape (polled_shape); side by side: p_ids (of claims), p_retries (seconds; NULL: 5 doubled for each attempt;
+-- Arguments:   p_polled, p_shape (polled_shape); side by side: p_ids (of claims), p_retries (seconds; NULL: 5 doubled
+--              for each attempt;
 --              -1: dead now; -2: given back without costing an attempt), p_errors (cut to 4,000 characters)
 -- Returns:     counts: failed, dead, gone
 -- Errors:      none

@@ -1,4 +1,5 @@
--- find_rows: find the rows of an adopted table that claims stand for, as far as they are still there with the status that we left.
+-- find_rows: find the rows of an adopted table that claims stand for, as far as they are still there with the status
+-- that we left.
 -- Arguments:   p_polled, p_shape (polled_shape), p_ids (of claims), p_skip (pass over what others have locked; else wait)
 -- Returns:     id, part and place (tableoid and ctid) of its row, row_json (with p_skip only)
 -- Errors:      none

@@ -1,5 +1,6 @@
 -- finish_rows: finish a batch of rows: all are done but the failures listed.
--- Arguments:   p_batch_key, p_failures (one a line: id,retry_after_seconds,error; an empty second field: 5 seconds doubled for each
+-- Arguments:   p_batch_key, p_failures (one a line: id,retry_after_seconds,error; an empty second field: 5 seconds
+--              doubled for each
 --              attempt, -1: dead now)
 -- Returns:     done, failed, dead, gone; all 0 when the batch was lost
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument

@@ -1,4 +1,5 @@
--- forget_gone: forget waiting rows of an adopted table that are not there any more; what others have locked is left to the next claim.
+-- forget_gone: forget waiting rows of an adopted table that are not there any more; what others have locked is left to
+-- the next claim.
 -- Arguments:   p_polled, p_shape (polled_shape), p_ids (of claims that wait), p_found (those of them that were found)
 -- Returns:     nothing
 -- Errors:      none

@@ -1,6 +1,8 @@
 -- pick_rows: find rows of an adopted table that nobody has claimed yet.
--- Arguments:   p_polled (whose row the caller has locked), p_shape (polled_shape), p_size, p_place (begin at the place of the last claim)
--- Returns:     part and place (tableoid and ctid), ident, key_json, row_json; sorted, hash and copy: how far the claim has come with this row
+-- Arguments:   p_polled (whose row the caller has locked), p_shape (polled_shape), p_size, p_place (begin at the place
+--              of the last claim)
+-- Returns:     part and place (tableoid and ctid), ident, key_json, row_json; sorted, hash and copy: how far the claim
+--              has come with this row
 -- Errors:      none
 -- Transaction: joins the caller's; passes over rows that other sessions have locked, where it locks rows at all
 -- Example:     SELECT * FROM mq.pick_rows(v_polled, mq.polled_shape(v_polled), 100, false);
@@ -65,7 +67,7 @@ BEGIN
         USING p_polled.ready_value, p_polled.name, p_size, p_polled.place;
 
     ELSIF p_shape->>'shape' IN ('c', 'f') THEN
-        SELECT count(*) INTO v_taken FROM mq.polled_row 
+        SELECT count(*) INTO v_taken FROM mq.polled_row
         WHERE name = p_polled.name AND NOT active AND (state <> 'E' OR p_polled.status_column IS NULL);
         -- Among so many rows there are p_size free ones, if the table has them.
         RETURN QUERY EXECUTE format('SELECT part, place, ident, key_json, row_json, sorted, hash, copy

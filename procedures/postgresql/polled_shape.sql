@@ -1,7 +1,9 @@
 -- polled_shape: the pieces of SQL that an adopted table is read and written by.
 -- Arguments:   p_polled (the adopted table)
--- Returns:     a JSON object: shape (a to f), quoted, path (the search_path of the table's triggers), ident, key, row (expressions over the alias t),
---              match (condition over t and the row r that a stored identity stands for), status, status_type, sort, order, order_type
+-- Returns:     a JSON object: shape (a to f), quoted, path (the search_path of the table's triggers), ident, key, row
+--              (expressions over the alias t),
+--              match (condition over t and the row r that a stored identity stands for), status, status_type, sort,
+--              order, order_type
 -- Errors:      50005 not_found, 50006 unsuitable_table, when the table or a column is not there any more
 -- Transaction: reads the catalog
 -- Example:     SELECT mq.polled_shape(p) FROM mq.polled AS p;
@@ -58,7 +60,8 @@ BEGIN
     SELECT quote_ident(a.attname), format_type(a.atttypid, -1) INTO v_order, v_order_type
     FROM pg_attribute AS a
     WHERE a.attrelid = v_table
-        AND a.attname = coalesce(p_polled.order_column, CASE WHEN cardinality(p_polled.key_columns) = 1 THEN p_polled.key_columns[1] END);
+        AND a.attname = coalesce(p_polled.order_column, CASE WHEN cardinality(p_polled.key_columns) = 1
+            THEN p_polled.key_columns[1] END);
 
     RETURN jsonb_build_object(
         'shape', CASE

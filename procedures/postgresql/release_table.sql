@@ -1,4 +1,5 @@
--- release_table: forget an adopted table: what is claimed gets its ready_value back, and nothing of the table is claimed any more.
+-- release_table: forget an adopted table: what is claimed gets its ready_value back, and nothing of the table is
+-- claimed any more.
 -- Arguments:   p_name
 -- Returns:     count: 1, or 0 when there was none
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument

@@ -1,5 +1,6 @@
 -- require_status: refuse values of a status that its column cannot hold or cannot tell apart.
--- Arguments:   p_table (the table's oid), p_column (its name), p_ready, p_active, p_done, p_error, p_delete (done rows are deleted)
+-- Arguments:   p_table (the table's oid), p_column (its name), p_ready, p_active, p_done, p_error, p_delete (done rows
+--              are deleted)
 -- Returns:     nothing
 -- Errors:      50002 invalid_argument
 -- Transaction: reads the catalog
@@ -54,7 +55,8 @@ BEGIN
             INTO v_fits USING v_values[i];
         END LOOP;
         IF NOT v_fits THEN
-            PERFORM mq.raise_error('invalid_argument', format('%s: %s cannot hold "%s"', c_names[i], p_column, left(v_values[i], 50)));
+            PERFORM mq.raise_error('invalid_argument', format('%s: %s cannot hold "%s"', c_names[i], p_column, left(v_values[i],
+                50)));
         END IF;
         FOR j IN 1 .. i - 1 LOOP
             CONTINUE WHEN v_values[j] IS NULL;

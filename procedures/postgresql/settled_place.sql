@@ -16,7 +16,8 @@ AS $$
 DECLARE
     v_seen timestamptz;
     v_settled text;
-    v_look text := format('SELECT t.%1$s::text FROM %2$s AS t ORDER BY t.%1$s DESC LIMIT 1', p_shape->>'order', p_shape->>'quoted');
+    v_look text := format('SELECT t.%1$s::text FROM %2$s AS t ORDER BY t.%1$s DESC LIMIT 1', p_shape->>'order',
+        p_shape->>'quoted');
 BEGIN
     IF p_polled.late_seconds = 0 THEN
         EXECUTE v_look INTO v_settled;

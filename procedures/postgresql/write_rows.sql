@@ -1,5 +1,6 @@
 -- write_rows: set the status of rows of an adopted table, or delete them; row by row when they cannot be written together.
--- Arguments:   p_shape (polled_shape), p_delete, p_value (the status, when they are not deleted); side by side: p_parts, p_places (tableoid and
+-- Arguments:   p_shape (polled_shape), p_delete, p_value (the status, when they are not deleted); side by side:
+--              p_parts, p_places (tableoid and
 --              ctid of rows that the caller has locked)
 -- Returns:     side by side: NULL for what is written, else the error's text
 -- Errors:      those that are not one row's: no right, deadlock, out of time or space

@@ -239,8 +239,33 @@ def ids(rows: Sequence[Row]) -> list[int]:
     return [row["id"] for row in rows]
 
 
+POLLING = {
+    *("adopt_table", "release_table", "claim_rows", "finish_rows", "extend_rows", "release_rows", "retry_rows"),
+    "peek_rows",
+}
+
+
+def required_of_polling(queue: Queue, procedure: str) -> dict[str, Any]:
+    """The same for polling tables: with a table of its own, one row of it claimed where that is needed."""
+    from polling import SHAPES, Polled
+
+    table = Polled(f"t{uuid.uuid4().hex[:20]}", queue.session, queue.sql, queue.can, SHAPES["e"])
+    table.create().insert("1", "2")
+    if procedure == "adopt_table":
+        table.count("release_table", table.name)
+        return {"name": table.name, "table": table.name, "key_columns": "id", "on_complete": "delete"}
+    if procedure in {"finish_rows", "extend_rows", "release_rows"}:
+        return {"batch_key": table.claim()[0]["batch_key"]}
+    if procedure == "peek_rows":
+        [row] = table.claim()
+        table.finish(row["batch_key"], f"{row['id']},-1,broken")
+    return {"name": table.name}
+
+
 def required(queue: Queue, procedure: str) -> dict[str, Any]:
     """Good values for the arguments that cannot be left out; sends and claims a message where one is needed."""
+    if procedure in POLLING:
+        return required_of_polling(queue, procedure)
     names = [a.name for a in CONTRACT.procedures[procedure].arguments if not a.optional]
     values: dict[str, Any] = {"type": queue.name, "body": "b", "bodies": "b", "state": "N", "before": LONG_AGO}
     values |= {"name": queue.name, "key_columns": "id", "sync_column": "sync", "consumer": "reader", "position": 0}

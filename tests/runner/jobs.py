@@ -153,3 +153,20 @@ not_callable = 1
 
 def takes_nothing() -> None:
     """No handler: it cannot take a message."""
+
+
+def obey_claimed_row(message: Message) -> None:
+    """The same, told by the column v of a row."""
+    row = json.loads(message.body)
+    note([json.loads(getattr(message, "key", "{}")), row, message.attempt])
+    said = str(row.get("v", row.get("V")))
+    if said == "discard":
+        raise Discard("never")
+    if said.startswith("retry"):
+        raise Retry("not now", after=500)
+
+
+def slow_row(message: Message) -> None:
+    """Longer than a lease of a second, for two rows."""
+    note(message.id)
+    time.sleep(0.8)

@@ -78,6 +78,20 @@ class Shop:
     def send(self, count: int = 20) -> None:
         self.call("send_batch", "email", "\n".join(f"body {n}" for n in range(1, count + 1)))
 
+    def adopt_orders(self) -> None:
+        """The table that the guide calls so: an order is dead, worker-1 has another, and one is ready."""
+        self("CREATE TABLE orders (id INTEGER NOT NULL PRIMARY KEY, status CHAR(1) DEFAULT 'N' NOT NULL)")
+        self("CREATE INDEX orders_claim ON orders (status, id)")
+        for number in (1, 2, 3):
+            self(f"INSERT INTO orders (id) VALUES ({number})")
+        self.call("adopt_table", "orders", "orders", "id", None, "status", "N", "A", "D", "E")
+        [row] = self.call("claim_rows", "orders")
+        self.call("finish_rows", row["batch_key"], f"{row['id']},-1,no such address")
+        self.call("claim_rows", "orders", 1, "worker-1")
+
+    def orders(self) -> str:
+        return "".join(row["status"] for row in self("SELECT status FROM orders ORDER BY id"))
+
     def states(self) -> dict[str | None, int]:
         rows = self("SELECT TRIM(state) AS state, COUNT(*) AS n FROM mq_message_state GROUP BY 1")
         return {row["state"]: row["n"] for row in rows}
@@ -112,7 +126,9 @@ def test_every_block_of_the_guide_runs_in_its_order(empty_shop: Shop) -> None:
             for _ in range(3):
                 shop.call("send_message", "invoice", "x", None, None, "g")
             shop.call("claim_batch", "invoice", 2, "worker-1")
+            shop.adopt_orders()
     assert filled
+    shop("DROP TABLE orders")
     assert shop("SELECT rdb$relation_name FROM rdb$relations WHERE rdb$system_flag = 0") == []
     assert shop("SELECT rdb$role_name FROM rdb$roles WHERE rdb$system_flag = 0") == []
     assert shop("SELECT rdb$procedure_name FROM rdb$procedures WHERE rdb$system_flag = 0") == []
@@ -331,3 +347,15 @@ def test_all_guides_have_the_same_headings() -> None:
     ours, theirs = (set(re.findall(r"^##+ (.*)$", page, re.M)) for page in (GUIDE, other))
     assert theirs - ours == {"Vacuum"}
     assert ours - theirs == {"Transactions in isql", "Sweep and disk space", "Time zones", "Events", "Embedded use"}
+
+
+def test_dead_orders_come_again_and_a_worker_loses_the_order_it_holds(shop: Shop) -> None:
+    shop.adopt_orders()
+    assert shop.orders() == "EAN"
+    said = shop.follow("Polling tables", 0)
+    assert "no such address" in said and '{"ID":1}' in said
+    assert shop.orders() == "NAN"
+    assert "worker-1" in shop.follow("Polling tables", 1)
+    shop.follow("Polling tables", 2)
+    assert shop.orders() == "NNN"
+    assert [row["attempt"] for row in shop.call("claim_rows", "orders", 10)] == [1, 1, 1]

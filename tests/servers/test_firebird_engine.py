@@ -433,7 +433,8 @@ def test_six_installers_at_once_are_one_installation(empty_database: Database, s
     command = [sys.executable, "-c", program, empty_database.url]
     installers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(6)]
     told = sorted(installer.communicate(timeout=120)[0].strip() for installer in installers)
-    assert told == ["0 False"] * 5 + ["1 True"]
+    migrations = sum(kind == "migration" for kind, _, _, _ in install.known(empty_database))
+    assert told == ["0 False"] * 5 + [f"{migrations} True"]
     assert install.pending(empty_database) == []
 
 

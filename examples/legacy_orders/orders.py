@@ -1,0 +1,24 @@
+"""Works off the table legacy_orders: a confirmation for each new order, appended to a file.
+
+runner consume --table orders --handler orders:confirm
+"""
+
+import json
+import os
+from pathlib import Path
+
+from rowqueue import Discard, Message, Retry
+
+OUTBOX = Path(os.environ.get("ORDERS_OUTBOX", "confirmations.txt"))
+
+
+def confirm(message: Message) -> None:
+    """One order: the row as JSON, its columns named as the database folds them."""
+    order = {name.lower(): value for name, value in json.loads(message.body).items()}
+    if not order["email"]:
+        raise Discard("no address")
+    if "@" not in order["email"] and message.attempt == 1:
+        raise Retry("not an address yet", after=0)
+    line = f"order {order['order_no']}: {order['item']} to {order['email']}\n"
+    with OUTBOX.open("a", encoding="utf-8") as file:
+        file.write(line)

@@ -1,0 +1,216 @@
+-- adopt_table: let the rows of a table of yours be claimed as work, as the table is.
+-- Arguments:   p_name, p_table, p_key_columns (NULL: all columns together, see p_equal_rows), p_order_column, p_status_column,
+--              p_ready_value, p_active_value, p_done_value, p_error_value, p_on_complete (keep or delete; NULL: keep),
+--              p_late_seconds (without a status and with keep), p_equal_rows (0 or 1), p_max_attempts (1 to 1,000; NULL: 10)
+-- Returns:     created: 1, or 0 when it was adopted so already
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50007 already_exists
+-- Transaction: joins the caller's
+-- Example:     SELECT * FROM mq_adopt_table('orders', 'orders', 'id', NULL, 'status', 'N', 'A', 'D', 'E');
+--
+-- What stands between the users and their table is mq_use_table, which is granted what it needs here if the caller may grant it.
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_adopt_table (
+    p_name mq_argument,
+    p_table mq_text,
+    p_key_columns mq_text = NULL,
+    p_order_column mq_text = NULL,
+    p_status_column mq_text = NULL,
+    p_ready_value mq_text = NULL,
+    p_active_value mq_text = NULL,
+    p_done_value mq_text = NULL,
+    p_error_value mq_text = NULL,
+    p_on_complete mq_text = NULL,
+    p_late_seconds bigint = NULL,
+    p_equal_rows bigint = NULL,
+    p_max_attempts bigint = NULL
+)
+RETURNS (
+    created integer
+)
+AS
+DECLARE c_most integer = 15000;
+DECLARE v_table varchar(63) CHARACTER SET UTF8;
+DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
+DECLARE v_keys mq_text;
+DECLARE v_n integer;
+DECLARE v_order varchar(63) CHARACTER SET UTF8;
+DECLARE v_by varchar(130) CHARACTER SET UTF8;
+DECLARE v_status varchar(63) CHARACTER SET UTF8;
+DECLARE v_delete smallint;
+DECLARE v_bad varchar(130) CHARACTER SET UTF8;
+DECLARE v_bytes bigint;
+DECLARE v_kind smallint;
+DECLARE v_nullable smallint;
+DECLARE v_wanted mq_text;
+DECLARE v_rights varchar(30) CHARACTER SET ASCII;
+DECLARE v_same integer;
+BEGIN
+    EXECUTE PROCEDURE mq_require_name('name', p_name, 0);
+    IF (p_on_complete NOT LIKE 'keep' AND p_on_complete NOT LIKE 'delete') THEN
+        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'on_complete: must be keep or delete');
+    EXECUTE PROCEDURE mq_require_range('late_seconds', p_late_seconds, 0, 315360000);
+    EXECUTE PROCEDURE mq_require_range('equal_rows', p_equal_rows, 0, 1);
+    EXECUTE PROCEDURE mq_require_range('max_attempts', p_max_attempts, 1, 1000);
+    v_delete = IIF(p_on_complete LIKE 'delete', 1, 0);
+    SELECT name, quoted FROM mq_find_table('table', :p_table) INTO v_table, v_quoted;
+    IF (p_key_columns IS NOT NULL) THEN
+        SELECT LIST(quoted), COUNT(*) FROM mq_find_columns('key_columns', :v_table, :p_key_columns) INTO v_keys, v_n;
+    EXECUTE PROCEDURE mq_find_one_column('order_column', v_table, p_order_column) RETURNING_VALUES v_order;
+    EXECUTE PROCEDURE mq_find_one_column('status_column', v_table, p_status_column) RETURNING_VALUES v_status;
+
+    IF (v_status IS NULL) THEN
+    BEGIN
+        v_bad = TRIM(CASE
+            WHEN p_ready_value IS NOT NULL THEN 'ready_value'
+            WHEN p_active_value IS NOT NULL THEN 'active_value'
+            WHEN p_done_value IS NOT NULL THEN 'done_value'
+            WHEN p_error_value IS NOT NULL THEN 'error_value' END);
+        IF (v_bad IS NOT NULL) THEN
+            EXECUTE PROCEDURE mq_raise_error('invalid_argument', v_bad || ': needs a status_column');
+    END
+    ELSE
+    BEGIN
+        IF (',' || v_keys || ',' CONTAINING ',"' || REPLACE(v_status, '"', '""') || '",') THEN
+            EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'key_columns: must not hold the status_column');
+        IF (v_status = v_order) THEN
+            EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'order_column: must not be the status_column');
+        EXECUTE PROCEDURE mq_require_status(v_table, v_status, p_ready_value, p_active_value, p_done_value, p_error_value,
+            v_delete);
+    END
+    IF (p_late_seconds IS NOT NULL AND (v_status IS NOT NULL OR v_delete = 1)) THEN
+        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'late_seconds: only without a status_column and with keep');
+    IF (p_equal_rows = 1 AND v_keys IS NOT NULL) THEN
+        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'equal_rows: only without key_columns');
+
+    IF (v_keys IS NULL AND COALESCE(p_equal_rows, 0) = 0) THEN
+        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'equal rows of ' || v_table
+            || ' cannot be told apart: give key_columns, or accept that with equal_rows 1');
+    SELECT MIN(IIF(kind IN (10, 27) OR as_text IS NULL, name, NULL)), SUM(bytes + 7)
+    FROM mq_columns_as_text('key_columns', :v_table, COALESCE(:v_keys, mq_ident_columns(:v_table, :v_status)))
+    INTO v_bad, v_bytes;
+    IF (v_bad IS NOT NULL) THEN
+        EXECUTE PROCEDURE mq_raise_error('unsuitable_table',
+            TRIM(IIF(v_keys IS NULL, 'without key_columns all columns are compared, and ', 'key_columns: ')) || ' ' || v_bad
+                || ' of '
+            || v_table || ' cannot be: a BLOB, an array or a floating point number has no exact equality');
+    IF (v_bytes > c_most) THEN
+        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'the columns that tell rows of ' || v_table || ' apart may have '
+            || v_bytes || ' bytes, at most 15,000 are possible'
+            || TRIM(TRAILING FROM IIF(v_keys IS NULL, ': give key_columns', '')));
+    IF (v_keys IS NOT NULL AND NOT EXISTS (
+        SELECT *
+        FROM rdb$indices AS i
+        WHERE i.rdb$relation_name = :v_table AND i.rdb$unique_flag = 1 AND COALESCE(i.rdb$index_inactive, 0) = 0
+            AND i.rdb$expression_blr IS NULL AND mq_index_condition(i.rdb$index_name) = 0
+            AND NOT EXISTS (
+                SELECT *
+                FROM rdb$index_segments AS s
+                JOIN rdb$relation_fields AS r ON r.rdb$relation_name = i.rdb$relation_name AND r.rdb$field_name = s.rdb$field_name
+                JOIN rdb$fields AS f ON f.rdb$field_name = r.rdb$field_source
+                WHERE s.rdb$index_name = i.rdb$index_name
+                    AND (COALESCE(r.rdb$null_flag, f.rdb$null_flag, 0) = 0
+                        OR POSITION(',"' || REPLACE(TRIM(s.rdb$field_name), '"', '""') || '",' IN ',' || :v_keys || ',') = 0)
+            )
+    )) THEN
+        EXECUTE PROCEDURE mq_raise_error('unsuitable_table',
+            'key_columns: ' || v_table || ' has no primary key or unique index of NOT NULL columns within them');
+
+    v_by = '"' || REPLACE(v_order, '"', '""') || '"';
+    v_wanted = COALESCE(v_by, v_keys);
+    IF (v_status IS NOT NULL) THEN
+        v_wanted = '"' || REPLACE(v_status, '"', '""') || '"' || COALESCE(',' || v_wanted, '');
+    ELSE IF (v_delete = 0) THEN
+    BEGIN
+        IF (p_late_seconds IS NULL) THEN
+            EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'without a status a row of ' || v_table
+                || ' that comes late in the '
+                || 'order would be missed: give late_seconds, after which none comes any more, or 0 to accept that');
+        IF (v_order IS NULL AND v_n IS DISTINCT FROM 1) THEN
+            EXECUTE PROCEDURE mq_raise_error('unsuitable_table',
+                'without a status and with keep rows are claimed in an order: give order_column');
+        SELECT name, kind, nullable FROM mq_columns_as_text('order_column', :v_table, COALESCE(:v_by, :v_keys))
+        INTO v_bad, v_kind, v_nullable;
+        -- A floating point number as text does not read back as the same here, and rows would be lost at its place.
+        IF (v_nullable = 1 OR v_kind IN (10, 23, 27, 261)) THEN
+            EXECUTE PROCEDURE mq_raise_error('unsuitable_table',
+                'order_column: ' || v_bad || ' must be NOT NULL, and an exact number, a text or a time');
+    END
+    IF (v_order IS NOT NULL AND EXISTS (
+        SELECT * FROM mq_columns_as_text('order_column', :v_table, :v_by) WHERE as_text IS NULL
+    )) THEN
+        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'order_column: ' || v_order
+            || ' must be a number, a text or a time');
+    IF (v_wanted IS NOT NULL AND mq_claim_index(v_table, v_wanted) IS NULL) THEN
+        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'claims would read the whole table, it needs: CREATE INDEX '
+            || LEFT(v_table, 20) || '_CLAIM ON ' || v_quoted || ' (' || REPLACE(v_wanted, ',', ', ') || ')');
+
+    -- Nobody gets at a table through the queue who may not himself: without CALLER PRIVILEGES these are the user's own rights.
+    -- What is never executed is checked all the same.
+    v_bad = '"' || REPLACE(v_status, '"', '""') || '"';
+    IF (v_delete = 1) THEN
+        -- A lock needs the right to change any column.
+        SELECT FIRST 1 quoted FROM mq_find_columns('table', :v_table, mq_ident_columns(:v_table, NULL)) INTO v_by;
+    v_rights = 'SELECT' || TRIM(TRAILING FROM IIF(v_status IS NULL AND v_delete = 0, '', ', UPDATE'))
+        || TRIM(TRAILING FROM IIF(v_delete = 1, ', DELETE', ''));
+    BEGIN
+        EXECUTE STATEMENT 'EXECUTE BLOCK AS DECLARE v_one bigint; BEGIN IF (1 = 0) THEN BEGIN SELECT COUNT(*) FROM ' || v_quoted
+            || ' INTO v_one; '
+            || IIF(v_rights LIKE '%UPDATE%', 'UPDATE ' || v_quoted || ' SET ' || COALESCE(v_bad, v_by) || ' = NULL; ', '')
+            || IIF(v_delete = 1, 'DELETE FROM ' || v_quoted || '; ', '') || 'END END';
+        WHEN GDSCODE no_priv DO
+            EXECUTE PROCEDURE mq_raise_error('unsuitable_table', v_table || ' may not be worked off by ' || TRIM(CURRENT_USER)
+                || ': GRANT ' || v_rights || ' ON ' || v_quoted || ' TO USER ' || TRIM(CURRENT_USER));
+    END
+    SELECT COUNT(DISTINCT rdb$privilege) FROM rdb$user_privileges
+    WHERE rdb$relation_name = :v_table AND rdb$object_type = 0 AND rdb$field_name IS NULL
+        AND (rdb$user = 'MQ_USE_TABLE' AND rdb$user_type = 5 OR rdb$user = 'PUBLIC' AND rdb$user_type = 8)
+        AND (rdb$privilege = 'S' OR rdb$privilege = 'U' AND :v_rights LIKE '%UPDATE%' OR rdb$privilege = 'D' AND :v_delete = 1)
+    INTO v_n;
+    IF (v_n < 1 + IIF(v_rights LIKE '%UPDATE%', 1, 0) + v_delete) THEN
+    BEGIN
+        v_wanted = 'GRANT ' || v_rights || ' ON ' || v_quoted || ' TO PROCEDURE mq_use_table';
+        EXECUTE STATEMENT v_wanted;
+        WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict DO
+            EXCEPTION;
+        WHEN ANY DO
+            EXECUTE PROCEDURE mq_raise_error('unsuitable_table', v_table
+                || ' is closed to the queue, and you may not open it; let its owner say: ' || v_wanted);
+    END
+
+    SELECT MIN(LEFT(name, 60)) FROM mq_polled
+    WHERE table_name = :v_table AND name <> :p_name AND (:v_status IS NOT NULL OR :v_delete = 1)
+        AND (status_column IS NOT NULL OR on_complete = 'delete')
+        AND status_column IS NOT DISTINCT FROM :v_status AND ready_value IS NOT DISTINCT FROM CAST(:p_ready_value AS mq_status)
+    INTO v_bad;
+    IF (v_bad IS NOT NULL) THEN
+        EXECUTE PROCEDURE mq_raise_error('already_exists',
+            v_table || ' is adopted as ' || v_bad || ' already: its rows would be claimed twice');
+    created = IIF(EXISTS (SELECT * FROM mq_polled WHERE name = :p_name), 0, 1);
+    IF (created = 1) THEN
+        INSERT INTO mq_polled (name, id, table_name, key_columns, order_column, status_column, ready_value, active_value,
+            done_value, error_value, on_complete, late_seconds, equal_rows, max_attempts)
+        VALUES (:p_name, NEXT VALUE FOR mq_polled_id, :v_table, :v_keys, :v_order, :v_status, :p_ready_value, :p_active_value,
+            :p_done_value, :p_error_value, IIF(:v_delete = 1, 'delete', 'keep'), :p_late_seconds, COALESCE(:p_equal_rows, 0),
+            COALESCE(:p_max_attempts, 10));
+    ELSE
+    BEGIN
+        SELECT COUNT(*) FROM mq_polled
+        WHERE name = :p_name AND table_name = :v_table AND key_columns IS NOT DISTINCT FROM :v_keys
+            AND order_column IS NOT DISTINCT FROM :v_order AND status_column IS NOT DISTINCT FROM :v_status
+            AND ready_value IS NOT DISTINCT FROM CAST(:p_ready_value AS mq_status)
+            AND active_value IS NOT DISTINCT FROM CAST(:p_active_value AS mq_status)
+            AND done_value IS NOT DISTINCT FROM CAST(:p_done_value AS mq_status)
+            AND error_value IS NOT DISTINCT FROM CAST(:p_error_value AS mq_status)
+            AND on_complete = IIF(:v_delete = 1, 'delete', 'keep') AND late_seconds IS NOT DISTINCT FROM :p_late_seconds
+            AND equal_rows = COALESCE(:p_equal_rows, 0) AND max_attempts = COALESCE(:p_max_attempts, 10)
+        INTO v_same;
+        IF (v_same = 0) THEN
+            EXECUTE PROCEDURE mq_raise_error('already_exists',
+                'name: ' || LEFT(p_name, 100) || ' is adopted with other settings: release_table first');
+    END
+    SUSPEND;
+END^
+
+SET TERM ; ^

@@ -1,0 +1,65 @@
+-- claim_rows: claim up to p_size rows of an adopted table under one new batch key.
+-- Arguments:   p_name, p_size (1 to 10,000; NULL: 1), p_reader (NULL: the application name), p_lease_seconds (NULL: 60)
+-- Returns:     id (of the claim), key and row as JSON, attempt, batch_key, lease_until; no rows when nothing is ready, or when
+--              another transaction keeps the adopted table for longer than a moment
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found
+-- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT; claims of one table take turns
+-- Example:     SELECT * FROM mq_claim_rows('orders', 10, 'worker-1', 60);
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_claim_rows (
+    p_name mq_argument,
+    p_size bigint = NULL,
+    p_reader mq_argument = NULL,
+    p_lease_seconds bigint = NULL
+)
+RETURNS (
+    id bigint,
+    "KEY" mq_text,
+    "ROW" mq_text,
+    attempt integer,
+    batch_key mq_key,
+    lease_until timestamp
+)
+AS
+-- How long to try while another claim is at work, in milliseconds.
+DECLARE c_patience integer = 200;
+DECLARE v_reader mq_name;
+DECLARE v_seconds integer;
+DECLARE v_key mq_key;
+DECLARE v_n bigint;
+BEGIN
+    EXECUTE PROCEDURE mq_require_name('name', p_name, 0);
+    EXECUTE PROCEDURE mq_require_range('size', p_size, 1, 10000);
+    EXECUTE PROCEDURE mq_require_name('reader', p_reader, 1);
+    EXECUTE PROCEDURE mq_require_range('lease_seconds', p_lease_seconds, 0, 315360000);
+    EXECUTE PROCEDURE mq_require_read_committed;
+    v_reader = mq_reader_name(p_reader);
+    v_seconds = COALESCE(p_lease_seconds, 60);
+    EXECUTE PROCEDURE mq_lock_polled(p_name, v_reader, c_patience) RETURNING_VALUES v_n;
+    IF (v_n = 0) THEN
+        EXIT;
+    EXECUTE PROCEDURE mq_rescue_rows(p_name);
+    DELETE FROM mq_polled_write;
+    v_key = LOWER(UUID_TO_CHAR(GEN_UUID()));
+    EXECUTE PROCEDURE mq_pick_rows(p_name, COALESCE(p_size, 1), v_key);
+    -- What the table refuses, or what had no attempts left.
+    IF (EXISTS (SELECT * FROM mq_polled_write)) THEN
+        EXECUTE PROCEDURE mq_settle_rows(p_name) RETURNING_VALUES v_n, v_n, v_n, v_n, v_n;
+    IF (EXISTS (SELECT * FROM mq_polled_row WHERE batch_key = :v_key)) THEN
+    BEGIN
+        batch_key = v_key;
+        lease_until = DATEADD(v_seconds SECOND TO mq_utc_now());
+        INSERT INTO mq_polled_batch (batch_key, lease_until, lease_seconds, name, reader)
+        VALUES (:v_key, :lease_until, :v_seconds, :p_name, :v_reader);
+        FOR SELECT p.id, p.key_json, t.content, p.attempts
+            FROM (SELECT id, key_json, attempts FROM mq_polled_row WHERE batch_key = :v_key ORDER BY id) AS p
+            LEFT JOIN mq_polled_taken AS t ON t.id = p.id
+            INTO id, "KEY", "ROW", attempt
+        DO
+            SUSPEND;
+    END
+END^
+
+SET TERM ; ^

@@ -1,0 +1,19 @@
+-- error_expression: what tells, in a WHEN of a statement that is put together, of the error that was caught.
+-- Arguments:   none
+-- Returns:     an expression of a text
+-- Errors:      none
+-- Transaction: reads nothing
+-- Example:     'WHEN ANY DO v_error = ' || mq_error_expression()
+--
+-- This is the body for Firebird 4.0 and later, beside error_expression.sql for 3.0.
+
+SET TERM ^ ;
+
+CREATE OR ALTER FUNCTION mq_error_expression
+RETURNS varchar(200) CHARACTER SET UTF8
+AS
+BEGIN
+    RETURN 'LEFT(COALESCE(RDB$ERROR(MESSAGE), ''SQLSTATE '' || SQLSTATE), 4000)';
+END^
+
+SET TERM ; ^

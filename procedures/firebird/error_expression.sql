@@ -1,0 +1,19 @@
+-- error_expression: what tells, in a WHEN of a statement that is put together, of the error that was caught.
+-- Arguments:   none
+-- Returns:     an expression of a text
+-- Errors:      none
+-- Transaction: reads nothing
+-- Example:     'WHEN ANY DO v_error = ' || mq_error_expression()
+--
+-- This is the body for Firebird 3.0, where PSQL cannot get at an error's text; error_expression.4.sql that for later versions.
+
+SET TERM ^ ;
+
+CREATE OR ALTER FUNCTION mq_error_expression
+RETURNS varchar(200) CHARACTER SET UTF8
+AS
+BEGIN
+    RETURN '''the table refuses it: SQLSTATE '' || SQLSTATE || '', error '' || GDSCODE';
+END^
+
+SET TERM ; ^

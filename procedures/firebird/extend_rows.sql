@@ -1,0 +1,45 @@
+-- extend_rows: heartbeat: the claim of rows holds for so many seconds from now.
+-- Arguments:   p_batch_key, p_seconds (0 to ten years; NULL: as long as the claim asked for)
+-- Returns:     count of rows still held (0: the batch was lost)
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's; waits for whoever is finishing the batch
+-- Example:     EXECUTE PROCEDURE mq_extend_rows('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', 60);
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_extend_rows (
+    p_batch_key mq_argument,
+    p_seconds bigint = NULL
+)
+RETURNS (
+    "COUNT" bigint
+)
+AS
+DECLARE c_seconds integer = 2;
+DECLARE v_until timestamp;
+DECLARE v_seen integer;
+DECLARE v_found integer;
+BEGIN
+    EXECUTE PROCEDURE mq_require_key(p_batch_key);
+    EXECUTE PROCEDURE mq_require_range('seconds', p_seconds, 0, 315360000);
+    WHILE (v_found IS NULL) DO
+    BEGIN
+        UPDATE mq_polled_batch SET lease_until = DATEADD(COALESCE(:p_seconds, lease_seconds) SECOND TO mq_utc_now())
+        WHERE batch_key = :p_batch_key;
+        v_found = ROW_COUNT;
+        WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+        BEGIN
+            v_until = COALESCE(v_until, DATEADD(c_seconds SECOND TO mq_utc_now()));
+            IF (mq_utc_now() > v_until) THEN
+                EXCEPTION;
+            IN AUTONOMOUS TRANSACTION DO
+                SELECT COUNT(*) FROM mq_polled_batch WHERE batch_key = :p_batch_key INTO v_seen;
+        END
+    END
+    "COUNT" = 0;
+    IF (v_found = 1) THEN
+        SELECT COUNT(*) FROM mq_polled_row WHERE batch_key = :p_batch_key INTO "COUNT";
+    SUSPEND;
+END^
+
+SET TERM ; ^

@@ -1,0 +1,29 @@
+-- find_one_column: the one column that an argument names.
+-- Arguments:   p_argument (its name in the contract), p_table (as find_table returns its name), p_column (NULL: none)
+-- Returns:     name (as the catalog has it), or NULL
+-- Errors:      50002 invalid_argument
+-- Transaction: reads only
+-- Example:     EXECUTE PROCEDURE mq_find_one_column('order_column', 'ORDERS', 'created') RETURNING_VALUES v_order;
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_find_one_column (
+    p_argument varchar(30) CHARACTER SET ASCII,
+    p_table varchar(63) CHARACTER SET UTF8,
+    p_column mq_text
+)
+RETURNS (
+    name varchar(63) CHARACTER SET UTF8
+)
+AS
+DECLARE v_count integer;
+BEGIN
+    IF (p_column IS NOT NULL) THEN
+    BEGIN
+        SELECT COUNT(*), MIN(name) FROM mq_find_columns(:p_argument, :p_table, :p_column) INTO v_count, name;
+        IF (v_count > 1) THEN
+            EXECUTE PROCEDURE mq_raise_error('invalid_argument', p_argument || ': must be one column');
+    END
+END^
+
+SET TERM ; ^

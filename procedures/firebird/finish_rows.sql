@@ -1,0 +1,46 @@
+-- finish_rows: finish a batch of rows: all are done but the failures listed.
+-- Arguments:   p_batch_key, p_failures (one a line: id,retry_after_seconds,error; an empty second field: 5 seconds, doubled with
+--              each attempt up to an hour, -1: dead now)
+-- Returns:     done, failed (come again), dead, gone (others have changed or deleted them); zeros when the batch was lost
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument
+-- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT
+-- Example:     SELECT * FROM mq_finish_rows('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '17,30,busy');
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_finish_rows (
+    p_batch_key mq_argument,
+    p_failures mq_text = NULL
+)
+RETURNS (
+    done bigint,
+    failed bigint,
+    dead bigint,
+    gone bigint
+)
+AS
+DECLARE v_name mq_name;
+DECLARE v_id bigint;
+DECLARE v_retry integer;
+DECLARE v_error mq_error;
+DECLARE v_back bigint;
+BEGIN
+    done = 0;
+    failed = 0;
+    dead = 0;
+    gone = 0;
+    EXECUTE PROCEDURE mq_require_key(p_batch_key);
+    EXECUTE PROCEDURE mq_require_read_committed;
+    EXECUTE PROCEDURE mq_drop_polled_batch(p_batch_key) RETURNING_VALUES v_name;
+    DELETE FROM mq_polled_write;
+    INSERT INTO mq_polled_write (id, kind) SELECT id, 'D' FROM mq_polled_row WHERE batch_key = :p_batch_key;
+    IF (OCTET_LENGTH(p_failures) > 0) THEN
+        -- Of an id that is listed twice the first line counts.
+        FOR SELECT id, retry, error FROM mq_read_failures(:p_failures) INTO v_id, v_retry, v_error DO
+            UPDATE mq_polled_write SET kind = 'F', retry = :v_retry, error = :v_error WHERE id = :v_id AND kind = 'D';
+    IF (v_name IS NOT NULL) THEN
+        EXECUTE PROCEDURE mq_settle_rows(v_name) RETURNING_VALUES done, failed, dead, gone, v_back;
+    SUSPEND;
+END^
+
+SET TERM ; ^

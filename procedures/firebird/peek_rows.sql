@@ -1,0 +1,51 @@
+-- peek_rows: look at the rows that are claimed, wait for another attempt, or are dead.
+-- Arguments:   p_name, p_state (A, N or E; NULL: all three), p_size (1 to 10,000; NULL: 100)
+-- Returns:     up to p_size of them: id, key as JSON, state, attempts, reader, run_at, error
+-- Errors:      50002 invalid_argument, 50005 not_found
+-- Transaction: reads only, without locks
+-- Example:     SELECT id, attempts, error FROM mq_peek_rows('orders', 'E', 20);
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_peek_rows (
+    p_name mq_argument,
+    p_state mq_text = NULL,
+    p_size bigint = NULL
+)
+RETURNS (
+    id bigint,
+    "KEY" mq_text,
+    state varchar(1) CHARACTER SET UTF8,
+    attempts integer,
+    reader mq_name,
+    run_at timestamp,
+    error mq_error
+)
+AS
+BEGIN
+    EXECUTE PROCEDURE mq_require_name('name', p_name, 0);
+    -- LIKE: = would take 'N ' for the same.
+    IF (p_state NOT LIKE 'A' AND p_state NOT LIKE 'N' AND p_state NOT LIKE 'E') THEN
+        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'state: must be A, N or E');
+    EXECUTE PROCEDURE mq_require_range('size', p_size, 1, 10000);
+    IF (NOT EXISTS (SELECT * FROM mq_polled WHERE name = :p_name)) THEN
+        EXECUTE PROCEDURE mq_raise_error('not_found', 'name: no table is adopted as ' || p_name);
+    p_size = COALESCE(p_size, 100);
+    FOR SELECT p.id, p.key_json, p.state, p.attempts, p.reader, COALESCE(b.lease_until, p.run_at), p.error
+        FROM mq_polled_row AS p
+        LEFT JOIN mq_polled_batch AS b ON b.batch_key = p.batch_key
+        WHERE p.name = :p_name
+        PLAN JOIN (p ORDER mq_polled_row_due, b INDEX (mq_polled_batch_pk))
+        ORDER BY p.name, p.state, p.run_at, p.id
+        INTO id, "KEY", state, attempts, reader, run_at, error
+    DO
+        IF (p_size > 0 AND (p_state IS NULL OR state = CAST(p_state AS varchar(1)))) THEN
+        BEGIN
+            p_size = p_size - 1;
+            SUSPEND;
+        END
+        ELSE IF (p_size <= 0) THEN
+            LEAVE;
+END^
+
+SET TERM ; ^

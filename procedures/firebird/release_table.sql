@@ -1,0 +1,42 @@
+-- release_table: forget an adopted table: what is claimed gets its ready_value back, and nothing is claimed any more.
+-- Arguments:   p_name
+-- Returns:     count: 1, or 0 when there was none
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's, READ COMMITTED NO WAIT at best; works without the user's table
+-- Example:     SELECT * FROM mq_release_table('orders');
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_release_table (
+    p_name mq_argument
+)
+RETURNS (
+    "COUNT" bigint
+)
+AS
+DECLARE v_n bigint;
+BEGIN
+    EXECUTE PROCEDURE mq_require_name('name', p_name, 0);
+    "COUNT" = 0;
+    IF (EXISTS (SELECT * FROM mq_polled WHERE name = :p_name)) THEN
+    BEGIN
+        EXECUTE PROCEDURE mq_lock_polled(p_name, NULL, 2000) RETURNING_VALUES v_n;
+        DELETE FROM mq_polled_batch WHERE name = :p_name;
+        DELETE FROM mq_polled_write;
+        BEGIN
+            INSERT INTO mq_polled_write (id, kind)
+            SELECT id, 'R' FROM mq_polled_row WHERE name = :p_name AND active = 1 AND state <> 'E';
+            EXECUTE PROCEDURE mq_settle_rows(p_name) RETURNING_VALUES v_n, v_n, v_n, v_n, v_n;
+            -- The table is not there any more, or not as it was: then there is nothing to give back.
+            WHEN EXCEPTION mq_50005, EXCEPTION mq_50006, EXCEPTION mq_50002 DO
+                v_n = 0;
+        END
+        DELETE FROM mq_polled_row WHERE name = :p_name;
+        DELETE FROM mq_polled_mark WHERE name = :p_name;
+        DELETE FROM mq_polled WHERE name = :p_name;
+        "COUNT" = ROW_COUNT;
+    END
+    SUSPEND;
+END^
+
+SET TERM ; ^

@@ -1,0 +1,36 @@
+-- retry_rows: send dead rows round again, with all their attempts.
+-- Arguments:   p_name, p_id (NULL: all, the oldest dead first, at most 10,000 a call)
+-- Returns:     count
+-- Errors:      50002 invalid_argument, 50005 not_found
+-- Transaction: joins the caller's, READ COMMITTED NO WAIT at best; claims of the table wait for it
+-- Example:     SELECT * FROM mq_retry_rows('orders');
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_retry_rows (
+    p_name mq_argument,
+    p_id bigint = NULL
+)
+RETURNS (
+    "COUNT" bigint
+)
+AS
+DECLARE v_n bigint;
+BEGIN
+    EXECUTE PROCEDURE mq_require_name('name', p_name, 0);
+    EXECUTE PROCEDURE mq_lock_polled(p_name, NULL, 2000) RETURNING_VALUES v_n;
+    DELETE FROM mq_polled_write;
+    IF (p_id IS NOT NULL) THEN
+        INSERT INTO mq_polled_write (id, kind)
+        SELECT id, 'T' FROM mq_polled_row WHERE id = :p_id AND name = :p_name AND state = 'E';
+    ELSE
+        INSERT INTO mq_polled_write (id, kind)
+        SELECT p.id, 'T' FROM mq_polled_row AS p WHERE p.name = :p_name AND p.state = 'E'
+        PLAN (p ORDER mq_polled_row_due)
+        ORDER BY p.name, p.state, p.run_at, p.id
+        ROWS 10000;
+    EXECUTE PROCEDURE mq_settle_rows(p_name) RETURNING_VALUES v_n, v_n, v_n, v_n, "COUNT";
+    SUSPEND;
+END^
+
+SET TERM ; ^

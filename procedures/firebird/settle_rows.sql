@@ -1,0 +1,132 @@
+-- settle_rows: do what mq_polled_write says with claims of rows: in the user's table first, then here.
+-- Arguments:   p_name; in mq_polled_write: id, kind (D: done, F: failed, with retry and error, R: released, T: a dead one comes
+--              again), retry (as in read_failures), error
+-- Returns:     done, failed (come again), dead, gone, back (released or sent round again)
+-- Errors:      as write_rows
+-- Transaction: joins the caller's
+-- Example:     EXECUTE PROCEDURE mq_settle_rows('orders') RETURNING_VALUES done, failed, dead, gone, v_back;
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_settle_rows (
+    p_name mq_name
+)
+RETURNS (
+    done bigint,
+    failed bigint,
+    dead bigint,
+    gone bigint,
+    back bigint
+)
+AS
+DECLARE v_status smallint;
+DECLARE v_has_active smallint;
+DECLARE v_on_complete varchar(6) CHARACTER SET ASCII;
+DECLARE v_max integer;
+DECLARE v_now timestamp;
+DECLARE v_again integer = 1;
+DECLARE v_id bigint;
+DECLARE v_kind varchar(1) CHARACTER SET ASCII;
+DECLARE v_retry integer;
+DECLARE v_outcome varchar(1) CHARACTER SET ASCII;
+DECLARE v_error mq_error;
+DECLARE v_attempts smallint;
+DECLARE v_active smallint;
+DECLARE v_delay double precision;
+BEGIN
+    done = 0;
+    failed = 0;
+    dead = 0;
+    gone = 0;
+    back = 0;
+    v_now = mq_utc_now();
+    SELECT IIF(status_column IS NULL, 0, 1), IIF(active_value IS NULL, 0, 1), on_complete, max_attempts
+    FROM mq_polled WHERE name = :p_name
+    INTO v_status, v_has_active, v_on_complete, v_max;
+    WHILE (v_again = 1) DO
+    BEGIN
+        -- In a table without a status nothing but DELETE is written.
+        FOR SELECT w.id, w.kind, w.retry, p.attempts, p.active
+            FROM mq_polled_write AS w JOIN mq_polled_row AS p ON p.id = w.id
+            WHERE w.outcome IS NULL
+            INTO v_id, v_kind, v_retry, v_attempts, v_active
+        DO
+            UPDATE mq_polled_write
+            SET from_status = CASE
+                    WHEN :v_kind = 'T' AND :v_active = 0 THEN 'E'
+                    WHEN :v_active = 1 AND :v_has_active = 1 THEN 'A'
+                    ELSE 'R' END,
+                to_status = CASE
+                    WHEN :v_kind = 'D' THEN IIF(:v_on_complete = 'delete', 'X', IIF(:v_status = 1, 'D', NULL))
+                    WHEN :v_status = 0 THEN NULL
+                    WHEN :v_kind = 'F' AND (:v_retry = -1 OR :v_attempts >= :v_max) THEN 'E'
+                    WHEN :v_kind = 'T' THEN IIF(:v_active = 1 AND :v_has_active = 0, NULL, 'R')
+                    WHEN :v_active = 1 AND :v_has_active = 1 THEN 'R'
+                    ELSE 'L' END
+            WHERE id = :v_id;
+        EXECUTE PROCEDURE mq_write_rows(p_name);
+        -- What could not be marked as done has failed.
+        v_again = 0;
+        FOR SELECT id FROM mq_polled_write WHERE kind = 'D' AND outcome = 'X' INTO v_id DO
+        BEGIN
+            UPDATE mq_polled_write SET kind = 'F', retry = NULL, outcome = NULL WHERE id = :v_id;
+            v_again = 1;
+        END
+        IF (v_again = 1) THEN
+            UPDATE mq_polled_write SET outcome = 'W' WHERE outcome IS NULL AND kind <> 'F';
+    END
+
+    FOR SELECT w.id, w.kind, w.retry, w.outcome, w.error, p.attempts, p.active
+        FROM mq_polled_write AS w JOIN mq_polled_row AS p ON p.id = w.id
+        ORDER BY w.id
+        INTO v_id, v_kind, v_retry, v_outcome, v_error, v_attempts, v_active
+    DO
+    BEGIN
+        IF (v_outcome = 'G') THEN
+        BEGIN
+            DELETE FROM mq_polled_row WHERE id = :v_id;
+            IF (v_kind <> 'T') THEN
+                gone = gone + 1;
+        END
+        ELSE IF (v_kind = 'D') THEN
+        BEGIN
+            DELETE FROM mq_polled_row WHERE id = :v_id;
+            done = done + 1;
+        END
+        ELSE IF (v_kind = 'F' AND (v_retry = -1 OR v_attempts >= v_max)) THEN
+        BEGIN
+            -- active stays 1 where error_value could not be written: the row is not to be claimed though it may look ready.
+            UPDATE mq_polled_row
+            SET state = 'E', batch_key = NULL, run_at = :v_now, error = :v_error,
+                active = IIF(:v_outcome = 'X', 1, 0)
+            WHERE id = :v_id;
+            dead = dead + 1;
+        END
+        ELSE IF (v_kind = 'F') THEN
+        BEGIN
+            -- Jitter between half and the whole, so that what failed together does not come back together.
+            v_delay = COALESCE(v_retry, MINVALUE(3600, 5 * POWER(2e0, MINVALUE(v_attempts - 1, 40))) * (0.5e0 + RAND() / 2));
+            UPDATE mq_polled_row
+            SET state = 'N', batch_key = NULL, run_at = DATEADD(CAST(:v_delay * 1000 AS bigint) MILLISECOND TO :v_now),
+                error = :v_error, active = IIF(:v_outcome = 'X', active, 0)
+            WHERE id = :v_id;
+            failed = failed + 1;
+        END
+        ELSE IF (v_kind = 'R') THEN
+        BEGIN
+            UPDATE mq_polled_row
+            SET state = 'N', batch_key = NULL, run_at = :v_now, attempts = attempts - 1,
+                active = IIF(:v_outcome = 'X', active, 0)
+            WHERE id = :v_id;
+            back = back + 1;
+        END
+        ELSE IF (v_outcome IS DISTINCT FROM 'X') THEN
+        BEGIN
+            UPDATE mq_polled_row SET state = 'N', run_at = :v_now, attempts = 0, active = 0 WHERE id = :v_id;
+            back = back + 1;
+        END
+    END
+    DELETE FROM mq_polled_write;
+END^
+
+SET TERM ; ^

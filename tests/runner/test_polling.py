@@ -1,0 +1,105 @@
+"""`runner consume --table` and `runner table`: rows of a user's table, worked off by a handler."""
+
+import json
+import re
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from capabilities import BY_DATABASE
+from polling import SHAPES, Polled
+from processes import Log, Running, until
+from rowqueue.databases import Database, Session
+
+pytestmark = pytest.mark.any_engine
+
+Runner = Callable[..., subprocess.CompletedProcess[str]]
+Sql = Callable[..., list[dict[str, Any]]]
+
+
+@pytest.fixture
+def table(queue: str, session: Session, sql: Sql, database: Database) -> Polled:
+    return Polled(queue, session, sql, BY_DATABASE[database.name], SHAPES["a"])
+
+
+def test_consume_works_off_a_table_and_notes_each_rows_result(runner: Runner, table: Polled, joblog: Log) -> None:
+    table.create().insert(*map(str, range(25)), "discard", "retry 500")
+    done = runner("consume", "--table", table.name, "--handler", "jobs:obey_claimed_row", "--batch", 10, "--drain")
+    assert done.returncode == 0, done.stderr
+    left = table.left()
+    assert (left.pop("discard"), left.pop("retry 500")) == ("E", "N")
+    assert set(left.values()) == {"D"}
+    noted = joblog.read()
+    assert [row[table.can.folds("v")] for _, row, _ in noted][:25] == list(map(str, range(25)))
+    assert noted[0][0] == {table.can.folds("id"): 1} and noted[0][2] == 1
+
+    peeked = runner("table", "peek", table.name, "--json")
+    states = {row["state"]: row["error"] for row in map(json.loads, peeked.stdout.splitlines())}
+    assert states == {"E": "never", "N": "not now"}
+    assert runner("table", "retry", table.name).stdout.strip() == "1 to be tried again"
+    assert runner("table", "release", table.name).returncode == 0
+    assert runner("table", "release", table.name).returncode == 1
+
+
+def test_a_command_gets_the_row_as_json(runner: Runner, table: Polled, tmp_path: Path) -> None:
+    options = {f"--{name.replace('_', '-')}": value for name, value in table.shape.arguments.items() if value}
+    table.create().insert("it's", "é")
+    table.count("release_table", table.name)
+    words = [word for pair in options.items() for word in pair]
+    assert runner("table", "adopt", table.name, table.name, *words).stdout.strip() == "adopted"
+    assert runner("table", "adopt", table.name, table.name, *words).stdout.strip() == "was adopted so already"
+    command = f"cat >> {tmp_path}/seen"
+    done = runner("consume", "--table", table.name, "--exec", command, "--once")
+    assert done.returncode == 0, done.stderr
+    seen = [json.loads(line) for line in (tmp_path / "seen").read_text("utf-8").splitlines()]
+    assert [(one["table"], one["row"][table.can.folds("v")], one["attempt"]) for one in seen] == [
+        (table.name, "it's", 1),
+        (table.name, "é", 1),
+    ]
+    assert table.left() == {"it's": "D", "é": "D"}
+
+
+def test_sigterm_finishes_the_row_that_runs_and_the_lease_is_extended_meanwhile(
+    start: Callable[..., Running], table: Polled, joblog: Log
+) -> None:
+    table.create().insert("1", "2", "3", "4")
+    options = ["--batch", 2, "--concurrency", 1, "--lease", 1]
+    running = start("consume", "--table", table.name, "--handler", "jobs:slow_row", *options)
+    until(lambda: joblog.read())
+    assert table.states() == [("A", 1)] * 2
+    assert running.stop(signal.SIGTERM) == 0, running.stderr
+    assert table.left() == {"1": "D", "2": "D", "3": "N", "4": "N"}
+    assert table.states() == [] and len(joblog.read()) == 2
+
+
+def test_a_table_and_a_queue_are_not_consumed_together(runner: Runner) -> None:
+    for words in (["--type", "a", "--table", "b"], [], ["--table", "b", "--ring"]):
+        assert runner("consume", *words, "--exec", "true").returncode == 2
+
+
+def test_the_legacy_orders_are_confirmed_and_the_one_without_an_address_is_told(
+    runner: Runner, sql: Sql, session: Session, database: Database, tmp_path: Path
+) -> None:
+    folder = Path(__file__).resolve().parents[2] / "examples" / "legacy_orders"
+    text = re.sub(r"--.*", "", (folder / "table.sql").read_text("utf-8"))
+    for statement in filter(None, map(str.strip, text.split(";"))):
+        sql(statement)
+    for grant in BY_DATABASE[database.name].grants:
+        sql(grant.format("legacy_orders"))
+    readme = (folder / "README.md").read_text("utf-8")
+    adopt = re.search(r"^runner (table adopt.*?)$(?!\n    )", readme.replace("\\\n", ""), re.M)
+    assert adopt and runner(*adopt[1].split()).returncode == 0
+    env = {"ORDERS_OUTBOX": str(tmp_path / "outbox")}
+    done = runner("consume", "--table", "orders", "--handler", "orders:confirm", "--drain", env=env, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "outbox").read_text("utf-8").splitlines() == [
+        "order 1: tea to ada@example.org",
+        "order 3: sugar to grace.example.org",
+    ]
+    rows = sql("SELECT status FROM legacy_orders ORDER BY order_no")
+    assert [next(iter(row.values())) for row in rows] == ["D", "E", "D", "D"]
+    [dead] = session.call("peek_rows", "orders")
+    assert (dead["state"], dead["error"]) == ("E", "no address")

@@ -1,0 +1,131 @@
+"""PostgreSQL: adopted tables with triggers, parts and owners, and sessions that write times their own way."""
+
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from capabilities import BY_DATABASE
+from polling import SHAPES, Polled
+from queues import call, refused
+from rowqueue import install
+from rowqueue.databases import Database, Session, open_database
+
+import servers
+
+pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]
+
+Sql = Callable[..., list[dict[str, Any]]]
+
+
+@pytest.fixture
+def table(queue: str, session: Session, sql: Sql) -> Polled:
+    return Polled(queue, session, sql, BY_DATABASE["postgresql"], SHAPES["a"])
+
+
+def test_triggers_find_what_stands_beside_their_table_and_may_keep_rows_as_they_are(table: Polled, sql: Sql) -> None:
+    name = table.create().name
+    sql(f"CREATE TABLE audit_{name} (v text, status text)")
+    sql(
+        f"CREATE FUNCTION note_{name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+        f" IF NEW.v = 'kept' AND NEW.status = 'D' THEN RETURN NULL; END IF;"
+        f" INSERT INTO audit_{name} VALUES (NEW.v, NEW.status); RETURN NEW; END $$"
+    )
+    sql(f"CREATE TRIGGER t BEFORE UPDATE ON {name} FOR EACH ROW EXECUTE FUNCTION note_{name}()")
+    [row, _] = table.insert("1", "kept").claim(2)
+    assert table.finish(row["batch_key"]) == (1, 1, 0, 0)
+    assert table.left() == {"1": "D", "kept": "N"}
+    [waits] = call(table.session, "peek_rows", name)
+    assert waits["error"] == "a trigger of the table left the row as it was"
+    assert {(row["v"], row["status"]) for row in sql(f"SELECT * FROM audit_{name}")} >= {("1", "A"), ("1", "D")}
+
+
+def test_a_row_without_a_key_is_the_same_for_sessions_in_other_zones_and_styles(
+    queue: str, sql: Sql, connect: Callable[..., Session]
+) -> None:
+    name = queue.replace(".", "_")
+    sql(f"CREATE TABLE {name} (made timestamptz, took interval, raw bytea, size numeric, tags text[])")
+    sql(
+        f"INSERT INTO {name} VALUES (now(), '1 day 02:03:04', '\\x00ff', 1.10, ARRAY['a', NULL]),"
+        " (NULL, NULL, '', 1, '{}')"
+    )
+    sessions = []
+    for zone, style, output in (("Asia/Tokyo", "iso_8601", "escape"), ("America/New_York", "sql_standard", "hex")):
+        sessions.append(connect("elsewhere"))
+        with sessions[-1].transaction() as connection:
+            connection.execute(f"SET timezone = '{zone}'; SET intervalstyle = '{style}'; SET bytea_output = '{output}'")
+    call(sessions[0], "adopt_table", name, name, on_complete="delete", equal_rows=1)
+    rows = call(sessions[0], "claim_rows", name, 10)
+    assert len(rows) == 2
+    assert call(sessions[1], "claim_rows", name, 10) == []
+    lines = f"{rows[0]['id']},0,again"
+    assert call(sessions[1], "finish_rows", rows[0]["batch_key"], lines)[0] == {
+        "done": 1,
+        "failed": 1,
+        "dead": 0,
+        "gone": 0,
+    }
+    [again] = call(sessions[1], "claim_rows", name, 10)
+    assert again["row"] == rows[0]["row"]
+    assert call(sessions[0], "finish_rows", again["batch_key"])[0]["done"] == 1
+    assert sql(f"SELECT * FROM {name}") == []
+
+
+def test_a_partitioned_table_is_claimed_from_and_rows_may_move_between_its_parts(table: Polled, sql: Sql) -> None:
+    name = table.name
+    sql(
+        f"CREATE TABLE {name} (id bigint NOT NULL, v text, status char(1) NOT NULL, UNIQUE (id, status))"
+        " PARTITION BY LIST (status)"
+    )
+    sql(f"CREATE TABLE {name}_open PARTITION OF {name} FOR VALUES IN ('N', 'A')")
+    sql(f"CREATE TABLE {name}_closed PARTITION OF {name} FOR VALUES IN ('D', 'E')")
+    sql(f"CREATE INDEX ON {name} (status, id)")
+    with refused("unsuitable_table", "key_columns"):
+        table.adopt()  # its key holds the status
+    sql(f"DROP TABLE {name}")
+    sql(f"CREATE TABLE {name} (id bigint PRIMARY KEY, v text, status char(1) NOT NULL) PARTITION BY RANGE (id)")
+    sql(f"CREATE TABLE {name}_1 PARTITION OF {name} FOR VALUES FROM (0) TO (3)")
+    sql(f"CREATE TABLE {name}_2 PARTITION OF {name} FOR VALUES FROM (3) TO (1000)")
+    sql(f"CREATE INDEX ON {name} (status, id)")
+    assert table.adopt() == [{"created": 1}]
+    rows = table.insert("1", "2", "3", "4").claim(4)
+    assert table.finish(rows[0]["batch_key"], f"{rows[1]['id']},0,no") == (3, 1, 0, 0)
+    assert table.left() == {"1": "D", "2": "N", "3": "D", "4": "D"}
+
+
+def test_claims_and_finishes_need_read_committed(table: Polled) -> None:
+    table.create().insert("1")
+    for procedure, *values in (("claim_rows", table.name), ("finish_rows", uuid.uuid4()), ("retry_rows", table.name)):
+        with refused("wrong_isolation", "READ COMMITTED"), table.session.transaction() as connection:
+            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            call(table.session, procedure, *values)
+
+
+def test_nobody_gets_at_a_table_through_the_queue_who_may_not_himself(
+    server: servers.Server, empty_database: Database
+) -> None:
+    """And what the queue's owner lacks is told with the statement that gives it."""
+    owner, operator = (f"u{uuid.uuid4().hex[:12]}" for _ in range(2))
+    url = empty_database.url
+    values = {"key_columns": "id", "status_column": "status", "ready_value": "N", "done_value": "D", "error_value": "E"}
+    with (
+        server.login(url, owner) as owner_url,
+        server.login(url, operator, "mq_operator", "mq_consumer") as operator_url,
+    ):
+        server.query(url, f"GRANT CREATE ON DATABASE {url.rpartition('/')[2]} TO {owner}")
+        server.query(url, f"GRANT CREATE ON SCHEMA public TO {owner}")
+        install.apply(open_database(owner_url))
+        server.query(url, "CREATE TABLE orders (id int PRIMARY KEY, status text)")
+        server.query(url, "CREATE INDEX ON orders (status, id)")
+        session = open_database(operator_url).connect("operator")
+        with refused("unsuitable_table", f"{operator} must hold SELECT, UPDATE"):
+            call(session, "adopt_table", "orders", "orders", **values)
+        server.query(url, f"GRANT SELECT, UPDATE (status) ON orders TO {operator}")
+        with refused("unsuitable_table", f"GRANT SELECT, UPDATE ON public.orders TO {owner}"):
+            call(session, "adopt_table", "orders", "orders", **values)
+        server.query(url, f"GRANT SELECT, UPDATE ON orders TO {owner}")
+        assert call(session, "adopt_table", "orders", "orders", **values) == [{"created": 1}]
+        server.query(url, "INSERT INTO orders VALUES (1, 'N')")
+        assert len(call(session, "claim_rows", "orders")) == 1
+        session.close()
+        server.query(url, f"DROP OWNED BY {operator}, {owner} CASCADE")
