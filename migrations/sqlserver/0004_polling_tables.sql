@@ -42,7 +42,7 @@ CREATE TABLE mq.polled_batch (
 CREATE INDEX polled_batch_lease ON mq.polled_batch (name, lease_until);
 
 -- Rows that are claimed (A), wait for another attempt (N) or are dead (E). active: their status stands at active_value. ident is a
--- JSON object of texts that the columns read back exactly. todo, found, refused and retry are the notes of one call, which
+-- JSON object of texts that the columns read back exactly. todo, hit, refused and retry are the notes of one call, which
 -- write_rows works off: nobody else reads them.
 CREATE TABLE mq.polled_row (
     id bigint IDENTITY (1, 1) NOT NULL CONSTRAINT polled_row_pk PRIMARY KEY,
@@ -52,7 +52,7 @@ CREATE TABLE mq.polled_row (
     state char(1) COLLATE Latin1_General_100_BIN2 NOT NULL,
     active bit NOT NULL,
     todo char(1) COLLATE Latin1_General_100_BIN2,
-    found tinyint NOT NULL,
+    hit tinyint NOT NULL,
     refused bit NOT NULL,
     retry int,
     copies bigint NOT NULL,

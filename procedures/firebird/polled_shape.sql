@@ -9,7 +9,7 @@
 -- Example:     EXECUTE PROCEDURE mq_polled_shape('orders') RETURNING_VALUES v_kind, v_counted, ...
 --
 -- A row is found again by its identity: the key, or all columns but the status, as text, each value with its length before it
--- (see mq_ident). Statements read the values back into variables k1, k2 … of the columns' own types, so no value of a
+-- (see mq_ident). Statements read the values back into variables k1, k2 and so on, of the columns' own types, so no value of a
 -- user's is ever a part of the text of a statement.
 
 SET TERM ^ ;
@@ -28,7 +28,7 @@ RETURNS (
     sorting mq_text,
     -- the order column as text
     place mq_text,
-    -- declarations of k1, k2 …, statements that fill them from v_ident, a condition that finds the row then
+    -- declarations of k1, k2 and so on, statements that fill them from v_ident, a condition that finds the row then
     declares mq_text,
     parse mq_text,
     matches mq_text,

@@ -3,7 +3,7 @@
 -- Returns:     the last words of FOR SELECT
 -- Errors:      none
 -- Transaction: reads nothing
--- Example:     'FOR SELECT … FROM "T" AS r WHERE r.RDB$DB_KEY = :v_place ' || mq_row_lock() || ' DO'
+-- Example:     'FOR SELECT ... FROM "T" AS r WHERE r.RDB$DB_KEY = :v_place ' || mq_row_lock() || ' DO'
 --
 -- row_lock.5.sql is the text for Firebird 5.0 and later, which has SKIP LOCKED.
 

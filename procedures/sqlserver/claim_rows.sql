@@ -76,7 +76,7 @@ BEGIN
             IF @took > 0
             BEGIN
                 UPDATE e
-                SET batch_key = @key, todo = CASE WHEN e.attempts >= @most THEN 'X' ELSE 'P' END, found = 0, refused = 0, retry = NULL
+                SET batch_key = @key, todo = CASE WHEN e.attempts >= @most THEN 'X' ELSE 'P' END, hit = 0, refused = 0, retry = NULL
                 FROM @due AS d
                 INNER JOIN mq.polled_row AS e WITH (UPDLOCK, ROWLOCK) ON e.id = d.id
                 OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);

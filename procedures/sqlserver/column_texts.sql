@@ -34,7 +34,7 @@ RETURN
                 N'bit', N'tinyint', N'smallint', N'int', N'bigint', N'uniqueidentifier', N'money', N'smallmoney', N'float', N'real'
             ) THEN CONCAT(N'TRY_CONVERT(', c.type, N', ?)')
             WHEN c.type IN (N'decimal', N'numeric')
-                THEN CONCAT(N'TRY_CONVERT(', c.type, N'(', s.precision, N', ', s.scale, N'), ?)')
+                THEN CONCAT(N'TRY_CONVERT(', c.type, N'(', s.[precision], N', ', s.scale, N'), ?)')
             WHEN c.type = N'time' THEN CONCAT(N'TRY_CONVERT(time(', s.scale, N'), ?)')
             WHEN c.type = N'date' THEN N'TRY_CONVERT(date, ?, 23)'
             WHEN c.type IN (N'smalldatetime', N'datetime') THEN CONCAT(N'TRY_CONVERT(', c.type, N', ?, 126)')

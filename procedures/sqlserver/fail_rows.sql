@@ -31,7 +31,7 @@ BEGIN
             EXEC mq.raise_error @problem, @detail;
         WHILE @took > 0
         BEGIN
-            DELETE TOP (1000) FROM mq.polled_row WHERE batch_key = @key AND todo IN ('F', 'L', 'X') AND found <> 1;
+            DELETE TOP (1000) FROM mq.polled_row WHERE batch_key = @key AND todo IN ('F', 'L', 'X') AND hit <> 1;
             SELECT @took = @@ROWCOUNT, @gone = @gone + @@ROWCOUNT;
         END;
     END;
@@ -63,7 +63,7 @@ BEGIN
             END,
             attempts = e.attempts - CASE e.todo WHEN 'L' THEN 1 ELSE 0 END,
             active = CASE e.refused WHEN 1 THEN e.active ELSE 0 END,
-            error = LEFT(e.error, 4000), todo = NULL, found = 0, refused = 0, retry = NULL, row_json = NULL
+            error = LEFT(e.error, 4000), todo = NULL, hit = 0, refused = 0, retry = NULL, row_json = NULL
         FROM @done AS d
         INNER JOIN mq.polled_row AS e WITH (ROWLOCK) ON e.id = d.id
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);

@@ -31,7 +31,7 @@ BEGIN
             WHILE @took > 0
             BEGIN
                 UPDATE TOP (1000) mq.polled_row
-                SET todo = 'D', found = 0, refused = 0, retry = NULL
+                SET todo = 'D', hit = 0, refused = 0, retry = NULL
                 WHERE batch_key = @key AND todo IS NULL;
                 SET @took = @@ROWCOUNT;
             END;
@@ -69,12 +69,12 @@ BEGIN
                     EXEC mq.raise_error @problem, @detail;
                 -- What the table refuses has failed.
                 UPDATE mq.polled_row
-                SET todo = 'F', refused = 0, found = 0
+                SET todo = 'F', refused = 0, hit = 0
                 WHERE batch_key = @key AND refused = 1;
             END;
             WHILE @took > 0
             BEGIN
-                DELETE TOP (1000) FROM mq.polled_row WHERE batch_key = @key AND todo = 'D' AND (found = 1 OR @keeps = 1);
+                DELETE TOP (1000) FROM mq.polled_row WHERE batch_key = @key AND todo = 'D' AND (hit = 1 OR @keeps = 1);
                 SELECT @took = @@ROWCOUNT, @done = @done + @@ROWCOUNT;
             END;
             SET @took = 1;

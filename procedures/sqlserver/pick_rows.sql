@@ -19,26 +19,27 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @shape char(1), @object_id int, @quoted nvarchar(600), @columns nvarchar(max), @ident nvarchar(max);
-    DECLARE @fields nvarchar(max), @match nvarchar(max), @status nvarchar(300), @value nvarchar(400);
-    DECLARE @problem varchar(200), @detail nvarchar(2000), @keys nvarchar(max), @order nvarchar(300), @list nvarchar(max);
+    DECLARE @status nvarchar(300), @value nvarchar(400);
+    DECLARE @problem varchar(200), @detail nvarchar(2000), @keys nvarchar(4000), @by nvarchar(4000), @list nvarchar(max);
     DECLARE @ready nvarchar(max), @active nvarchar(max), @place nvarchar(max), @hash varbinary(32), @copies bigint;
     DECLARE @of_order nvarchar(800), @placed nvarchar(800), @hint nvarchar(300), @json nvarchar(max), @row nvarchar(max);
     DECLARE @left nvarchar(max), @still nvarchar(max), @same nvarchar(max), @apart nvarchar(100), @lock nvarchar(20);
-    DECLARE @sort nvarchar(max) = N'', @behind nvarchar(max) = N'', @column nvarchar(300), @n int = 1, @many int, @settled nvarchar(max);
+    DECLARE @sort nvarchar(max) = N'', @behind nvarchar(max) = N'', @column nvarchar(300), @n int = 1, @many int, @settled nvarchar(4000);
     DECLARE @statement nvarchar(max);
     SET @took = 0;
-    EXEC mq.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @columns OUTPUT, @ident OUTPUT, @fields OUTPUT,
-        @match OUTPUT, @status OUTPUT, @value OUTPUT, @problem OUTPUT, @detail OUTPUT;
+    EXEC mq.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @status OUTPUT, @value OUTPUT, @problem OUTPUT,
+        @detail OUTPUT;
     IF @problem IS NOT NULL
         EXEC mq.raise_error @problem, @detail;
-    SELECT @keys = key_columns, @order = order_column, @ready = ready_value, @active = active_value FROM mq.polled WHERE name = @name;
+    SELECT @keys = key_columns, @by = order_column, @ready = ready_value, @active = active_value FROM mq.polled WHERE name = @name;
+    SELECT @ident = mq.row_identity(@object_id, @keys, @status, 'json'), @columns = mq.row_identity(@object_id, @keys, @status, 'list');
     SELECT @place = place, @hash = place_hash, @copies = copies FROM mq.polled_place WHERE name = @name;
-    IF @order IS NULL AND (SELECT COUNT(*) FROM mq.columns_of(@object_id, @keys) WHERE @keys IS NOT NULL) = 1
-        SET @order = @keys;
-    SET @list = COALESCE(@order, @keys);
+    IF @by IS NULL AND (SELECT COUNT(*) FROM mq.columns_of(@object_id, @keys) WHERE @keys IS NOT NULL) = 1
+        SET @by = @keys;
+    SET @list = COALESCE(@by, @keys);
     SELECT @hint = COALESCE(mq.claim_index(@object_id, CONCAT(@status + CASE WHEN @list IS NOT NULL THEN N', ' ELSE N'' END, @list)), N'');
     SELECT @of_order = REPLACE(written, N'?', N't.' + quoted), @placed = read_back
-    FROM mq.column_texts(@object_id, @order) WHERE @order IS NOT NULL;
+    FROM mq.column_texts(@object_id, @by) WHERE @by IS NOT NULL;
     SET @of_order = COALESCE(@of_order, N'CAST(NULL AS nvarchar(max))');
     WHILE @list IS NOT NULL
     BEGIN
@@ -68,9 +69,9 @@ BEGIN
             SELECT @same = CONCAT(@same + N' AND ', N'b.', @column, N' = t.', @column), @n = @n + 1;
         END;
         IF @from_place = 1
-            SET @behind = CONCAT(N' AND t.', @order, N' >= ', REPLACE(@placed, N'?', N'@place'));
+            SET @behind = CONCAT(N' AND t.', @by, N' >= ', REPLACE(@placed, N'?', N'@place'));
         -- First without keeping a lock (t), then what is free (b): else each claim would lock what others are at work on.
-        SET @statement = CONCAT(N'INSERT INTO mq.polled_row (batch_key, run_at, attempts, state, active, todo, found, refused, copies,
+        SET @statement = CONCAT(N'INSERT INTO mq.polled_row (batch_key, run_at, attempts, state, active, todo, hit, refused, copies,
     ident_hash, name, ident, key_json, row_json, place, reader)
 SELECT TOP (@top) @key, @now, 1, ''A'', 0, ''P'', 1, 0, 0, h.hash, @name, i.ident, ', @json, N', ', @row, N', ', @of_order, N', @reader
 FROM ', @quoted, N' AS t WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK', @hint, N')
@@ -111,7 +112,7 @@ OPTION (KEEPFIXED PLAN);
 IF @active IS NOT NULL
     INSERT INTO @taken (hash, copies)
     SELECT ident_hash, COUNT(*) FROM mq.polled_row WHERE name = @name AND active = 0', @apart, N' GROUP BY ident_hash;
-INSERT INTO mq.polled_row (batch_key, run_at, attempts, state, active, todo, found, refused, copies, ident_hash, name, ident, key_json,
+INSERT INTO mq.polled_row (batch_key, run_at, attempts, state, active, todo, hit, refused, copies, ident_hash, name, ident, key_json,
     row_json, place, reader)
 SELECT TOP (@top) @key, @now, 1, ''A'', 0, ''P'', 1, 0, 0, x.hash, @name, x.ident, x.key_json, x.row_json, NULL, @reader
 FROM (
@@ -124,35 +125,35 @@ SET @took = @@ROWCOUNT;');
     END
     ELSE
     BEGIN
-        EXEC mq.settled_place @name, @quoted, @order, @of_order, @hint, @now, @settled OUTPUT;
+        EXEC mq.settled_place @name, @quoted, @by, @of_order, @hint, @now, @settled OUTPUT;
         IF @settled IS NULL
             RETURN;
         IF @place IS NOT NULL
-            SET @behind = CONCAT(N' AND t.', @order, N' >= ', REPLACE(@placed, N'?', N'@place'));
+            SET @behind = CONCAT(N' AND t.', @by, N' >= ', REPLACE(@placed, N'?', N'@place'));
         SELECT @json = mq.row_json(@object_id, @columns, N't'), @row = mq.row_json(@object_id, NULL, N't');
         -- So that no more than the rows of these order values are sorted: first up to which one.
         SET @statement = CONCAT(N'DECLARE @high nvarchar(max);
 SELECT TOP (1) @high = y.high
 FROM (
-    SELECT TOP (@top) t.', @order, N' AS o, ', @of_order, N' AS high
+    SELECT TOP (@top) t.', @by, N' AS o, ', @of_order, N' AS high
     FROM ', @quoted, N' AS t WITH (ROWLOCK', @hint, N')
-    WHERE t.', @order, N' <= ', REPLACE(@placed, N'?', N'@settled'), REPLACE(@behind, N'>=', N'>'), N'
-    ORDER BY t.', @order, N'
+    WHERE t.', @by, N' <= ', REPLACE(@placed, N'?', N'@settled'), REPLACE(@behind, N'>=', N'>'), N'
+    ORDER BY t.', @by, N'
 ) AS y
 ORDER BY y.o DESC
 OPTION (KEEPFIXED PLAN);
 SET @high = COALESCE(@high, @settled);
-INSERT INTO mq.polled_row (batch_key, run_at, attempts, state, active, todo, found, refused, copies, ident_hash, name, ident, key_json,
+INSERT INTO mq.polled_row (batch_key, run_at, attempts, state, active, todo, hit, refused, copies, ident_hash, name, ident, key_json,
     row_json, place, reader)
 SELECT TOP (@top) @key, @now, 1, ''A'', 0, ''P'', 1, 0, x.copy, x.hash, @name, x.ident, x.key_json, x.row_json, x.place, @reader
 FROM (
-    SELECT t.', @order, N' AS o, h.hash, i.ident, ', @json, N' AS key_json, ', @row, N' AS row_json, ', @of_order, N' AS place,
-        ROW_NUMBER() OVER (PARTITION BY t.', @order, N', h.hash ORDER BY (SELECT NULL)) AS copy,
-        CASE WHEN t.', @order, N' = ', REPLACE(@placed, N'?', N'@place'), N' THEN 1 ELSE 0 END AS begun
+    SELECT t.', @by, N' AS o, h.hash, i.ident, ', @json, N' AS key_json, ', @row, N' AS row_json, ', @of_order, N' AS place,
+        ROW_NUMBER() OVER (PARTITION BY t.', @by, N', h.hash ORDER BY (SELECT NULL)) AS copy,
+        CASE WHEN t.', @by, N' = ', REPLACE(@placed, N'?', N'@place'), N' THEN 1 ELSE 0 END AS begun
     FROM ', @quoted, N' AS t WITH (ROWLOCK', @hint, N')
     CROSS APPLY (SELECT ', @ident, N' AS ident) AS i
     CROSS APPLY (SELECT HASHBYTES(''SHA2_256'', i.ident) AS hash) AS h
-    WHERE t.', @order, N' <= ', REPLACE(@placed, N'?', N'@high'), @behind, N'
+    WHERE t.', @by, N' <= ', REPLACE(@placed, N'?', N'@high'), @behind, N'
 ) AS x
 WHERE x.begun = 0 OR x.hash > @hash OR (x.hash = @hash AND x.copy > @copies)
 ORDER BY x.o, x.hash, x.copy
@@ -161,7 +162,7 @@ SET @took = @@ROWCOUNT;');
     END;
     EXEC sp_executesql @statement, N'@key uniqueidentifier, @name nvarchar(400), @now datetime2(7), @reader nvarchar(400), @top int,
         @many int, @ready nvarchar(max), @active nvarchar(max), @place nvarchar(max), @hash varbinary(32), @copies bigint,
-        @settled nvarchar(max), @took int OUTPUT',
+        @settled nvarchar(4000), @took int OUTPUT',
         @key = @key, @name = @name, @now = @now, @reader = @reader, @top = @top, @many = @many, @ready = @ready, @active = @active,
         @place = @place, @hash = @hash, @copies = @copies, @settled = @settled, @took = @took OUTPUT;
 END;

@@ -25,7 +25,7 @@ BEGIN
             WHILE @took > 0
             BEGIN
                 UPDATE TOP (1000) mq.polled_row
-                SET todo = 'L', found = 0, refused = 0, retry = NULL
+                SET todo = 'L', hit = 0, refused = 0, retry = NULL
                 WHERE batch_key = @key AND todo IS NULL;
                 SET @took = @@ROWCOUNT;
             END;

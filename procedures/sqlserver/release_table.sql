@@ -27,7 +27,7 @@ BEGIN
             SELECT @ready = ready_value FROM mq.polled WHERE name = @table;
             DELETE FROM mq.polled_batch WHERE name = @table;
             UPDATE mq.polled_row
-            SET batch_key = @key, todo = 'L', found = 0, refused = 0
+            SET batch_key = @key, todo = 'L', hit = 0, refused = 0
             WHERE name = @table AND active = 1 AND state <> 'E';
             -- Where the table is not there any more there is nothing to give back.
             IF @@ROWCOUNT > 0

@@ -36,7 +36,11 @@ BEGIN
     IF @detail IS NOT NULL
         EXEC mq.raise_error 'invalid_argument', @detail;
     -- A text is cut by its type without a word: it must be the same as without a length.
-    SET @wide = CASE @of_text WHEN 1 THEN LEFT(@value, LEN(@value) - CHARINDEX(N'(', REVERSE(@value))) + N'(max))' ELSE @value END;
+    SET @wide = @value;
+    IF @of_text = 1
+        SET @wide = REPLACE(REPLACE(
+            LEFT(@value, LEN(@value) - CHARINDEX(N'(', REVERSE(@value))) + N'(max))', N' AS char(', N' AS varchar('
+        ), N' AS nchar(', N' AS nvarchar(');
     INSERT INTO @values (n, argument, value)
     VALUES (1, N'ready_value', @ready), (2, N'active_value', @active), (3, N'done_value', @done), (4, N'error_value', @error);
     WHILE @i < 4
@@ -47,7 +51,7 @@ BEGIN
             CONTINUE;
         SET @statement = CONCAT(N'SELECT @fits = CASE WHEN ', REPLACE(@value, N'?', N'@given'), N' IS NULL THEN 0
     WHEN @of_text = 0 THEN 1
-    WHEN DATALENGTH(', REPLACE(@wide, N'?', N'@given'), N') > DATALENGTH(CAST(', REPLACE(@value, N'?', N'@given'), N' AS sql_variant)) THEN 0
+    WHEN DATALENGTH(', REPLACE(@wide, N'?', N'@given'), N') > DATALENGTH(', REPLACE(@value, N'?', N'@given'), N') THEN 0
     WHEN CAST(', REPLACE(@wide, N'?', N'@given'), N' AS nvarchar(max)) COLLATE Latin1_General_100_BIN2
         <> @given COLLATE Latin1_General_100_BIN2 THEN 0
     ELSE 1 END;');
@@ -57,7 +61,7 @@ BEGIN
         WHILE @fits = 1
         BEGIN
             SET @check = NULL;
-            SELECT TOP (1) @check = definition, @constraint = object_id FROM sys.check_constraints
+            SELECT TOP (1) @check = [definition], @constraint = object_id FROM sys.check_constraints
             WHERE parent_object_id = @object_id AND parent_column_id = @number AND is_disabled = 0 AND object_id > @constraint
             ORDER BY object_id;
             IF @check IS NULL

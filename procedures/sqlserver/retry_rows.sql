@@ -26,7 +26,7 @@ BEGIN
         EXEC mq.lock_polled @table;
         SELECT @error = error_value, @status = status_column, @now = SYSUTCDATETIME() FROM mq.polled WHERE name = @table;
         UPDATE e
-        SET batch_key = @key, todo = 'Y', found = 0, refused = 0
+        SET batch_key = @key, todo = 'Y', hit = 0, refused = 0
         FROM (
             SELECT TOP (10000) id FROM mq.polled_row WHERE name = @table AND state = 'E' AND id = COALESCE(@id, id)
             ORDER BY run_at, id
@@ -38,14 +38,14 @@ BEGIN
             EXEC mq.write_rows @table, @key, @error, 0, @problem OUTPUT, @detail OUTPUT;
             IF @problem IS NOT NULL
                 EXEC mq.raise_error @problem, @detail;
-            DELETE FROM mq.polled_row WHERE batch_key = @key AND found <> 1;
+            DELETE FROM mq.polled_row WHERE batch_key = @key AND hit <> 1;
             -- What the table does not take stays dead.
             UPDATE mq.polled_row
-            SET batch_key = NULL, todo = NULL, found = 0, refused = 0
+            SET batch_key = NULL, todo = NULL, hit = 0, refused = 0
             WHERE batch_key = @key AND refused = 1;
         END;
         UPDATE mq.polled_row
-        SET state = 'N', attempts = 0, run_at = @now, active = 0, batch_key = NULL, todo = NULL, found = 0, row_json = NULL
+        SET state = 'N', attempts = 0, run_at = @now, active = 0, batch_key = NULL, todo = NULL, hit = 0, row_json = NULL
         WHERE batch_key = @key;
         SET @count = @@ROWCOUNT;
         IF @own = 1

@@ -14,7 +14,7 @@ CREATE OR ALTER PROCEDURE mq.settled_place
     @written nvarchar(800),
     @hint nvarchar(300),
     @now datetime2(7),
-    @settled nvarchar(max) OUTPUT
+    @settled nvarchar(4000) OUTPUT
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
@@ -29,7 +29,7 @@ BEGIN
 FROM ', @quoted, N' AS t WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK', @hint, N')
 ORDER BY t.', @column, N' DESC
 OPTION (KEEPFIXED PLAN);');
-        EXEC sp_executesql @statement, N'@settled nvarchar(max) OUTPUT', @settled = @settled OUTPUT;
+        EXEC sp_executesql @statement, N'@settled nvarchar(4000) OUTPUT', @settled = @settled OUTPUT;
         IF @late = 0
             RETURN;
         IF @settled IS NOT NULL

@@ -14,37 +14,42 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @ready nvarchar(max), @status nvarchar(300), @problem varchar(200), @detail nvarchar(2000);
-    DECLARE @shape char(1), @object_id int, @quoted nvarchar(600), @columns nvarchar(max), @ident nvarchar(max), @fields nvarchar(max);
+    DECLARE @shape char(1), @object_id int, @quoted nvarchar(600), @ident nvarchar(max), @fields nvarchar(max);
+    DECLARE @keys nvarchar(4000);
     DECLARE @match nvarchar(max), @value nvarchar(400), @dirty nvarchar(60) = N'', @statement nvarchar(max);
-    DECLARE @active nvarchar(max), @left nvarchar(max) = N'';
+    DECLARE @active nvarchar(max), @also nvarchar(max) = N'';
     DECLARE @failed bigint, @dead bigint, @gone bigint;
     SELECT @ready = ready_value, @active = active_value FROM mq.polled WHERE name = @name;
     EXEC mq.write_rows @name, @key, @ready, 1, @problem OUTPUT, @detail OUTPUT;
-    IF @problem IS NULL AND EXISTS (SELECT * FROM mq.polled_row WHERE batch_key = @key AND state = 'N' AND found <> 1)
+    IF @problem IS NULL AND EXISTS (SELECT * FROM mq.polled_row WHERE batch_key = @key AND state = 'N' AND hit <> 1)
     BEGIN
         -- There with another status, or not there at all: gone. The rest is locked, and left for the next claim. Who has locked it is
         -- not waited for, so without row versions it is looked for as he leaves it.
-        EXEC mq.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @columns OUTPUT, @ident OUTPUT,
-            @fields OUTPUT, @match OUTPUT, @status OUTPUT, @value OUTPUT, @problem OUTPUT, @detail OUTPUT;
+        EXEC mq.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @status OUTPUT, @value OUTPUT, @problem OUTPUT,
+            @detail OUTPUT;
+        SELECT @keys = key_columns FROM mq.polled WHERE name = @name;
+        SELECT @ident = mq.row_identity(@object_id, @keys, @status, 'json'),
+            @fields = mq.row_identity(@object_id, @keys, @status, 'fields'),
+            @match = mq.row_identity(@object_id, @keys, @status, 'match');
         IF EXISTS (SELECT * FROM sys.databases WHERE database_id = DB_ID() AND is_read_committed_snapshot_on = 0)
             SET @dirty = N' WITH (READUNCOMMITTED)';
         IF @shape = 'c'
-            SET @left = CONCAT(N' AND ((e.active = 1 AND t.', @status, N' = ', REPLACE(@value, N'?', N'@active'),
+            SET @also = CONCAT(N' AND ((e.active = 1 AND t.', @status, N' = ', REPLACE(@value, N'?', N'@active'),
                 N') OR (e.active = 0 AND t.', @status, CASE
                     WHEN @ready IS NULL THEN N' IS NULL' ELSE CONCAT(N' = ', REPLACE(@value, N'?', N'@ready'))
                 END, N'))');
         SET @statement = CONCAT(N'DELETE e
 FROM mq.polled_row AS e
 CROSS APPLY OPENJSON(e.ident) WITH (', @fields, N') AS r
-WHERE e.batch_key = @key AND e.state = ''N'' AND (e.found = 2 OR (e.found = 0 AND NOT EXISTS (
-    SELECT * FROM ', @quoted, N' AS t', @dirty, N' WHERE ', @match, N' AND HASHBYTES(''SHA2_256'', ', @ident, N') = e.ident_hash', @left, N'
+WHERE e.batch_key = @key AND e.state = ''N'' AND (e.hit = 2 OR (e.hit = 0 AND NOT EXISTS (
+    SELECT * FROM ', @quoted, N' AS t', @dirty, N' WHERE ', @match, N' AND HASHBYTES(''SHA2_256'', ', @ident, N') = e.ident_hash', @also, N'
 )));');
         EXEC sp_executesql @statement, N'@key uniqueidentifier, @ready nvarchar(max), @active nvarchar(max)',
             @key = @key, @ready = @ready, @active = @active;
     END;
     IF @problem IS NOT NULL
         EXEC mq.raise_error @problem, @detail;
-    UPDATE mq.polled_row SET batch_key = NULL, todo = NULL WHERE batch_key = @key AND state = 'N' AND found <> 1;
+    UPDATE mq.polled_row SET batch_key = NULL, todo = NULL WHERE batch_key = @key AND state = 'N' AND hit <> 1;
     EXEC mq.fail_rows @name, @key, 1, @failed OUTPUT, @dead OUTPUT, @gone OUTPUT;
     UPDATE mq.polled_row
     SET state = 'A', attempts = attempts + 1, reader = @reader, todo = 'P'

@@ -20,13 +20,13 @@ BEGIN
     BEGIN
         WHILE @took > 0
         BEGIN
-            UPDATE TOP (1000) mq.polled_row SET todo = 'A', found = 0, refused = 0 WHERE batch_key = @key AND todo = 'P';
+            UPDATE TOP (1000) mq.polled_row SET todo = 'A', hit = 0, refused = 0 WHERE batch_key = @key AND todo = 'P';
             SET @took = @@ROWCOUNT;
         END;
         EXEC mq.write_rows @name, @key, @ready, 1, @problem OUTPUT, @detail OUTPUT;
         IF @problem IS NOT NULL
             EXEC mq.raise_error @problem, @detail;
-        DELETE FROM mq.polled_row WHERE batch_key = @key AND todo = 'A' AND found <> 1;
+        DELETE FROM mq.polled_row WHERE batch_key = @key AND todo = 'A' AND hit <> 1;
         -- What the table itself will not have claimed must not stop the others.
         UPDATE mq.polled_row SET todo = 'F', retry = NULL WHERE batch_key = @key AND todo = 'A' AND refused = 1;
     END;
@@ -34,11 +34,11 @@ BEGIN
     WHILE @took > 0
     BEGIN
         UPDATE TOP (1000) mq.polled_row
-        SET todo = NULL, found = 0, active = CASE WHEN @active IS NULL THEN 0 ELSE 1 END
+        SET todo = NULL, hit = 0, active = CASE WHEN @active IS NULL THEN 0 ELSE 1 END
         WHERE batch_key = @key AND todo IN ('A', 'P');
         SELECT @took = @@ROWCOUNT, @count = @count + @@ROWCOUNT;
     END;
-    UPDATE mq.polled_row SET found = 0, refused = 0 WHERE batch_key = @key AND todo = 'F';
+    UPDATE mq.polled_row SET hit = 0, refused = 0 WHERE batch_key = @key AND todo = 'F';
     EXEC mq.fail_rows @name, @key, 0, @failed OUTPUT, @dead OUTPUT, @gone OUTPUT;
 END;
 GO

@@ -1,13 +1,13 @@
 -- write_rows: do to the rows of an adopted table what is noted in their entries.
 -- Arguments:   @name (the adopted table), @key (its entries have this batch key), @ready (what stands for ready_value in rows that are
 --              looked for), @skip (1: pass over what others have locked, and keep each row's JSON in its entry)
--- Returns:     in the entries: found (1: found and written; 2: there with another status; 0: neither), refused (1: the table
+-- Returns:     in the entries: hit (1: found and written; 2: there with another status; 0: neither), refused (1: the table
 --              does not take the change; error says why); @problem and @detail: the table is not there any more
 -- Errors:      those of the table's own triggers when they end the transaction, and those that are not a row's
 -- Transaction: joins the caller's, which is READ COMMITTED
 -- Example:     EXEC mq.write_rows N'orders', @key, N'N', 0, @problem OUTPUT, @detail OUTPUT;
 --
--- todo: D done, P looked for only, A active, F fails, L is given back, X dies, Y is ready again. Equal rows are one unit: as many of them are
+-- What todo says: D done, P looked for only, A active, F fails, L is given back, X dies, Y is ready again. Equal rows are one unit: as many of them are
 -- changed as there are entries, with TOP.
 
 CREATE OR ALTER PROCEDURE mq.write_rows
@@ -20,26 +20,30 @@ CREATE OR ALTER PROCEDURE mq.write_rows
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @shape char(1), @object_id int, @quoted nvarchar(600), @columns nvarchar(max), @ident nvarchar(max);
+    DECLARE @shape char(1), @object_id int, @quoted nvarchar(600), @ident nvarchar(max);
     DECLARE @fields nvarchar(max), @match nvarchar(max), @status nvarchar(300), @value nvarchar(400);
     DECLARE @active nvarchar(max), @done nvarchar(max), @error nvarchar(max), @again nvarchar(max), @delete bit, @keyed bit = 0;
+    DECLARE @keys nvarchar(4000);
     DECLARE @left nvarchar(max), @lock nvarchar(100), @change nvarchar(max), @row nvarchar(max), @rows nvarchar(max);
     DECLARE @find nvarchar(max), @count nvarchar(max), @write nvarchar(max), @check nvarchar(max), @triggers bit = 0;
     DECLARE @low bigint, @high bigint = 0, @some int, @flag int, @from nvarchar(max), @to nvarchar(max), @todo char(1);
-    DECLARE @n int, @last int, @first bigint, @end bigint, @top int, @hash varbinary(32), @took int, @why nvarchar(max);
+    DECLARE @n int, @last int, @first bigint, @until bigint, @top int, @hash varbinary(32), @took int, @why nvarchar(max);
     DECLARE @units TABLE (
         n int IDENTITY (1, 1) NOT NULL PRIMARY KEY, low bigint NOT NULL, high bigint NOT NULL, size int NOT NULL,
         hash varbinary(32)
     );
-    EXEC mq.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @columns OUTPUT, @ident OUTPUT, @fields OUTPUT,
-        @match OUTPUT, @status OUTPUT, @value OUTPUT, @problem OUTPUT, @detail OUTPUT;
+    EXEC mq.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @status OUTPUT, @value OUTPUT, @problem OUTPUT,
+        @detail OUTPUT;
     IF @problem IS NOT NULL
         RETURN;
-    SELECT @active = active_value, @done = done_value, @error = error_value, @again = ready_value,
+    SELECT @keys = key_columns, @active = active_value, @done = done_value, @error = error_value, @again = ready_value,
         @delete = CASE on_complete WHEN 'delete' THEN 1 ELSE 0 END, @keyed = CASE WHEN key_columns IS NULL THEN 0 ELSE 1 END
     FROM mq.polled WHERE name = @name;
     IF EXISTS (SELECT * FROM sys.triggers WHERE parent_id = @object_id AND is_disabled = 0)
         SET @triggers = 1;
+    SELECT @ident = mq.row_identity(@object_id, @keys, @status, 'json'),
+        @fields = mq.row_identity(@object_id, @keys, @status, 'fields'),
+        @match = mq.row_identity(@object_id, @keys, @status, 'match');
     SET @lock = CASE
         WHEN @shape IN ('b', 'd') THEN N''
         WHEN @skip = 1 THEN N' WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)'
@@ -77,7 +81,7 @@ WHERE e.batch_key = @key AND e.id BETWEEN @low AND @high AND e.active = @flag AN
             IF @keyed = 1
             BEGIN
                 SET @find = CONCAT(N'UPDATE e
-SET found = CASE WHEN ', @left, N' THEN 1 ELSE 2 END, row_json = ', @row, N'
+SET hit = CASE WHEN ', @left, N' THEN 1 ELSE 2 END, row_json = ', @row, N'
 ', @rows, N'
 OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);');
                 EXEC sp_executesql @find, N'@key uniqueidentifier, @low bigint, @high bigint, @flag int, @from nvarchar(max)',
@@ -90,28 +94,27 @@ OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);');
                 FROM mq.polled_row
                 WHERE batch_key = @key AND id BETWEEN @low AND @high AND active = @flag AND todo IS NOT NULL
                 GROUP BY ident_hash;
-                SET @count = CONCAT(N'SELECT @took = COUNT(*), @row = MAX(c.j)
+                SET @count = CONCAT(N'DECLARE @took int, @json nvarchar(max);
+SELECT @took = COUNT(*), @json = MAX(c.j)
 FROM (SELECT TOP (@top) ', @row, N' AS j
 ', @rows, N' AND ', @left, N') AS c
-OPTION (LOOP JOIN, KEEPFIXED PLAN);');
+OPTION (LOOP JOIN, KEEPFIXED PLAN);
+UPDATE mq.polled_row
+SET hit = 1, row_json = @json
+WHERE id IN (
+    SELECT TOP (@took) id FROM mq.polled_row
+    WHERE batch_key = @key AND id BETWEEN @low AND @last AND active = @flag AND ident_hash = @hash AND todo IS NOT NULL
+    ORDER BY id
+);');
                 SELECT @n = MIN(n) - 1, @last = MAX(n) FROM @units;
                 WHILE @n < @last
                 BEGIN
                     SET @n = @n + 1;
                     SELECT @first = low, @top = size, @hash = hash FROM @units WHERE n = @n;
-                    SET @why = NULL;
-                    EXEC sp_executesql @count, N'@key uniqueidentifier, @low bigint, @high bigint, @flag int, @from nvarchar(max),
-                        @top int, @took int OUTPUT, @row nvarchar(max) OUTPUT',
-                        @key = @key, @low = @first, @high = @first, @flag = @flag, @from = @from, @top = @top,
-                        @took = @took OUTPUT, @row = @why OUTPUT;
-                    UPDATE mq.polled_row
-                    SET found = 1, row_json = COALESCE(@why, row_json)
-                    WHERE id IN (
-                        SELECT TOP (@took) id FROM mq.polled_row
-                        WHERE batch_key = @key AND id BETWEEN @low AND @high AND active = @flag AND ident_hash = @hash
-                            AND todo IS NOT NULL
-                        ORDER BY id
-                    );
+                    EXEC sp_executesql @count, N'@key uniqueidentifier, @low bigint, @high bigint, @last bigint, @flag int,
+                        @from nvarchar(max), @top int, @hash varbinary(32)',
+                        @key = @key, @low = @first, @high = @first, @last = @high, @flag = @flag, @from = @from, @top = @top,
+                        @hash = @hash;
                 END;
             END;
 
@@ -119,7 +122,7 @@ OPTION (LOOP JOIN, KEEPFIXED PLAN);');
             WHILE @status IS NOT NULL OR @delete = 1
             BEGIN
                 SELECT @todo = MIN(todo) FROM mq.polled_row
-                WHERE batch_key = @key AND id BETWEEN @low AND @high AND active = @flag AND found = 1
+                WHERE batch_key = @key AND id BETWEEN @low AND @high AND active = @flag AND hit = 1
                     AND todo > COALESCE(@todo, ' ');
                 IF @todo IS NULL
                     BREAK;
@@ -134,7 +137,7 @@ OPTION (LOOP JOIN, KEEPFIXED PLAN);');
                 END;
                 SET @write = CONCAT(N'SET XACT_ABORT OFF;
 ', @change, N'
-', @rows, N' AND ', @left, N' AND e.todo = @todo AND e.found = 1
+', @rows, N' AND ', @left, N' AND e.todo = @todo AND e.hit = 1
 OPTION (LOOP JOIN, KEEPFIXED PLAN);
 SET @took = @@ROWCOUNT;');
                 DELETE FROM @units;
@@ -144,18 +147,18 @@ SET @took = @@ROWCOUNT;');
                     INSERT INTO @units (low, high, size, hash)
                     SELECT MIN(id), MIN(id), COUNT(*), ident_hash
                     FROM mq.polled_row
-                    WHERE batch_key = @key AND id BETWEEN @low AND @high AND active = @flag AND todo = @todo AND found = 1
+                    WHERE batch_key = @key AND id BETWEEN @low AND @high AND active = @flag AND todo = @todo AND hit = 1
                     GROUP BY ident_hash;
                 SELECT @n = MIN(n) - 1, @last = MAX(n) FROM @units;
                 WHILE @n < @last
                 BEGIN
                     SET @n = @n + 1;
-                    SELECT @first = low, @end = high, @top = size, @hash = hash FROM @units WHERE n = @n;
+                    SELECT @first = low, @until = high, @top = size, @hash = hash FROM @units WHERE n = @n;
                     SET @why = NULL;
                     BEGIN TRY
                         EXEC sp_executesql @write, N'@key uniqueidentifier, @low bigint, @high bigint, @flag int,
                             @from nvarchar(max), @to nvarchar(max), @todo char(1), @top int, @took int OUTPUT',
-                            @key = @key, @low = @first, @high = @end, @flag = @flag, @from = @from, @to = @to, @todo = @todo,
+                            @key = @key, @low = @first, @high = @until, @flag = @flag, @from = @from, @to = @to, @todo = @todo,
                             @top = @top, @took = @took OUTPUT;
                     END TRY
                     BEGIN CATCH
@@ -165,12 +168,12 @@ SET @took = @@ROWCOUNT;');
                             THROW;
                         SELECT @why = ERROR_MESSAGE(), @took = 0;
                     END CATCH;
-                    IF @why IS NOT NULL AND @keyed = 1 AND @first < @end
+                    IF @why IS NOT NULL AND @keyed = 1 AND @first < @until
                     BEGIN
                         -- One of them is refused: one by one they tell which.
                         INSERT INTO @units (low, high, size)
                         SELECT id, id, 1 FROM mq.polled_row
-                        WHERE batch_key = @key AND id BETWEEN @low AND @high AND active = @flag AND todo = @todo AND found = 1
+                        WHERE batch_key = @key AND id BETWEEN @low AND @high AND active = @flag AND todo = @todo AND hit = 1
                         ORDER BY id;
                         SELECT @n = MIN(n), @last = MAX(n) FROM @units;
                         CONTINUE;
@@ -178,16 +181,16 @@ SET @took = @@ROWCOUNT;');
                     IF @why IS NOT NULL
                         UPDATE mq.polled_row
                         SET refused = 1, error = LEFT(@why, 4000)
-                        WHERE batch_key = @key AND active = @flag AND todo = @todo AND found = 1
+                        WHERE batch_key = @key AND active = @flag AND todo = @todo AND hit = 1
                             AND ((@keyed = 1 AND id = @first) OR (@keyed = 0 AND id BETWEEN @low AND @high AND ident_hash = @hash));
                     ELSE IF @keyed = 0 AND @took < @top
                     BEGIN
                         SET @top = @top - @took;
                         UPDATE mq.polled_row
-                        SET found = 0
+                        SET hit = 0
                         WHERE id IN (
                             SELECT TOP (@top) id FROM mq.polled_row
-                            WHERE batch_key = @key AND id BETWEEN @low AND @high AND active = @flag AND todo = @todo AND found = 1
+                            WHERE batch_key = @key AND id BETWEEN @low AND @high AND active = @flag AND todo = @todo AND hit = 1
                                 AND ident_hash = @hash
                             ORDER BY id DESC
                         );
@@ -197,7 +200,7 @@ SET @took = @@ROWCOUNT;');
                 BEGIN
                     SET @check = CONCAT(N'UPDATE e
 SET refused = 1, error = N''a trigger of the table left the row as it was''
-', @rows, N' AND ', @left, N' AND e.todo = @todo AND e.found = 1 AND e.refused = 0
+', @rows, N' AND ', @left, N' AND e.todo = @todo AND e.hit = 1 AND e.refused = 0
 OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);');
                     EXEC sp_executesql @check, N'@key uniqueidentifier, @low bigint, @high bigint, @flag int, @from nvarchar(max),
                         @todo char(1)',

@@ -61,6 +61,7 @@ def test_a_trigger_that_raises_an_error_fails_its_row_alone(table: Polled, sql: 
     [waits] = call(table.session, "peek_rows", name)
     assert (waits["state"], waits["error"]) == ("N", "not on a Sunday")
     assert table.left() == {"1": "D", "bad": "N", "3": "D"}
+    sql(f"DROP TRIGGER t_{name}")
 
 
 def test_a_thousand_keys_of_two_columns_are_found_by_their_index(table: Polled, sql: Sql) -> None:

@@ -55,6 +55,34 @@ NAMES = {
     "order": "p.k1, p.k2",
     "locked": "b.[id] = s.[id] AND b.[n] = s.[n]",
     "numbered": "u.[id] = f.k1 AND u.[n] = f.k2",
+    "json": "CONCAT(CAST(N'' AS nvarchar(max)), N'{}')",
+    "ident": (
+        "CONCAT(CAST(N'' AS nvarchar(max)), N'{\"k1\":', ISNULL(N'\"' + CAST(t.[id] AS "
+        "nvarchar(41)) + N'\"', N'null'), N'}')"
+    ),
+    "fields": "k1 nvarchar(max) '$.k1', k2 nvarchar(max) '$.k2'",
+    "match": "t.[id] = TRY_CONVERT(bigint, r.k1) AND t.[n] = CAST(r.k2 COLLATE Latin1_General_CI_AS AS varchar(9))",
+    "left": "t.[status] = CAST(@from COLLATE Latin1_General_CI_AS AS char(1))",
+    "status": "[status]",
+    "value": "CAST(? COLLATE Latin1_General_CI_AS AS char(1))",
+    "rows": "FROM mq.polled_row AS e INNER JOIN [dbo].[order]]s] AS t WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)"
+    " ON t.[id] = e.id WHERE e.batch_key = @key",
+    "change": "UPDATE TOP (@top) t SET [status] = CAST(@to AS char(1))",
+    "written": "CONVERT(nvarchar(41), t.[made], 126)",
+    "wide": "CAST(? COLLATE Latin1_General_CI_AS AS varchar(max))",
+    "column": "[made]",
+    "by": "[made]",
+    "also": " AND t.[status] = @ready",
+    "of_order": "CONVERT(nvarchar(41), t.[made], 126)",
+    "placed": "TRY_CONVERT(datetime2(7), ?, 126)",
+    "still": " AND b.[status] = @ready",
+    "behind": " AND t.[made] >= TRY_CONVERT(datetime2(7), @place, 126)",
+    "sort": "t.[made]",
+    "same": "b.[id] = t.[id] AND b.[n] = t.[n]",
+    "apart": " AND state <> 'E'",
+    "lock": "UPDLOCK, ",
+    "dirty": " WITH (READUNCOMMITTED)",
+    "check": "([status]='N' OR [status]='A')",
 }
 
 
@@ -63,7 +91,12 @@ def composed(text: str) -> list[str]:
     found = []
     variables = set(re.findall(r"\bEXEC (?:\(|sp_executesql\s+)@(\w+)", text))
     for variable in sorted(variables):
-        for parts in re.findall(rf"SET @{variable} = CONCAT\((.*?)\);\n", text, re.S):
+        for parts in re.findall(rf"SET @{variable} = CONCAT\((.*?')\);\n", text, re.S):
+            parts = re.sub(
+                r"REPLACE\(@(\w+), N'(.+?)', N'(.*?)'\)",
+                lambda found: "N'" + NAMES[found[1]].replace(found[2], found[3]).replace("'", "''") + "'",
+                parts,
+            )
             pieces = re.findall(
                 r"N'((?:[^']|'')*)'|@(\w+)", re.sub(r"CAST\((N'[^']*') AS nvarchar\(max\)\)", r"\1", parts)
             )
@@ -248,7 +281,7 @@ COMPOSED = {name: composed(code(text)) for name, text in TEXTS.items() if compos
 @pytest.mark.parametrize("name", COMPOSED)
 def test_microsofts_parser_takes_what_is_composed_and_executed(parser: Parser, name: str) -> None:
     executions = len(re.findall(r"\bEXEC (?:\(|sp_executesql\s+)@", code(TEXTS[name])))
-    assert len(COMPOSED[name]) == executions
+    assert len(COMPOSED[name]) >= executions
     assert not any(parser.errors(COMPOSED[name])), COMPOSED[name]
     assert all(parser.errors([f"{text})"])[0] for text in COMPOSED[name])
 
