@@ -66,7 +66,8 @@ CREATE TABLE mq.polled_row (
     error nvarchar(max)
 );
 
-CREATE INDEX polled_row_ident ON mq.polled_row (name, ident_hash);
+-- state and active, so that who looks for a row's entry need not wait for who is at work on it.
+CREATE INDEX polled_row_ident ON mq.polled_row (name, ident_hash) INCLUDE (state, active);
 
 CREATE INDEX polled_row_batch ON mq.polled_row (batch_key, id);
 

@@ -1,6 +1,7 @@
 -- fail_rows: rows that have failed, or are given back: each waits for its next attempt, or is dead when it has none left.
--- Arguments:   @name (the adopted table), @key (its entries with this batch key and a todo of F, L or X; retry of an entry: seconds,
---              NULL: 5 doubled for each attempt up to 3,600, -1: dead now), @touched (1: write_rows has been called)
+-- Arguments:   @name (the adopted table), @key (its entries with this batch key and a todo of F, L or X, or Z, which is to become F or X;
+--              retry of an entry: seconds, NULL: 5 doubled for each attempt up to 3,600, -1: dead now), @touched (1: write_rows has
+--              been called)
 -- Returns:     @failed, @dead, @gone: how many of each
 -- Errors:      50005 not_found, 50006 unsuitable_table, when the table or a column is not there any more
 -- Transaction: joins the caller's, which is READ COMMITTED
@@ -21,14 +22,20 @@ BEGIN
     DECLARE @done TABLE (id bigint NOT NULL PRIMARY KEY, state char(1) NOT NULL, milliseconds bigint NOT NULL);
     SELECT @failed = 0, @dead = 0, @gone = 0;
     SELECT @most = max_attempts, @status = status_column, @ready = ready_value FROM mq.polled WHERE name = @name;
-    UPDATE mq.polled_row
-    SET todo = 'X'
-    WHERE batch_key = @key AND todo = 'F' AND (retry = -1 OR attempts >= @most);
-    IF @status IS NOT NULL AND @touched = 0
+    WHILE @took > 0
     BEGIN
-        EXEC mq.write_rows @name, @key, @ready, 0, @problem OUTPUT, @detail OUTPUT;
+        UPDATE TOP (1000) mq.polled_row
+        SET todo = CASE WHEN retry = -1 OR attempts >= @most THEN 'X' ELSE 'F' END, hit = 0, refused = 0
+        WHERE batch_key = @key AND todo = 'Z';
+        SET @took = @@ROWCOUNT;
+    END;
+    IF @status IS NOT NULL
+    BEGIN
+        IF @touched = 0
+            EXEC mq.write_rows @name, @key, @ready, 0, @problem OUTPUT, @detail OUTPUT;
         IF @problem IS NOT NULL
             EXEC mq.raise_error @problem, @detail;
+        SET @took = 1;
         WHILE @took > 0
         BEGIN
             DELETE TOP (1000) FROM mq.polled_row WHERE batch_key = @key AND todo IN ('F', 'L', 'X') AND hit <> 1;

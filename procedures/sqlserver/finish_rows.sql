@@ -18,7 +18,8 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @key uniqueidentifier, @name nvarchar(400);
     DECLARE @done bigint = 0, @failed bigint = 0, @dead bigint = 0, @gone bigint = 0, @lost bigint, @took int = 1;
-    DECLARE @keeps bit, @ready nvarchar(max), @problem varchar(200), @bad int, @bad_error int, @detail nvarchar(2000);
+    DECLARE @keeps bit, @ready nvarchar(max), @status nvarchar(300), @most int, @from int = 1;
+    DECLARE @refused bigint = 0, @again bigint, @died bigint, @problem varchar(200), @bad int, @bad_error int, @detail nvarchar(2000);
     DECLARE @lines TABLE (
         n int NOT NULL PRIMARY KEY, id bigint, retry int, error nvarchar(max), valid bit NOT NULL, valid_error bit NOT NULL
     );
@@ -28,6 +29,9 @@ BEGIN
         EXEC mq.drop_polled_batch @batch_key, @key OUTPUT, @name OUTPUT;
         IF @name IS NOT NULL
         BEGIN
+            SELECT @ready = ready_value, @status = status_column, @most = max_attempts,
+                @keeps = CASE WHEN status_column IS NULL AND on_complete = 'keep' THEN 1 ELSE 0 END
+            FROM mq.polled WHERE name = @name;
             WHILE @took > 0
             BEGIN
                 UPDATE TOP (1000) mq.polled_row
@@ -50,41 +54,54 @@ BEGIN
                         N': the error begins with a double quote and is not a JSON string');
                 IF @detail IS NOT NULL
                     EXEC mq.raise_error 'invalid_argument', @detail;
-                -- Of two lines for one row the first counts.
-                UPDATE e
-                SET todo = 'F', retry = l.retry, error = LEFT(l.error, 4000)
-                FROM (SELECT MIN(n) AS n FROM @lines GROUP BY id) AS k
-                INNER JOIN @lines AS l ON l.n = k.n
-                INNER JOIN mq.polled_row AS e WITH (ROWLOCK) ON e.id = l.id
-                WHERE e.batch_key = @key
-                OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+                -- Of two lines for one row the first counts. Without a status nothing is written for a row that has failed.
+                WHILE @from <= (SELECT MAX(n) FROM @lines)
+                BEGIN
+                    UPDATE e
+                    SET todo = CASE
+                            WHEN @status IS NULL THEN 'Z' WHEN l.retry = -1 OR e.attempts >= @most THEN 'X' ELSE 'F'
+                        END,
+                        retry = l.retry, error = LEFT(l.error, 4000)
+                    FROM (SELECT MIN(n) AS n FROM @lines GROUP BY id HAVING MIN(n) BETWEEN @from AND @from + 999) AS k
+                    INNER JOIN @lines AS l ON l.n = k.n
+                    INNER JOIN mq.polled_row AS e WITH (ROWLOCK) ON e.id = l.id
+                    WHERE e.batch_key = @key
+                    OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+                    SET @from = @from + 1000;
+                END;
             END;
-            SELECT @ready = ready_value, @keeps = CASE WHEN status_column IS NULL AND on_complete = 'keep' THEN 1 ELSE 0 END
-            FROM mq.polled WHERE name = @name;
             IF @keeps = 0
             BEGIN
-                UPDATE mq.polled_row SET todo = NULL, refused = 1 WHERE batch_key = @key AND todo = 'F';
                 EXEC mq.write_rows @name, @key, @ready, 0, @problem OUTPUT, @detail OUTPUT;
                 IF @problem IS NOT NULL
                     EXEC mq.raise_error @problem, @detail;
-                -- What the table refuses has failed.
-                UPDATE mq.polled_row
-                SET todo = 'F', refused = 0, hit = 0
-                WHERE batch_key = @key AND refused = 1;
             END;
             WHILE @took > 0
             BEGIN
-                DELETE TOP (1000) FROM mq.polled_row WHERE batch_key = @key AND todo = 'D' AND (hit = 1 OR @keeps = 1);
+                DELETE TOP (1000) FROM mq.polled_row
+                WHERE batch_key = @key AND todo = 'D' AND ((hit = 1 AND refused = 0) OR @keeps = 1);
                 SELECT @took = @@ROWCOUNT, @done = @done + @@ROWCOUNT;
             END;
             SET @took = 1;
             WHILE @took > 0
             BEGIN
-                DELETE TOP (1000) FROM mq.polled_row WHERE batch_key = @key AND todo = 'D';
+                DELETE TOP (1000) FROM mq.polled_row WHERE batch_key = @key AND todo = 'D' AND refused = 0;
                 SELECT @took = @@ROWCOUNT, @gone = @gone + @@ROWCOUNT;
             END;
-            EXEC mq.fail_rows @name, @key, 0, @failed OUTPUT, @dead OUTPUT, @lost OUTPUT;
+            EXEC mq.fail_rows @name, @key, 1, @failed OUTPUT, @dead OUTPUT, @lost OUTPUT;
             SET @gone = @gone + @lost;
+            -- What the table refuses has failed.
+            SET @took = 1;
+            WHILE @took > 0
+            BEGIN
+                UPDATE TOP (1000) mq.polled_row SET todo = 'Z', hit = 0, refused = 0 WHERE batch_key = @key AND todo = 'D';
+                SELECT @took = @@ROWCOUNT, @refused = @refused + @@ROWCOUNT;
+            END;
+            IF @refused > 0
+            BEGIN
+                EXEC mq.fail_rows @name, @key, 0, @again OUTPUT, @died OUTPUT, @lost OUTPUT;
+                SELECT @failed = @failed + @again, @dead = @dead + @died, @gone = @gone + @lost;
+            END;
         END;
         IF @own = 1
             COMMIT TRANSACTION;

@@ -16,7 +16,7 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @id nvarchar(400), @top int, @which char(1), @detail nvarchar(2000);
     EXEC mq.require_name 'name', @name, 0;
-    IF @state COLLATE Latin1_General_100_BIN2 NOT IN (N'A', N'N', N'E') OR DATALENGTH(@state) <> 2
+    IF @state COLLATE Latin1_General_100_BIN2 NOT IN (N'A', N'N', N'E') OR LEN(@state + N'.') <> 2
         EXEC mq.raise_error 'invalid_argument', N'state: must be A, N or E';
     EXEC mq.require_range 'size', @size, 1, 10000;
     SELECT @id = @name, @top = COALESCE(@size, 100), @which = @state;

@@ -26,12 +26,16 @@ BEGIN
         BEGIN
             SELECT @ready = ready_value FROM mq.polled WHERE name = @table;
             DELETE FROM mq.polled_batch WHERE name = @table;
-            UPDATE mq.polled_row
-            SET batch_key = @key, todo = 'L', hit = 0, refused = 0
-            WHERE name = @table AND active = 1 AND state <> 'E';
+            WHILE @took > 0
+            BEGIN
+                UPDATE TOP (1000) mq.polled_row
+                SET batch_key = @key, todo = 'L', hit = 0, refused = 0
+                WHERE name = @table AND active = 1 AND state <> 'E' AND todo IS NULL;
+                SET @took = @@ROWCOUNT;
+            END;
             -- Where the table is not there any more there is nothing to give back.
-            IF @@ROWCOUNT > 0
-                EXEC mq.write_rows @table, @key, @ready, 0, @problem OUTPUT, @detail OUTPUT;
+            EXEC mq.write_rows @table, @key, @ready, 0, @problem OUTPUT, @detail OUTPUT;
+            SET @took = 1;
             WHILE @took > 0
             BEGIN
                 DELETE TOP (1000) FROM mq.polled_row WHERE name = @table;

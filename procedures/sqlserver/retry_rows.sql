@@ -17,7 +17,7 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @key uniqueidentifier = NEWID(), @table nvarchar(400);
     DECLARE @error nvarchar(max), @status nvarchar(300), @count bigint = 0, @problem varchar(200), @detail nvarchar(2000);
-    DECLARE @now datetime2(7);
+    DECLARE @now datetime2(7), @took int = 1;
     BEGIN TRY
         EXEC mq.require_name 'name', @name, 0;
         SET @table = @name;
@@ -25,29 +25,33 @@ BEGIN
             BEGIN TRANSACTION;
         EXEC mq.lock_polled @table;
         SELECT @error = error_value, @status = status_column, @now = SYSUTCDATETIME() FROM mq.polled WHERE name = @table;
-        UPDATE e
-        SET batch_key = @key, todo = 'Y', hit = 0, refused = 0
-        FROM (
-            SELECT TOP (10000) id FROM mq.polled_row WHERE name = @table AND state = 'E' AND id = COALESCE(@id, id)
-            ORDER BY run_at, id
-        ) AS d
-        INNER JOIN mq.polled_row AS e WITH (ROWLOCK) ON e.id = d.id
-        OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
-        IF @@ROWCOUNT > 0 AND @status IS NOT NULL
+        WHILE @took > 0 AND @count < 10000
         BEGIN
-            EXEC mq.write_rows @table, @key, @error, 0, @problem OUTPUT, @detail OUTPUT;
-            IF @problem IS NOT NULL
-                EXEC mq.raise_error @problem, @detail;
-            DELETE FROM mq.polled_row WHERE batch_key = @key AND hit <> 1;
-            -- What the table does not take stays dead.
+            UPDATE e
+            SET batch_key = @key, todo = 'Y', hit = 0, refused = 0
+            FROM (
+                SELECT TOP (1000) id FROM mq.polled_row
+                WHERE name = @table AND state = 'E' AND id = COALESCE(@id, id) AND batch_key IS NULL
+                ORDER BY run_at, id
+            ) AS d
+            INNER JOIN mq.polled_row AS e WITH (ROWLOCK) ON e.id = d.id
+            OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+            SET @took = @@ROWCOUNT;
+            IF @took > 0 AND @status IS NOT NULL
+            BEGIN
+                EXEC mq.write_rows @table, @key, @error, 0, @problem OUTPUT, @detail OUTPUT;
+                IF @problem IS NOT NULL
+                    EXEC mq.raise_error @problem, @detail;
+                DELETE FROM mq.polled_row WHERE batch_key = @key AND todo = 'Y' AND hit <> 1;
+                -- What the table does not take stays dead.
+                UPDATE mq.polled_row SET todo = 'Z' WHERE batch_key = @key AND todo = 'Y' AND refused = 1;
+            END;
             UPDATE mq.polled_row
-            SET batch_key = NULL, todo = NULL, hit = 0, refused = 0
-            WHERE batch_key = @key AND refused = 1;
+            SET state = 'N', attempts = 0, run_at = @now, active = 0, batch_key = NULL, todo = NULL, hit = 0, row_json = NULL
+            WHERE batch_key = @key AND todo = 'Y';
+            SET @count = @count + @@ROWCOUNT;
         END;
-        UPDATE mq.polled_row
-        SET state = 'N', attempts = 0, run_at = @now, active = 0, batch_key = NULL, todo = NULL, hit = 0, row_json = NULL
-        WHERE batch_key = @key;
-        SET @count = @@ROWCOUNT;
+        UPDATE mq.polled_row SET batch_key = NULL, todo = NULL, hit = 0, refused = 0 WHERE batch_key = @key;
         IF @own = 1
             COMMIT TRANSACTION;
     END TRY

@@ -28,7 +28,7 @@ BEGIN
             EXEC mq.raise_error @problem, @detail;
         DELETE FROM mq.polled_row WHERE batch_key = @key AND todo = 'A' AND hit <> 1;
         -- What the table itself will not have claimed must not stop the others.
-        UPDATE mq.polled_row SET todo = 'F', retry = NULL WHERE batch_key = @key AND todo = 'A' AND refused = 1;
+        UPDATE mq.polled_row SET todo = 'Z', retry = NULL WHERE batch_key = @key AND todo = 'A' AND refused = 1;
     END;
     SET @took = 1;
     WHILE @took > 0
@@ -38,7 +38,6 @@ BEGIN
         WHERE batch_key = @key AND todo IN ('A', 'P');
         SELECT @took = @@ROWCOUNT, @count = @count + @@ROWCOUNT;
     END;
-    UPDATE mq.polled_row SET hit = 0, refused = 0 WHERE batch_key = @key AND todo = 'F';
     EXEC mq.fail_rows @name, @key, 0, @failed OUTPUT, @dead OUTPUT, @gone OUTPUT;
 END;
 GO

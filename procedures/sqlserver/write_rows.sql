@@ -7,8 +7,8 @@
 -- Transaction: joins the caller's, which is READ COMMITTED
 -- Example:     EXEC mq.write_rows N'orders', @key, N'N', 0, @problem OUTPUT, @detail OUTPUT;
 --
--- What todo says: D done, P looked for only, A active, F fails, L is given back, X dies, Y is ready again. Equal rows are one unit: as many of them are
--- changed as there are entries, with TOP.
+-- What todo says: D done, P looked for only, A active, F fails, L is given back, X dies, Y is ready again; Z:
+-- nothing. Equal rows are one unit: as many of them are changed as there are entries, with TOP.
 
 CREATE OR ALTER PROCEDURE mq.write_rows
     @name nvarchar(400),
@@ -55,7 +55,7 @@ BEGIN
     SET @rows = CONCAT(N'FROM mq.polled_row AS e WITH (INDEX(polled_row_batch))
 CROSS APPLY OPENJSON(e.ident) WITH (', @fields, N') AS r
 INNER JOIN ', @quoted, N' AS t', @lock, N' ON ', @match, N'
-WHERE e.batch_key = @key AND e.id BETWEEN @low AND @high AND e.active = @flag AND e.todo IS NOT NULL
+WHERE e.batch_key = @key AND e.id BETWEEN @low AND @high AND e.active = @flag AND e.todo < ''Z''
     AND HASHBYTES(''SHA2_256'', ', @ident, N') = e.ident_hash');
 
     WHILE 1 = 1
@@ -64,7 +64,7 @@ WHERE e.batch_key = @key AND e.id BETWEEN @low AND @high AND e.active = @flag AN
         SELECT @high = MAX(id), @some = COUNT(*)
         FROM (
             SELECT TOP (1000) id FROM mq.polled_row
-            WHERE batch_key = @key AND id >= @low AND todo IS NOT NULL
+            WHERE batch_key = @key AND id >= @low AND todo < 'Z'
             ORDER BY id
         ) AS c;
         IF @some = 0
@@ -92,7 +92,7 @@ OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);');
                 INSERT INTO @units (low, high, size, hash)
                 SELECT MIN(id), MIN(id), COUNT(*), ident_hash
                 FROM mq.polled_row
-                WHERE batch_key = @key AND id BETWEEN @low AND @high AND active = @flag AND todo IS NOT NULL
+                WHERE batch_key = @key AND id BETWEEN @low AND @high AND active = @flag AND todo < 'Z'
                 GROUP BY ident_hash;
                 SET @count = CONCAT(N'DECLARE @took int, @json nvarchar(max);
 SELECT @took = COUNT(*), @json = MAX(c.j)
@@ -103,7 +103,7 @@ UPDATE mq.polled_row
 SET hit = 1, row_json = @json
 WHERE id IN (
     SELECT TOP (@took) id FROM mq.polled_row
-    WHERE batch_key = @key AND id BETWEEN @low AND @last AND active = @flag AND ident_hash = @hash AND todo IS NOT NULL
+    WHERE batch_key = @key AND id BETWEEN @low AND @last AND active = @flag AND ident_hash = @hash AND todo < ''Z''
     ORDER BY id
 );');
                 SELECT @n = MIN(n) - 1, @last = MAX(n) FROM @units;
