@@ -98,7 +98,7 @@ def test_five_slow_pollers_finish_every_row_of_every_shape_exactly_once(
     writers = [crowd.start(write, names, number)[0] for number in range(WRITERS)]
     [doomed] = crowd.start(clutch, names)
     until(lambda: all(table.states() for table in tables.values()), PATIENCE, "one poller holds rows of each table")
-    pollers = crowd.start(poll, names, can.folds("v"), count=POLLERS)
+    pollers = crowd.start(poll, names, can.fold("v"), count=POLLERS)
     crowd.kill(doomed)
     written = [v for values in crowd.results(writers) for v in values]
     settled = time.monotonic() + LATE_SECONDS + LEASE + 1

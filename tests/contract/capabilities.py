@@ -56,7 +56,6 @@ class Capabilities:
     waits:           wait_for_message can wait; where it cannot, it answers at once.
     moment:          the type of a column for a date with a time.
     letters:         the type of a column for 40 characters of any kind.
-    folds:           what becomes of a name that is not quoted.
     grants:          statements that let the queue, and every login, work on a table.
     enum:            a statement before, and the type of a status that can be N, A, D or E; None: there are none.
     text:            the type of a column for short texts of any characters.
@@ -98,13 +97,8 @@ class Capabilities:
     spoil_watching: Callable[[Sql, str], None] = _drop_trigger
     moment: str = "timestamp"
     letters: str = "varchar(40)"
-    folds: Callable[[str], str] = str.lower
     grants: tuple[str, ...] = ("GRANT SELECT, UPDATE, DELETE ON {} TO PUBLIC",)
     enum: tuple[str, str] | None = None
-
-    def quoted(self, name: str) -> str:
-        """A name for SQL, as it is."""
-        return self.quote(name)
 
 
 def _between(first: str, last: str) -> Callable[[str], str]:
@@ -185,7 +179,6 @@ BY_DATABASE = {
         undoes_a_call=True,
         moment="datetime(6)",
         letters="varchar(40) CHARACTER SET utf8mb4",
-        folds=str,
         grants=("GRANT SELECT, UPDATE, DELETE ON {} TO 'mq_owner'@'localhost'",),
         enum=("", "enum('N', 'A', 'D', 'E')"),
         text="varchar(200) CHARACTER SET utf8mb4",
@@ -257,7 +250,6 @@ BY_DATABASE = {
         uuid_told=lambda text: base64.b64encode(uuid.UUID(text).bytes).decode().lower(),
         spoil_watching=_drop_firebird_trigger,
         letters="varchar(40) CHARACTER SET UTF8",
-        folds=str.upper,
     ),
     # Names compare as if padded with blanks. An error in a procedure, where XACT_ABORT is on, ends the caller's whole
     # transaction: not even a savepoint helps. A ring as on MySQL, for the same reason.
@@ -300,7 +292,6 @@ BY_DATABASE = {
         blank_endings=False,
         moment="datetime2(6)",
         letters="nvarchar(40)",
-        folds=str,
         grants=("GRANT SELECT, UPDATE, DELETE ON {} TO public",),
     ),
 }

@@ -152,7 +152,7 @@ class Polled:
 
     def v(self, row: Row) -> str:
         """The v of a claimed row; of one that was looked at, only where the key is the whole row."""
-        value = json.loads(row.get("row") or row["key"]).get(self.can.folds("v"))
+        value = json.loads(row.get("row") or row["key"]).get(self.can.fold("v"))
         return str(value)
 
     def values(self, rows: list[Row]) -> list[str]:

@@ -182,7 +182,7 @@ def test_a_null_in_a_row_without_a_key_is_a_value_like_any(make: Make) -> None:
     table.sql(f"INSERT INTO {table.name} (v) VALUES (NULL)")
     table.sql(f"INSERT INTO {table.name} (v) VALUES ('')")
     rows = table.claim(10)
-    assert sorted(str(json.loads(row["row"])[table.can.folds("v")]) for row in rows) == ["", "None"]
+    assert sorted(str(json.loads(row["row"])[table.can.fold("v")]) for row in rows) == ["", "None"]
     assert table.finish(rows[0]["batch_key"]) == (2, 0, 0, 0)
     assert table.many() == 0
 
@@ -315,7 +315,7 @@ def test_a_row_that_the_table_will_not_have_active_does_not_stop_the_others(make
 def test_a_row_that_the_table_will_not_have_deleted_fails_alone(make: Make, sql: Sql) -> None:
     table = make(SHAPES["e"]).create().insert("1", "2", "3")
     sql(f"CREATE TABLE c{table.name} (parent bigint NOT NULL REFERENCES {table.name} (id))")
-    if table.can.quoted("") == "``":  # which reads over REFERENCES of a column
+    if table.can.quote("") == "``":  # which reads over REFERENCES of a column
         sql(f"ALTER TABLE c{table.name} ADD CONSTRAINT f{table.name} FOREIGN KEY (parent) REFERENCES {table.name} (id)")
     sql(f"INSERT INTO c{table.name} (parent) VALUES (2)")
     rows = table.claim(3)
@@ -380,7 +380,7 @@ def test_keys_of_several_columns_and_types_find_their_rows_again(make: Make, sql
     )
     keys = "big, txt, made, dec_no"
     assert call(table.session, "adopt_table", table.name, table.name, keys, on_complete="delete") == [{"created": 1}]
-    texts = HOSTILE if table.can.folds is not str else [text for text in HOSTILE if text != "A"]
+    texts = HOSTILE if table.can.fold is not str else [text for text in HOSTILE if text != "A"]
     for number, text in enumerate(texts):
         values = (
             9_007_199_254_740_993 + number,
@@ -391,11 +391,11 @@ def test_keys_of_several_columns_and_types_find_their_rows_again(make: Make, sql
         )
         sql(f"INSERT INTO {table.name} ({keys}, v) VALUES (%s, %s, %s, %s, %s)", *values)
     rows = table.claim(100)
-    assert [json.loads(row["key"])[table.can.folds("txt")] for row in rows] == texts
-    assert [json.loads(row["key"])[table.can.folds("big")] for row in rows] == [
+    assert [json.loads(row["key"])[table.can.fold("txt")] for row in rows] == texts
+    assert [json.loads(row["key"])[table.can.fold("big")] for row in rows] == [
         9_007_199_254_740_993 + number for number in range(len(texts))
     ]
-    assert list(json.loads(rows[0]["key"])) == [table.can.folds(name) for name in keys.split(", ")]
+    assert list(json.loads(rows[0]["key"])) == [table.can.fold(name) for name in keys.split(", ")]
     assert table.finish(rows[0]["batch_key"], f"{rows[3]['id']},0,again") == (len(texts) - 1, 1, 0, 0)
     [again] = table.claim(100)
     assert again["key"] == rows[3]["key"] and again["row"] == rows[3]["row"]
@@ -418,7 +418,7 @@ def test_names_that_need_quotes_are_taken_as_they_are(make: Make, sql: Sql) -> N
     assert adopted == [{"created": 1}]
     [row] = table.claim(10)
     assert json.loads(row["key"]) == {key: 1}
-    assert json.loads(row["row"]) == {key: 1, status: "N", table.can.folds("v"): "x"}
+    assert json.loads(row["row"]) == {key: 1, status: "N", table.can.fold("v"): "x"}
     assert table.finish(row["batch_key"]) == (1, 0, 0, 0)
     assert [next(iter(r.values())) for r in sql(f"SELECT {quoted(status)} FROM {quoted(name)}")] == ["D"]
 
@@ -518,7 +518,7 @@ def test_what_cannot_be_adopted_is_refused_and_the_reason_told(make: Make, sql: 
     sql(f"CREATE VIEW v{table.name} AS SELECT * FROM {table.name}")
     for grant in table.can.grants:
         sql(grant.format(f"v{table.name}"))
-    with refused("unsuitable_table", table.can.folds(f"v{table.name}")[:40]):
+    with refused("unsuitable_table", table.can.fold(f"v{table.name}")[:40]):
         call(table.session, "adopt_table", table.name, f"v{table.name}", **arguments)
     own = table.can.view.replace("message_state", "message")
     with refused("unsuitable_table"):
@@ -528,7 +528,7 @@ def test_what_cannot_be_adopted_is_refused_and_the_reason_told(make: Make, sql: 
 def test_a_table_whose_columns_cannot_be_compared_needs_a_key(make: Make, sql: Sql) -> None:
     table = make(SHAPES["f"])
     create_table(sql, table.can, table.name, "v varchar(10)", "measured double precision")
-    with refused("unsuitable_table", table.can.folds("measured")):
+    with refused("unsuitable_table", table.can.fold("measured")):
         table.adopt()
 
 
@@ -560,8 +560,8 @@ def test_a_column_that_is_not_there_any_more_is_told(make: Make, sql: Sql, conne
     table = make(SHAPES["e"])
     create_table(sql, table.can, table.name, "id bigint NOT NULL PRIMARY KEY", "made integer NOT NULL", index="made")
     assert table.adopt(order_column="made") == [{"created": 1}]
-    sql(f"DROP INDEX i{table.name}" + (f" ON {table.name}" if table.can.folds is str else ""))
-    sql(f"ALTER TABLE {table.name} DROP {'COLUMN ' if table.can.folds is not str.upper else ''}made")
+    sql(f"DROP INDEX i{table.name}" + (f" ON {table.name}" if table.can.fold is str else ""))
+    sql(f"ALTER TABLE {table.name} DROP {'COLUMN ' if table.can.fold is not str.upper else ''}made")
     with refused("unsuitable_table"):
         table.claim()
     assert table.count("release_table", table.name) == 1

@@ -33,8 +33,8 @@ def test_consume_works_off_a_table_and_notes_each_rows_result(runner: Runner, ta
     assert (left.pop("discard"), left.pop("retry 500")) == ("E", "N")
     assert set(left.values()) == {"D"}
     noted = joblog.read()
-    assert [row[table.can.folds("v")] for _, row, _ in noted][:25] == list(map(str, range(25)))
-    assert noted[0][0] == {table.can.folds("id"): 1} and noted[0][2] == 1
+    assert [row[table.can.fold("v")] for _, row, _ in noted][:25] == list(map(str, range(25)))
+    assert noted[0][0] == {table.can.fold("id"): 1} and noted[0][2] == 1
 
     peeked = runner("table", "peek", table.name, "--json")
     states = {row["state"]: row["error"] for row in map(json.loads, peeked.stdout.splitlines())}
@@ -55,7 +55,7 @@ def test_a_command_gets_the_row_as_json(runner: Runner, table: Polled, tmp_path:
     done = runner("consume", "--table", table.name, "--exec", command, "--once")
     assert done.returncode == 0, done.stderr
     seen = [json.loads(line) for line in (tmp_path / "seen").read_text("utf-8").splitlines()]
-    assert [(one["table"], one["row"][table.can.folds("v")], one["attempt"]) for one in seen] == [
+    assert [(one["table"], one["row"][table.can.fold("v")], one["attempt"]) for one in seen] == [
         (table.name, "it's", 1),
         (table.name, "é", 1),
     ]
