@@ -256,6 +256,7 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
             "test_a_sender_of_a_dedup_key_waits_for_a_take_and_sends_when_that_commits",
             "test_claims_pass_over_what_another_is_claiming",
             "test_publish_feed_passes_over_rows_that_a_writer_has_locked",
+            "test_claims_pass_over_rows_that_a_writer_has_locked",
             "test_senders_and_finishers_do_not_wait_for_a_claim_of_thousands",
             "test_a_claim_beside_an_open_cancel_of_the_head",
             "test_a_policy_does_not_become_ordered_beside_an_open_sender",
