@@ -47,7 +47,10 @@ NAMES = {
     "locked": "b.[id] = s.[id] AND b.[n] = s.[n]",
     "numbered": "u.[id] = f.k1 AND u.[n] = f.k2",
     "json": "CONCAT(CAST(N'' AS nvarchar(max)), N'{}')",
-    "ident": "CONCAT(CAST(N'' AS nvarchar(max)), N'{\"k1\":', ISNULL(N'\"' + CAST(t.[id] AS nvarchar(41)) + N'\"', N'null'), N'}')",
+    "ident": (
+        "CONCAT(CAST(N'' AS nvarchar(max)), N'{\"k1\":', ISNULL(N'\"' + CAST(t.[id] AS "
+        "nvarchar(41)) + N'\"', N'null'), N'}')"
+    ),
     "fields": "k1 nvarchar(max) '$.k1', k2 nvarchar(max) '$.k2'",
     "match": "t.[id] = TRY_CONVERT(bigint, r.k1) AND t.[n] = CAST(r.k2 COLLATE Latin1_General_CI_AS AS varchar(9))",
     "left": "t.[status] = CAST(@from COLLATE Latin1_General_CI_AS AS char(1))",
