@@ -24,7 +24,8 @@ BEGIN
     DECLARE @ready nvarchar(max), @active nvarchar(max), @place nvarchar(max), @hash varbinary(32), @copies bigint;
     DECLARE @of_order nvarchar(800), @placed nvarchar(800), @hint nvarchar(300), @json nvarchar(max), @row nvarchar(max);
     DECLARE @left nvarchar(max), @still nvarchar(max), @same nvarchar(max), @apart nvarchar(100), @lock nvarchar(20);
-    DECLARE @sort nvarchar(max) = N'', @behind nvarchar(max) = N'', @beyond nvarchar(max) = N'', @column nvarchar(300), @n int = 1, @many int, @settled nvarchar(4000);
+    DECLARE @sort nvarchar(max) = N'', @behind nvarchar(max) = N'', @beyond nvarchar(max) = N'';
+    DECLARE @column nvarchar(300), @n int = 1, @many int, @settled nvarchar(4000);
     DECLARE @statement nvarchar(max);
     SET @took = 0;
     EXEC mq.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @status OUTPUT, @value OUTPUT, @problem OUTPUT,
@@ -166,5 +167,12 @@ SET @took = @@ROWCOUNT;');
         @settled nvarchar(4000), @took int OUTPUT',
         @key = @key, @name = @name, @now = @now, @reader = @reader, @top = @top, @many = @many, @ready = @ready, @active = @active,
         @place = @place, @hash = @hash, @copies = @copies, @settled = @settled, @took = @took OUTPUT;
+    -- Dead once, and made ready again by hand.
+    IF @shape = 'a' AND @took > 0
+        DELETE d
+        FROM mq.polled_row AS e
+        INNER JOIN mq.polled_row AS d WITH (ROWLOCK) ON d.name = @name AND d.ident_hash = e.ident_hash
+        WHERE e.batch_key = @key AND e.todo = 'P' AND d.state = 'E'
+        OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
 END;
 GO
