@@ -24,7 +24,8 @@ BEGIN
     DECLARE @ready nvarchar(max), @active nvarchar(max), @place nvarchar(max), @hash varbinary(32), @copies bigint;
     DECLARE @of_order nvarchar(800), @placed nvarchar(800), @hint nvarchar(300), @json nvarchar(max), @row nvarchar(max);
     DECLARE @left nvarchar(max), @still nvarchar(max), @same nvarchar(max), @apart nvarchar(100), @lock nvarchar(20);
-    DECLARE @sort nvarchar(max) = N'', @behind nvarchar(max) = N'', @column nvarchar(300), @n int = 1, @many int, @settled nvarchar(4000);
+    DECLARE @sort nvarchar(max) = N'', @behind nvarchar(max) = N'', @beyond nvarchar(max) = N'';
+    DECLARE @column nvarchar(300), @n int = 1, @many int, @settled nvarchar(4000);
     DECLARE @statement nvarchar(max);
     SET @took = 0;
     EXEC mq.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @status OUTPUT, @value OUTPUT, @problem OUTPUT,
@@ -129,7 +130,8 @@ SET @took = @@ROWCOUNT;');
         IF @settled IS NULL
             RETURN;
         IF @place IS NOT NULL
-            SET @behind = CONCAT(N' AND t.', @by, N' >= ', REPLACE(@placed, N'?', N'@place'));
+            SELECT @behind = CONCAT(N' AND t.', @by, N' >= ', REPLACE(@placed, N'?', N'@place')),
+                @beyond = CONCAT(N' AND t.', @by, N' > ', REPLACE(@placed, N'?', N'@place'));
         SELECT @json = mq.row_json(@object_id, @columns, N't'), @row = mq.row_json(@object_id, NULL, N't');
         -- So that no more than the rows of these order values are sorted: first up to which one.
         SET @statement = CONCAT(N'DECLARE @high nvarchar(max);
@@ -137,7 +139,7 @@ SELECT TOP (1) @high = y.high
 FROM (
     SELECT TOP (@top) t.', @by, N' AS o, ', @of_order, N' AS high
     FROM ', @quoted, N' AS t WITH (ROWLOCK', @hint, N')
-    WHERE t.', @by, N' <= ', REPLACE(@placed, N'?', N'@settled'), REPLACE(@behind, N'>=', N'>'), N'
+    WHERE t.', @by, N' <= ', REPLACE(@placed, N'?', N'@settled'), @beyond, N'
     ORDER BY t.', @by, N'
 ) AS y
 ORDER BY y.o DESC
@@ -165,5 +167,12 @@ SET @took = @@ROWCOUNT;');
         @settled nvarchar(4000), @took int OUTPUT',
         @key = @key, @name = @name, @now = @now, @reader = @reader, @top = @top, @many = @many, @ready = @ready, @active = @active,
         @place = @place, @hash = @hash, @copies = @copies, @settled = @settled, @took = @took OUTPUT;
+    -- Dead once, and made ready again by hand.
+    IF @shape = 'a' AND @took > 0
+        DELETE d
+        FROM mq.polled_row AS e
+        INNER JOIN mq.polled_row AS d WITH (ROWLOCK) ON d.name = @name AND d.ident_hash = e.ident_hash
+        WHERE e.batch_key = @key AND e.todo = 'P' AND d.state = 'E'
+        OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
 END;
 GO

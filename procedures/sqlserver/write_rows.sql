@@ -98,7 +98,7 @@ OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);');
 SELECT @took = COUNT(*), @json = MAX(c.j)
 FROM (SELECT TOP (@top) ', @row, N' AS j
 ', @rows, N' AND ', @left, N') AS c
-OPTION (LOOP JOIN, KEEPFIXED PLAN);
+OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
 UPDATE mq.polled_row
 SET hit = 1, row_json = @json
 WHERE id IN (
@@ -138,7 +138,7 @@ WHERE id IN (
                 SET @write = CONCAT(N'SET XACT_ABORT OFF;
 ', @change, N'
 ', @rows, N' AND ', @left, N' AND e.todo = @todo AND e.hit = 1
-OPTION (LOOP JOIN, KEEPFIXED PLAN);
+OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
 SET @took = @@ROWCOUNT;');
                 DELETE FROM @units;
                 IF @keyed = 1

@@ -317,6 +317,7 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
             "test_a_sender_of_a_dedup_key_waits_for_a_take_and_sends_when_that_commits",
             "test_claims_pass_over_what_another_is_claiming",
             "test_publish_feed_passes_over_rows_that_a_writer_has_locked",
+            "test_claims_pass_over_rows_that_a_writer_has_locked",
             "test_senders_and_finishers_do_not_wait_for_a_claim_of_thousands",
             "test_a_claim_beside_an_open_cancel_of_the_head",
             "test_a_policy_does_not_become_ordered_beside_an_open_sender",
@@ -353,6 +354,9 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
             "test_any_error_text_is_kept",
             "test_exceptions_decide_what_becomes_of_a_message",
             "test_a_mail_that_is_sent_twice_is_delivered_once_and_what_is_no_mail_is_dead",
+        },
+        "makes NULL of an empty text in STRING_ESCAPE": {
+            "test_a_null_in_a_row_without_a_key_is_a_value_like_any",
         },
         "measures a text in bytes of UTF-8, not of UTF-16, and walks it to find a character": {
             "test_a_body_of_16_mib_comes_back_byte_for_byte",

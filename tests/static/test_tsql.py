@@ -77,6 +77,7 @@ NAMES = {
     "placed": "TRY_CONVERT(datetime2(7), ?, 126)",
     "still": " AND b.[status] = @ready",
     "behind": " AND t.[made] >= TRY_CONVERT(datetime2(7), @place, 126)",
+    "beyond": " AND t.[made] > TRY_CONVERT(datetime2(7), @place, 126)",
     "sort": "t.[made]",
     "same": "b.[id] = t.[id] AND b.[n] = t.[n]",
     "apart": " AND state <> 'E'",
