@@ -11,6 +11,5 @@ CREATE TABLE IF NOT EXISTS mq_subscription (
     action char(1) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
     type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
     PRIMARY KEY (label, action, type),
-    CHECK (action IN ('I', 'U', 'D')),
-    CONSTRAINT mq_subscription_watched FOREIGN KEY (label) REFERENCES mq_watched (label) ON DELETE CASCADE
+    CHECK (action IN ('I', 'U', 'D'))
 ) ENGINE = InnoDB COMMENT = 'Inserts, updates or deletes in a watched table send messages of these types.';

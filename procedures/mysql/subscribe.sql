@@ -29,6 +29,11 @@ BEGIN
     CALL mq_require_name('type', p_type, 0);
     CALL mq_begin_call(0, v_own);
     CALL mq_find_watched(p_table, v_label, v_quoted);
+    -- Nobody unwatches it until this commits, or has just done so. No foreign key: its maker would need REFERENCES.
+    SELECT COUNT(*) INTO v_count FROM mq_watched WHERE label = v_label FOR UPDATE;
+    IF v_count = 0 THEN
+        CALL mq_raise_error('not_found', CONCAT('table: ', LEFT(v_label, 60), ' is not watched: call watch_table first'));
+    END IF;
     INSERT INTO mq_subscription (label, action, type)
     SELECT v_label, a.action, p_type
     FROM (SELECT 'I' AS action UNION ALL SELECT 'U' UNION ALL SELECT 'D') AS a

@@ -26,6 +26,7 @@ BEGIN
     CALL mq_begin_call(0, v_own);
     CALL mq_find_watched(p_table, v_label, v_quoted);
     DELETE FROM mq_watched WHERE label = v_label;
+    DELETE FROM mq_subscription WHERE label = v_label;
     CALL mq_end_call(v_own);
     SELECT CONCAT('DROP TRIGGER IF EXISTS `', REPLACE(t.trigger_schema, '`', '``'), '`.`', REPLACE(t.trigger_name, '`', '``'), '`')
         AS statement

@@ -42,7 +42,6 @@ NAMES = {
     "old": "CONCAT(CAST(N'' AS nvarchar(max)), N'{}')",
     "new_order": "i.[id], i.[n]",
     "old_order": "d.[id], d.[n]",
-    "same": "d.[id] = i.[id] AND d.[n] = i.[n]",
     "touched": "UPDATE([id]) OR UPDATE([n])",
     "quoted": "[dbo].[order]]s]",
     "sync": "[sync]",
