@@ -292,6 +292,7 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
             "test_any_error_text_is_kept",
             "test_exceptions_decide_what_becomes_of_a_message",
             "test_a_mail_that_is_sent_twice_is_delivered_once_and_what_is_no_mail_is_dead",
+            "test_keys_of_several_columns_and_types_find_their_rows_again",
         },
         "makes NULL of an empty text in STRING_ESCAPE": {
             "test_a_null_in_a_row_without_a_key_is_a_value_like_any",
