@@ -169,10 +169,8 @@ SET @took = @@ROWCOUNT;');
         @place = @place, @hash = @hash, @copies = @copies, @settled = @settled, @took = @took OUTPUT;
     -- Dead once, and made ready again by hand.
     IF @shape = 'a' AND @took > 0
-        DELETE d
-        FROM mq.polled_row AS e
-        INNER JOIN mq.polled_row AS d WITH (ROWLOCK) ON d.name = @name AND d.ident_hash = e.ident_hash
-        WHERE e.batch_key = @key AND e.todo = 'P' AND d.state = 'E'
-        OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+        DELETE FROM mq.polled_row
+        WHERE name = @name AND state = 'E'
+            AND ident_hash IN (SELECT ident_hash FROM mq.polled_row WHERE batch_key = @key AND todo = 'P');
 END;
 GO

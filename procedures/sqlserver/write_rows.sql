@@ -135,8 +135,7 @@ WHERE id IN (
                     WHEN @todo = 'D' AND @delete = 1 THEN N'DELETE TOP (@top) t'
                     ELSE CONCAT(N'UPDATE TOP (@top) t SET ', @status, N' = ', REPLACE(@value, N'?', N'@to'))
                 END;
-                SET @write = CONCAT(N'SET XACT_ABORT OFF;
-', @change, N'
+                SET @write = CONCAT(@change, N'
 ', @rows, N' AND ', @left, N' AND e.todo = @todo AND e.hit = 1
 OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
 SET @took = @@ROWCOUNT;');
@@ -155,6 +154,8 @@ SET @took = @@ROWCOUNT;');
                     SET @n = @n + 1;
                     SELECT @first = low, @until = high, @top = size, @hash = hash FROM @units WHERE n = @n;
                     SET @why = NULL;
+                    -- For this statement alone: what a constraint refuses must not spoil the transaction.
+                    SET XACT_ABORT OFF;
                     BEGIN TRY
                         EXEC sp_executesql @write, N'@key uniqueidentifier, @low bigint, @high bigint, @flag int,
                             @from nvarchar(max), @to nvarchar(max), @todo char(1), @top int, @took int OUTPUT',
@@ -168,6 +169,7 @@ SET @took = @@ROWCOUNT;');
                             THROW;
                         SELECT @why = ERROR_MESSAGE(), @took = 0;
                     END CATCH;
+                    SET XACT_ABORT ON;
                     IF @why IS NOT NULL AND @keyed = 1 AND @first < @until
                     BEGIN
                         -- One of them is refused: one by one they tell which.

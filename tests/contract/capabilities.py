@@ -354,6 +354,15 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
             "test_any_error_text_is_kept",
             "test_exceptions_decide_what_becomes_of_a_message",
             "test_a_mail_that_is_sent_twice_is_delivered_once_and_what_is_no_mail_is_dead",
+            "test_keys_of_several_columns_and_types_find_their_rows_again",
+        },
+        "tells no right on a table whose name holds a quote": {
+            "test_names_that_need_quotes_are_taken_as_they_are",
+        },
+        "spoils the transaction by any error in a procedure that another calls, whatever XACT_ABORT is there": {
+            "test_a_row_that_the_table_will_not_have_done_fails_alone",
+            "test_a_row_that_the_table_will_not_have_active_does_not_stop_the_others",
+            "test_a_row_that_the_table_will_not_have_deleted_fails_alone",
         },
         "makes NULL of an empty text in STRING_ESCAPE": {
             "test_a_null_in_a_row_without_a_key_is_a_value_like_any",
