@@ -30,8 +30,8 @@ DECLARE v_check mq_argument;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('feed', p_feed, 0);
     EXECUTE PROCEDURE mq_require_range('size', p_size, 1, 10000);
-    SELECT quoted, label, sync, key_columns FROM mq_find_feed(:p_feed) INTO v_quoted, v_label, v_sync, v_keys;
     EXECUTE PROCEDURE mq_require_read_committed;
+    SELECT quoted, label, sync, key_columns FROM mq_find_feed(:p_feed) INTO v_quoted, v_label, v_sync, v_keys;
     "COUNT" = 0;
     SELECT number FROM mq_use_table('SELECT 1, NULL, NULL FROM ' || :v_quoted || ' AS t WHERE t.' || :v_sync
         || ' IS NULL ORDER BY t.' || :v_sync || ' ROWS 1', NULL, NULL, NULL)

@@ -26,7 +26,7 @@ BEGIN
             GET DIAGNOSTICS CONDITION 1 v_message = MESSAGE_TEXT;
             SET p_quoted = NULL;
         END;
-        CALL mq_find_table('table', p_table, v_schema, v_name, p_quoted, p_label);
+        CALL mq_find_table('table', COALESCE(p_table, ''), v_schema, v_name, p_quoted, p_label);
     END;
     IF v_message IS NOT NULL THEN
         SET p_label = p_table;

@@ -405,7 +405,7 @@ def test_keys_of_several_columns_and_types_find_their_rows_again(make: Make, sql
 
 def test_names_that_need_quotes_are_taken_as_they_are(make: Make, sql: Sql) -> None:
     table = make(SHAPES["a"])
-    quoted = table.can.quoted
+    quoted = table.can.quote
     name, key, status = f'{table.name[:9]} "Ord;er', "select", 'sta"tus, é'
     columns = [f"{quoted(key)} integer NOT NULL PRIMARY KEY", f"{quoted(status)} char(1)", "v varchar(10)"]
     sql(f"CREATE TABLE {quoted(name)} ({', '.join(columns)})")

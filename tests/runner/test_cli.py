@@ -72,6 +72,7 @@ def test_commands_are_those_of_the_design() -> None:
         *("apply", "sql", "doctor", "uninstall", "demo", "bench", "send", "consume", "stats", "peek"),
         *("dead list", "dead redrive", "pause", "resume", "cancel", "purge"),
         *("publish", "feed list", "feed create", "feed drop", "feed rewind"),
+        *("table adopt", "table release", "table retry", "table peek"),
         *("watch", "unwatch", "subscription list", "subscription add", "subscription remove"),
     }
 

@@ -10,6 +10,7 @@ from itertools import chain
 from typing import Any
 
 import pytest
+from queues import NO_KEY
 from rowqueue import contract
 from rowqueue.databases import Database, Session
 
@@ -23,7 +24,9 @@ Rows = list[dict[str, Any]]
 Sql = Callable[..., Rows]
 Open = Callable[..., Raw]
 
-CLAIMING = sorted(name for name, entry in contract.load().procedures.items() if "wrong_isolation" in entry.errors)
+ISOLATED = {name for name, entry in contract.load().procedures.items() if "wrong_isolation" in entry.errors}
+OF_TABLES = {"publish_feed": "f", "claim_rows": "t", "finish_rows": NO_KEY, "release_rows": NO_KEY}
+CLAIMING = sorted(ISOLATED - OF_TABLES.keys())
 TABLES = ("message", "ready", "delayed", "batch", "dead", "archive", "mark", "ring", "dedup", "grouped", "group_lock")
 UNIQUE = 335544665
 CONFLICTS = {335544336, 335544345, 335544451}
@@ -238,6 +241,16 @@ def test_nothing_claims_or_finishes_in_a_transaction_that_waits_or_sees_a_snapsh
         # The transaction goes on, and may be committed: a refused call has done nothing.
         caller.commit()
         assert content(sql, queue) == before, procedure
+
+
+@pytest.mark.parametrize("procedure", OF_TABLES)
+def test_what_works_on_tables_of_users_asks_for_the_transaction_first(raw: Open, procedure: str) -> None:
+    for manner in MANNERS:
+        caller = raw(manner)
+        if manner != NO_WAIT:
+            with pytest.raises(driver().DatabaseError, match=r"MQ_50001\n-?wrong_isolation: this transaction"):
+                caller.run(f"SELECT * FROM mq_{procedure}(?)", OF_TABLES[procedure])
+        caller.commit()
 
 
 @pytest.mark.parametrize("manner", [manner for manner in MANNERS if "TABLE" not in manner])

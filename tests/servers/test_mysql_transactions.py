@@ -13,6 +13,7 @@ from typing import Any
 import pymysql
 import pytest
 from pymysql.constants import SERVER_STATUS
+from queues import NO_KEY
 from rowqueue import contract
 from rowqueue.databases import Conflict, Database, Session
 
@@ -25,7 +26,9 @@ Query = Callable[..., list[dict[str, Any]]]
 LEVELS = ["REPEATABLE READ", "SERIALIZABLE", "READ UNCOMMITTED"]
 WRONG_ISOLATION = 50001
 # Claiming and finishing procedures: those whose contract has the error.
-CLAIMING = sorted(name for name, entry in contract.load().procedures.items() if "wrong_isolation" in entry.errors)
+ISOLATED = {name for name, entry in contract.load().procedures.items() if "wrong_isolation" in entry.errors}
+OF_TABLES = {"publish_feed": "f", "claim_rows": "t", "finish_rows": NO_KEY, "release_rows": NO_KEY}
+CLAIMING = sorted(ISOLATED - OF_TABLES.keys())
 TABLES = ("message", "ready", "delayed", "batch", "dead", "archive", "mark", "ring")
 
 
@@ -98,6 +101,16 @@ def test_no_procedure_claims_or_finishes_inside_a_transaction_of_another_level(
             client.execute("SET autocommit = 1")
         assert content(sql, queue) == before, procedure
     assert level(client) == wrong
+
+
+@pytest.mark.parametrize("procedure", OF_TABLES)
+def test_what_works_on_tables_of_users_asks_for_the_level_first(client: Client, procedure: str) -> None:
+    for wrong in LEVELS:
+        client.execute(f"SET SESSION TRANSACTION ISOLATION LEVEL {wrong}")
+        client.execute("START TRANSACTION")
+        with pytest.raises(pymysql.Error, match=f"wrong_isolation: .*{wrong}.*READ COMMITTED"):
+            call(client, procedure, OF_TABLES[procedure])
+        client.execute("COMMIT")
 
 
 @pytest.mark.parametrize("own", LEVELS)

@@ -41,7 +41,8 @@ def test_published_functions_run_as_their_owner_with_a_pinned_search_path(sql: S
         " WHERE pronamespace = 'mq'::regnamespace"
     )
     for row in rows:
-        assert row["definer"] == (row["name"] in PUBLISHED), row["name"]
+        # Triggers of watched tables write for writers who have no right on the queue; nobody can call their function.
+        assert row["definer"] == (row["name"] in {*PUBLISHED, "tell_changes"}), row["name"]
         if row["definer"]:
             assert "search_path=mq, pg_temp" in row["settings"], row["name"]
 
