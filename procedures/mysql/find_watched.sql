@@ -20,16 +20,20 @@ BEGIN
     DECLARE v_schema, v_name varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_message varchar(128) CHARACTER SET utf8mb4;
     DECLARE v_found tinyint;
+    DECLARE v_conditions int DEFAULT 1;
     BEGIN
         DECLARE CONTINUE HANDLER FOR SQLSTATE '45000'
         BEGIN
-            GET DIAGNOSTICS CONDITION 1 v_message = MESSAGE_TEXT;
+            -- On MySQL the last one: a routine that is read for the first time may leave warnings before the error. MariaDB
+            -- notes behind it where it was raised.
+            /*!80000 GET DIAGNOSTICS v_conditions = NUMBER; */
+            GET DIAGNOSTICS CONDITION v_conditions v_message = MESSAGE_TEXT;
             SET p_quoted = NULL;
         END;
         CALL mq_find_table('table', COALESCE(p_table, ''), v_schema, v_name, p_quoted, p_label);
     END;
     IF v_message IS NOT NULL THEN
-        SET p_label = p_table;
+        SET p_label = COALESCE(p_table, '');
     END IF;
     SELECT EXISTS (SELECT * FROM mq_watched WHERE label = p_label) INTO v_found;
     IF NOT v_found AND v_message LIKE 'invalid\_argument: %' THEN

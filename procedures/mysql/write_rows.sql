@@ -30,6 +30,7 @@ BEGIN
     DECLARE v_hash varchar(70) CHARACTER SET ascii;
     DECLARE v_count, v_copies bigint;
     DECLARE v_number int;
+    DECLARE v_conditions int DEFAULT 1;
     DECLARE v_end tinyint DEFAULT 0;
     DECLARE c_groups CURSOR FOR
         SELECT MIN(e.ident), CONCAT('x''', HEX(e.ident_hash), ''''), COUNT(*), GROUP_CONCAT(e.id ORDER BY e.id)
@@ -66,7 +67,10 @@ BEGIN
             BEGIN
                 DECLARE EXIT HANDLER FOR SQLEXCEPTION
                 BEGIN
-                    GET DIAGNOSTICS CONDITION 1 v_number = MYSQL_ERRNO;
+                    -- On MySQL the last one: a trigger that is read for the first time may leave warnings before its error. MariaDB
+                    -- notes behind it where it was raised.
+                    /*!80000 GET DIAGNOSTICS v_conditions = NUMBER; */
+                    GET DIAGNOSTICS CONDITION v_conditions v_number = MYSQL_ERRNO;
                     IF v_number IN (1020, 1044, 1142, 1143, 1205, 1213, 1317, 1370, 1969, 3024, 3572) THEN
                         RESIGNAL;
                     END IF;
@@ -95,7 +99,8 @@ BEGIN
             BEGIN
                 DECLARE EXIT HANDLER FOR SQLEXCEPTION
                 BEGIN
-                    GET DIAGNOSTICS CONDITION 1 v_number = MYSQL_ERRNO, v_text = MESSAGE_TEXT;
+                    /*!80000 GET DIAGNOSTICS v_conditions = NUMBER; */
+                    GET DIAGNOSTICS CONDITION v_conditions v_number = MYSQL_ERRNO, v_text = MESSAGE_TEXT;
                     IF v_number IN (1020, 1044, 1142, 1143, 1205, 1213, 1317, 1370, 1969, 3024, 3572) THEN
                         RESIGNAL;
                     END IF;

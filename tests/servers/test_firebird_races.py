@@ -250,7 +250,7 @@ def test_what_works_on_tables_of_users_asks_for_the_transaction_first(raw: Open,
         if manner != NO_WAIT:
             with pytest.raises(driver().DatabaseError, match=r"MQ_50001\n-?wrong_isolation: this transaction"):
                 caller.run(f"SELECT * FROM mq_{procedure}(?)", OF_TABLES[procedure])
-        caller.commit()
+            caller.commit()
 
 
 @pytest.mark.parametrize("manner", [manner for manner in MANNERS if "TABLE" not in manner])
