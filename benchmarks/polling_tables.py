@@ -55,7 +55,7 @@ def by_batches(table: Polled) -> int:
 def naive(table: Polled) -> int:
     """Rows worked off as programs often do, which with a second worker would do each row twice."""
     count = 0
-    limit = f"FETCH FIRST {BATCH} ROWS ONLY" if table.can.folds("x") == "X" else f"LIMIT {BATCH}"
+    limit = f"FETCH FIRST {BATCH} ROWS ONLY" if table.can.fold("x") == "X" else f"LIMIT {BATCH}"
     while True:
         with table.session.transaction() as connection:
             cursor = connection.cursor()
