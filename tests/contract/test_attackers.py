@@ -1,0 +1,269 @@
+"""A stranger who has every role of the queue, and no right on a user's table, gets nothing of that table by the queue.
+
+What only one engine knows (types, casts, policies, computed columns, other databases) is in tests/servers/.
+"""
+
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import servers
+from capabilities import Capabilities
+from polling import SHAPES, Polled, Sql
+from queues import CONTRACT, Feed, Queue, call, refused
+from rowqueue.databases import Database, Forbidden, QueueError, Row, Session, open_database
+
+pytestmark = pytest.mark.one_version
+
+ROLES = ("mq_producer", "mq_consumer", "mq_operator")
+LOOT = "hunter2"
+
+
+@dataclass
+class Stranger:
+    """Three accounts, one with each role: on some engines a session has the rights of one role at a time."""
+
+    sql: Sql
+    can: Capabilities
+    logins: dict[str, str]
+    sessions: dict[str, Session]
+
+    def call(self, procedure: str, *values: Any, **named: Any) -> list[Row]:
+        """As the account that may call it."""
+        role = CONTRACT.procedures[procedure].roles[-1]
+        return call(self.sessions[role], procedure, *values, **named)
+
+    @contextmanager
+    def given(self, right: str, table: str) -> Iterator[None]:
+        """Meanwhile the accounts hold these rights; on some engines no account can be dropped that still has one."""
+        for login in self.logins.values():
+            self.sql(f"GRANT {right} ON {table} TO {self.can.user(login)}")
+        try:
+            yield
+        finally:
+            for login in self.logins.values():
+                self.sql(f"REVOKE {right} ON {table} FROM {self.can.user(login)}")
+
+
+@contextmanager
+def denied() -> Iterator[None]:
+    """The block fails for want of a right, by the queue's error or the engine's, and tells no value of a row."""
+    with pytest.raises((QueueError, Forbidden)) as caught:
+        yield
+    assert LOOT not in str(caught.value)
+    if isinstance(caught.value, QueueError):
+        assert caught.value.number in {CONTRACT.errors[name].number for name in ("unsuitable_table", "not_found")}
+
+
+@pytest.fixture(scope="module")
+def accounts(server: servers.Server, database: Database) -> Iterator[tuple[dict[str, str], dict[str, Session]]]:
+    with ExitStack() as stack:
+        logins = {role: f"mallory_{uuid.uuid4().hex[:8]}" for role in ROLES}
+        sessions = {}
+        for role, login in logins.items():
+            url = stack.enter_context(server.login(database.url, login, role))
+            sessions[role] = open_database(url).connect(login)
+            stack.callback(sessions[role].close)
+        yield logins, sessions
+
+
+@pytest.fixture
+def stranger(accounts: tuple[dict[str, str], dict[str, Session]], sql: Sql, can: Capabilities) -> Stranger:
+    return Stranger(sql, can, *accounts)
+
+
+@pytest.fixture
+def private(queue: str, session: Session, sql: Sql, can: Capabilities) -> Callable[[str], Polled]:
+    """A table of a shape, adopted by its owner, that nobody else has a right on."""
+
+    def make(shape: str) -> Polled:
+        table = Polled(queue, session, sql, can, SHAPES[shape])
+        sql(f"CREATE TABLE {table.name} ({', '.join(table.shape.columns).replace('{moment}', can.moment)})")
+        if table.shape.index:
+            sql(f"CREATE INDEX i{table.name} ON {table.name} ({table.shape.index})")
+        assert table.adopt() == [{"created": 1}]
+        return table.insert(LOOT, "2", "3", "4")
+
+    return make
+
+
+def content(table: Polled) -> tuple[Any, Any]:
+    """The table, and what its owner is told of its claims."""
+    return sorted(table.left().items()), call(table.session, "peek_rows", table.name)
+
+
+@contextmanager
+def untouched(table: Polled) -> Iterator[None]:
+    before = content(table)
+    yield
+    assert content(table) == before
+
+
+# ---- polling tables --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_rows_are_claimed_by_none_who_may_not_read_them(
+    private: Callable[[str], Polled], stranger: Stranger, shape: str
+) -> None:
+    table = private(shape)
+    with untouched(table), denied():
+        stranger.call("claim_rows", table.name, 10)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_rows_that_wait_or_are_dead_are_shown_to_none_who_may_not_read_them(
+    private: Callable[[str], Polled], stranger: Stranger, shape: str
+) -> None:
+    table = private(shape)
+    rows = table.claim(3, lease_seconds=60)
+    table.finish(rows[0]["batch_key"], f"{rows[0]['id']},0,{LOOT}\n{rows[1]['id']},-1,{LOOT}")
+    table.claim(1, lease_seconds=0)
+    with untouched(table):
+        for procedure in ("claim_rows", "peek_rows"):
+            with denied():
+                stranger.call(procedure, table.name)
+        with denied():
+            call(stranger.sessions["mq_consumer"], "peek_rows", table.name)
+
+
+def test_an_operator_changes_nothing_of_a_table_that_he_may_not_change(
+    private: Callable[[str], Polled], stranger: Stranger
+) -> None:
+    table = private("a")
+    [row] = table.claim(1)
+    table.finish(row["batch_key"], f"{row['id']},-1,dead")
+    table.claim(1)
+    with untouched(table):
+        for procedure in ("retry_rows", "release_table"):
+            with denied():
+                stranger.call(procedure, table.name)
+        with denied():
+            stranger.call("adopt_table", f"{table.name}x", table.name, **table.shape.arguments)
+    with stranger.given("SELECT", table.name):
+        with untouched(table):
+            for procedure in ("claim_rows", "retry_rows", "release_table"):
+                with denied():
+                    stranger.call(procedure, table.name)
+        assert call(stranger.sessions["mq_consumer"], "peek_rows", table.name)
+
+
+def test_who_has_the_rights_claims_and_finishes_and_loses_it_with_them(
+    private: Callable[[str], Polled], stranger: Stranger
+) -> None:
+    table = private("a")
+    consumer = table.by(stranger.sessions["mq_consumer"])
+    with stranger.given("SELECT, UPDATE", table.name):
+        rows = consumer.claim(2)
+        assert consumer.finish(rows[0]["batch_key"], f"{rows[1]['id']},0,again") == (1, 1, 0, 0)
+        rows = consumer.claim(1)
+    with untouched(table), denied():
+        consumer.finish(rows[0]["batch_key"])
+    with untouched(table), denied():
+        consumer.claim(1)
+
+
+def test_claims_of_another_table_are_out_of_reach_of_ones_own(
+    private: Callable[[str], Polled], stranger: Stranger, session: Session, sql: Sql, can: Capabilities
+) -> None:
+    table = private("a")
+    [row] = table.claim(1)
+    own = Polled(f"{table.name}_own", session, sql, can, SHAPES["a"]).create().insert("x")
+    with stranger.given("SELECT, UPDATE", own.name):
+        [mine] = call(stranger.sessions["mq_consumer"], "claim_rows", own.name, 1)
+        with untouched(table):
+            call(stranger.sessions["mq_consumer"], "finish_rows", mine["batch_key"], f"{row['id']},-1,{LOOT}")
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_nothing_stays_granted_after_release_table(
+    private: Callable[[str], Polled], server: servers.Server, database: Database, shape: str
+) -> None:
+    table = private(shape)
+    table.claim(2)
+    assert table.count("release_table", table.name) == 1
+    granted = [line for line in server.catalog(database.url) if table.name in line or table.name.upper() in line]
+    table.adopt()
+    table.count("release_table", table.name)
+    again = [line for line in server.catalog(database.url) if table.name in line or table.name.upper() in line]
+    assert again == granted
+    assert not [line for line in granted if "mq_" in line.replace(table.name, "").lower()]
+
+
+# ---- feeds -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def private_feed(q: Queue) -> Iterator[Feed]:
+    name = f"t_{uuid.uuid4().hex[:12]}"
+    q.sql(f"CREATE TABLE {name} (id integer NOT NULL PRIMARY KEY, v {q.can.text}, sync bigint)")
+    q.sql(f"CREATE INDEX {name}_sync ON {name} (sync)")
+    feed = Feed(f"feed.{name}", name, q)
+    assert feed.call("create_feed", name, "id", "sync") == [{"created": 1}]
+    feed.write(1, 2, v=LOOT)
+    assert feed.publish() == 2
+    feed.write(3, v=LOOT)
+    yield feed
+    feed.call("drop_feed")
+
+
+def test_a_feed_is_read_and_published_by_none_who_may_not_do_so_himself(private_feed: Feed, stranger: Stranger) -> None:
+    feed = private_feed
+    before = feed.numbers()
+    for procedure in ("fetch_feed", "publish_feed"):
+        with denied():
+            stranger.call(procedure, feed.name, *(["reader"] if procedure == "fetch_feed" else []))
+    with denied():
+        stranger.call("create_feed", f"{feed.name}.2", feed.table, "id", "sync")
+    with stranger.given("SELECT", feed.table):
+        assert len(stranger.call("fetch_feed", feed.name, "reader")) == 2
+        with denied():
+            stranger.call("publish_feed", feed.name)
+    with denied():
+        stranger.call("fetch_feed", feed.name, "reader")
+    assert feed.numbers() == before
+    assert feed.publish() == 1
+
+
+def test_nothing_stays_granted_after_drop_feed(private_feed: Feed, server: servers.Server, database: Database) -> None:
+    feed = private_feed
+    feed.call("drop_feed")
+    lines = [line for line in server.catalog(database.url) if feed.table in line or feed.table.upper() in line]
+    assert lines and not [line for line in lines if "mq_" in line.replace(feed.table, "").lower()]
+
+
+# ---- subscriptions ---------------------------------------------------------------------------------------------------
+
+
+def test_a_table_is_watched_by_none_who_could_not_put_triggers_on_it(
+    private_feed: Feed, stranger: Stranger, server: servers.Server, database: Database
+) -> None:
+    table = private_feed.table
+    before = server.catalog(database.url)
+    with denied():
+        for row in stranger.call("watch_table", table):
+            stranger.sessions["mq_operator"].execute(row["statement"])
+    assert server.catalog(database.url) == before
+
+
+# ---- the queue's own tables ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stem", ["message", "queue", "ready", "polled_row", "feed_consumer"])
+def test_the_queues_own_tables_are_no_tables_of_users(
+    server: servers.Server, session: Session, stranger: Stranger, stem: str
+) -> None:
+    table = server.table(stem)
+    attempts: list[tuple[str, tuple[Any, ...]]] = [
+        ("adopt_table", ("x", table, "id", None, None, None, None, None, None, "delete")),
+        ("create_feed", ("x", table, "id", "attempts")),
+        ("watch_table", (table,)),
+    ]
+    for procedure, values in attempts:
+        with refused("unsuitable_table"):
+            call(session, procedure, *values)
+        with denied():
+            stranger.call(procedure, *values)
