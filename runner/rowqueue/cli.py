@@ -153,7 +153,7 @@ def apply(
     """Install the queue, or bring it to this release; a second run changes nothing."""
     with _open(database) as opened:
         applied = install.apply(opened, break_lock)
-    for notice in applied.notices:
+    for notice in [*(f"was wrong: {problem}" for problem in applied.mended), *applied.notices]:
         print(f"runner: {notice}", file=sys.stderr)
     _say(
         f"applied {len(applied.migrations)} migrations and {len(applied.procedures)} procedure files"
@@ -162,6 +162,7 @@ def apply(
         json,
         migrations=applied.migrations,
         procedures=applied.procedures,
+        mended=applied.mended,
     )
 
 
@@ -192,9 +193,10 @@ def uninstall(database: Url = None, yes: Yes = False) -> None:
 
 @app.command()
 def doctor(database: Url = None, json: Json = False) -> int:
-    """Check the installation and what hurts queues. Exit 3: not installed as released; 1: something is bad."""
+    """Check installation, rights and what hurts queues. Exit 3: `runner apply` is needed; 1: something is bad."""
     with _open(database) as opened:
         installation, wrong = _installation(opened)
+        rights = _rights(opened) if installation["value"] else []
         health: list[Row] = []
         session = opened.connect("runner doctor")
         try:
@@ -202,7 +204,7 @@ def doctor(database: Url = None, json: Json = False) -> int:
                 health = session.call("queue_health")
         finally:
             session.close()
-    found = [installation, *health]
+    found = [installation, *rights, *health]
     if json:
         output.rows([*found, *wrong], [], True)
     else:
@@ -210,28 +212,42 @@ def doctor(database: Url = None, json: Json = False) -> int:
         if wrong and installation["value"]:  # with nothing installed the list says nothing
             print()
             output.rows(wrong, ["kind", "name", "state"], False)
-    if wrong:
+    if wrong or any(row["verdict"] == "bad" for row in rights):
         return SCHEMA_MISSING
     return int(any(row["verdict"] == "bad" for row in health))
 
 
 def _installation(database: Database) -> tuple[Row, list[Row]]:
     """The installation as a row like those of queue_health, and the files that are not as released."""
+    name = "installation"
     try:
         files = install.status(database)
     except Forbidden as error:
-        return _check("warn", None, "", f"this role may not look: {error}"), []
+        return _check(name, "warn", None, "", f"this role may not look: {error}"), []
     wrong = [{"kind": f.kind, "name": f.name, "state": f.state} for f in files if f.state != "ok"]
     unit = f"of {len(files)} files"
     if not wrong:
-        return _check("ok", len(files), unit, "every file is installed as released"), []
+        return _check(name, "ok", len(files), unit, "every file is installed as released"), []
     missing = all(file.state == "missing" for file in files)
     detail = "the queue is not installed: runner apply" if missing else "runner apply puts it right"
-    return _check("bad", len(files) - len(wrong), unit, detail), wrong
+    return _check(name, "bad", len(files) - len(wrong), unit, detail), wrong
 
 
-def _check(verdict: str, value: int | None, unit: str, detail: str) -> Row:
-    return {"name": "installation", "verdict": verdict, "value": value, "unit": unit, "detail": detail}
+def _rights(database: Database) -> list[Row]:
+    """What is wrong with owners, definers and grants, a row each, and what the installer should know."""
+    name = "rights"
+    try:
+        problems = install.rights_problems(database)
+        warnings = database.warnings_about_installation()
+    except Forbidden as error:
+        return [_check(name, "warn", None, "", f"this role may not look: {error}")]
+    found = [_check(name, "bad", None, "", f"{problem}: runner apply puts it right") for problem in problems]
+    found = found or [_check(name, "ok", 0, "problems", "owners and grants are as released")]
+    return found + [_check(name, "warn", None, "", warning) for warning in warnings]
+
+
+def _check(name: str, verdict: str, value: int | None, unit: str, detail: str) -> Row:
+    return {"name": name, "verdict": verdict, "value": value, "unit": unit, "detail": detail}
 
 
 # ---- sending -------------------------------------------------------------------------------------

@@ -38,10 +38,11 @@ class FileStatus:
 
 @dataclass
 class Applied:
-    """What an `apply` did: names of migrations and procedure files, and the server's warnings."""
+    """What an `apply` did: names of migrations and procedure files, wrong rights that it found, and warnings."""
 
     migrations: list[str] = field(default_factory=list)
     procedures: list[str] = field(default_factory=list)
+    mended: list[str] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
 
 
@@ -99,27 +100,49 @@ def pending(database: Database) -> list[FileStatus]:
         return []
 
 
+def rights_problems(database: Database) -> list[str]:
+    """What is wrong with the rights of an installed queue; empty also where nothing is installed."""
+    return database.rights_problems() if database.installed() is not None else []
+
+
 def apply(database: Database, break_lock: bool = False) -> Applied:
-    """Bring the database to this release; a second call does nothing.
+    """Bring the database to this release, with its owners and grants; a second call does nothing and needs no right.
 
     `break_lock` removes the lock row that a crashed `yoyo apply` left. Raises InstallError when a migration was edited
     after its release, when the database is newer than this release or when yoyo's lock is held; DatabaseError when the
     database refuses a statement.
     """
-    released = known(database)
+    if not break_lock and _is_done(database):
+        return Applied()
     applied = Applied()
     with database.installing():
         _refuse(status(database))
         applied.migrations = _migrate(database, break_lock)
-        states = {file.name: file.state for file in status(database)}
-        changed = {file[1] for file in released if states[file[1]] != "ok"}
-        if any(kind == "procedure" and name in changed for kind, name, _, _ in released):
+        changed = {file.name for file in status(database) if file.state != "ok"}
+        applied.mended = [] if changed else rights_problems(database)
+        if changed - set(applied.migrations) or applied.mended:
             changed.add(_GRANTS)
-        run = [file if file[0] == "procedure" else (*file[:3], "") for file in released if file[1] in changed]
-        if run:
-            applied.notices = database.run_files(run)
-            applied.procedures = [name for kind, name, _, _ in run if kind == "procedure"]
+        _run(database, changed, applied)
+        # What grants alone do not mend, such as a wrong owner, a new object does.
+        if changed and (wrong := rights_problems(database)):
+            applied.mended = applied.mended or wrong
+            _run(database, {name for kind, name, _, _ in known(database) if kind == "procedure"}, applied)
+            applied.notices += [f"still wrong: {problem}" for problem in rights_problems(database)]
+        if changed:
+            applied.notices += database.warnings_about_installation()
     return applied
+
+
+def _run(database: Database, names: set[str], applied: Applied) -> None:
+    """Run the procedure files of these names, and record them and the migrations among them."""
+    chosen = [file for file in known(database) if file[1] in names]
+    if chosen:
+        applied.notices += database.run_files([f if f[0] == "procedure" else (*f[:3], "") for f in chosen])
+        applied.procedures += [f[1] for f in chosen if f[0] == "procedure" and f[1] not in applied.procedures]
+
+
+def _is_done(database: Database) -> bool:
+    return all(file.state == "ok" for file in status(database)) and not rights_problems(database)
 
 
 def _refuse(found: list[FileStatus]) -> None:

@@ -117,7 +117,7 @@ def test_apply_then_doctor_then_uninstall(runner: Runner, empty_database: Databa
     assert server.catalog(url) == before, "something was installed unasked"
     assert runner("apply", url=url).returncode == 0
     again = json.loads(runner("apply", "--json", url=url).stdout)
-    assert again == {"migrations": [], "procedures": []}
+    assert again == {"migrations": [], "procedures": [], "mended": []}
     doctor = runner("doctor", url=url)
     assert doctor.returncode == 0, doctor.stdout
     one_line(runner("uninstall", url=url), 2, "--yes")

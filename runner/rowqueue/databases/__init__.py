@@ -34,6 +34,10 @@ class Disconnected(DatabaseError):
     """The connection is gone or the server cannot be reached: connect anew and try again."""
 
 
+class ReadOnly(Disconnected):
+    """The server takes no changes, such as a standby: wait as for one that is gone; the message says what to set."""
+
+
 class Forbidden(DatabaseError):
     """The role of this connection lacks a right that the statement needs."""
 
@@ -118,6 +122,17 @@ class Database(ABC):
     @abstractmethod
     def installed(self) -> dict[str, Installed] | None:
         """What is installed, by name; None when the queue's own tables are not there."""
+
+    def rights_problems(self) -> list[str]:
+        """What is wrong with owners, definers and grants of what is installed, one line each; [] when nothing is.
+
+        Also what a stranger could call. `apply` then runs all procedure files and the grants again, which mend it.
+        """
+        return []
+
+    def warnings_about_installation(self) -> list[str]:
+        """What `apply` cannot mend and an administrator should know, such as a superuser who owns the queue."""
+        return []
 
     @abstractmethod
     def run_files(self, files: Sequence[tuple[str, str, str, str]]) -> list[str]:
