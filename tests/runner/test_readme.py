@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import servers
 from rowqueue import install
 from rowqueue.databases import Database, open_database
 from servers.firebird import LocalFirebird, dsn
@@ -51,6 +52,42 @@ def test_the_quick_start_delivers_retries_discards_and_redrives(empty_database: 
     finally:
         session.close()
     assert [row["body"] for row in left] == ['{"to":"nobody@gone.example"}']
+
+
+# ---- feeds and polling tables, on every database
+
+HANDLERS = {
+    "index.py": "def update(record):\n    print(record.position, record.row)\n",
+    "orders.py": "def work(row):\n    print(row.body)\n",
+}
+
+
+@pytest.mark.one_engine
+@pytest.mark.parametrize("heading", ["Feeds", "A table of yours as a queue"])
+def test_a_section_does_what_it_says(heading: str, database: Database, server: servers.Server, tmp_path: Path) -> None:
+    """All its SQL first, with all rights, then its commands."""
+    for name, text in HANDLERS.items():
+        (tmp_path / name).write_text(text)
+    for text in re.findall(r"^```sql\n(.*?)^```$", section(heading), re.M | re.S):
+        for statement in filter(str.strip, text.split(";\n")):
+            server.query(database.url, statement)
+    [commands] = re.findall(r"^```sh\n(.*?)^```$", section(heading), re.M | re.S)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["sh", "-e", "-c", commands],
+        cwd=tmp_path,
+        env=os.environ | {"RUNNER_DATABASE": database.url, "PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    if heading == "Feeds":
+        assert "Queues and feeds" in done.stdout
+    else:
+        assert "lamp" in done.stdout and "chair" in done.stdout
+        left = server.query(database.url, "SELECT status FROM orders")
+        assert [next(iter(row.values())) for row in left] == ["D", "D"]
 
 
 # ---- the mysql client
