@@ -8,9 +8,10 @@ import subprocess
 import tempfile
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 
@@ -22,12 +23,14 @@ class Server(ABC):
     """One database server.
 
     `restartable`: we own it and may stop it. `stand_in`: what executes the product's SQL in its place; '' for itself.
+    `environment`: variables for its processes, see `clock`.
     """
 
     name: str
     url: str
     restartable = True
     stand_in = ""
+    environment: Mapping[str, str] = MappingProxyType({})
 
     @abstractmethod
     def start(self) -> None:

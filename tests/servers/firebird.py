@@ -328,7 +328,7 @@ class LocalFirebird(_Firebird):
             time.sleep(0.03)
 
     def _launch(self) -> None:
-        environment = os.environ | self._environment
+        environment = os.environ | self._environment | self.environment
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 self._home.program("firebird"), stdout=log, stderr=log, cwd="/", env=environment, **base.identity()

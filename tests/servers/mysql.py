@@ -294,7 +294,9 @@ class LocalMySQL(_MySQL):
         settings = _SETTINGS | _MORE_SETTINGS[self.name] | folders
         command = [*self._home.server(), *(f"--{key}={value}" for key, value in settings.items())]
         with (self._folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(command, stdout=log, stderr=log, cwd="/", **base.identity())
+            self._process = subprocess.Popen(
+                command, stdout=log, stderr=log, cwd="/", env=os.environ | self.environment, **base.identity()
+            )
 
     def _accepts(self) -> bool:
         try:

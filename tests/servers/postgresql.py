@@ -140,7 +140,9 @@ class LocalPostgreSQL(_PostgreSQL):
         options = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
         command = [*base.words(self._programs / "postgres", "-D", self._data), *options]
         with (self._folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(command, stdout=log, stderr=log, cwd="/", **base.identity())
+            self._process = subprocess.Popen(
+                command, stdout=log, stderr=log, cwd="/", env=os.environ | self.environment, **base.identity()
+            )
 
     def _accepts(self) -> bool:
         try:
