@@ -9,7 +9,6 @@ Only the time of day jumps. What counts the seconds since the machine was starte
 an NTP daemon sets a clock.
 """
 
-import os
 import shutil
 from pathlib import Path
 
@@ -47,7 +46,7 @@ class Clock:
         new = self._file.with_suffix(".new")
         new.write_text(f"{seconds:+.6f}\n")
         new.chmod(0o644)
-        os.replace(new, self._file)
+        new.replace(self._file)
 
     def set(self, seconds: float) -> None:
         """Set how far it is ahead, for every call from now on."""
