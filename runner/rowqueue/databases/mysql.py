@@ -381,6 +381,12 @@ class MySQLSession(Session):
         with _translated():
             connection.commit()
 
+    def now(self) -> datetime:
+        with _translated():
+            self._cursor.execute("SELECT UTC_TIMESTAMP(6) AS now")
+            now: datetime = self._cursor.fetchone()["now"]
+        return now.replace(tzinfo=UTC)
+
     def execute(self, statement: str) -> None:
         with _translated():  # DDL would end a transaction
             self._cursor.execute(statement)

@@ -6,6 +6,7 @@ import selectors
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -157,6 +158,13 @@ class PostgreSQLSession(Session):
         except (psycopg.Error, UnicodeError, OverflowError) as error:
             bad = _bad_argument(error, procedure, arguments)
             raise bad or _translate(error, self._connection.closed) from error
+
+    def now(self) -> datetime:
+        with _translated():
+            row = self._cursor.execute("SELECT clock_timestamp() AS now").fetchone()
+        assert row is not None
+        now: datetime = row["now"]
+        return now
 
     @contextmanager
     def transaction(self) -> Iterator[psycopg.Connection[Any]]:

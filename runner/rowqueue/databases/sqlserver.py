@@ -455,6 +455,11 @@ class SQLServerSession(Session):
         with _translated():
             connection.end()
 
+    def now(self) -> datetime:
+        with _translated():
+            now: datetime = self._connection.command("SELECT SYSUTCDATETIME() AS now")
+        return now.replace(tzinfo=UTC)
+
     def listen(self, types: Sequence[str]) -> bool:
         return False
 
