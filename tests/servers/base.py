@@ -80,6 +80,10 @@ class Server(ABC):
     def fault(self, where: str) -> str:
         """The statement that makes a session's next changes of one kind fail: `ready delete`; '': none fails."""
 
+    def forbid_changes(self, url: str) -> AbstractContextManager[None]:
+        """Meanwhile the server, or that database of it, which nobody uses, takes no changes, as a standby does."""
+        raise NotImplementedError
+
     def undoes(self, where: str) -> bool:
         """Whether a procedure can undo its work after such a failure; where not, its caller has to roll back."""
         return True

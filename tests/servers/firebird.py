@@ -368,6 +368,19 @@ class LocalFirebird(_Firebird):
         login = {"ISC_USER": USER, "ISC_PASSWORD": PASSWORD}
         return self._home.program("isql-fb"), fetch.environment(self._home.root.resolve(), self._folder) | login
 
+    @contextmanager
+    def forbid_changes(self, url: str) -> Iterator[None]:
+        def set_mode(mode: str) -> None:
+            _, login = self.isql
+            command = [*self._home.program("gfix"), "-mode", mode, dsn(url)]
+            subprocess.run(command, check=True, capture_output=True, env=os.environ | login)
+
+        set_mode("read_only")
+        try:
+            yield
+        finally:
+            set_mode("read_write")
+
     def script(self, url: str, text: str) -> str:
         """Run a script as a DBA does; returns what it prints. The first error ends it."""
         command, environment = self.isql

@@ -181,6 +181,15 @@ class _MySQL(base.Server):
         self.query(url, f"DROP PROCEDURE mq_{name}")
 
     @contextmanager
+    def forbid_changes(self, url: str) -> Iterator[None]:
+        # The tester's rights are above it on MariaDB; a consumer's are not.
+        self.query(self.url, "SET GLOBAL read_only = ON")
+        try:
+            yield
+        finally:
+            self.query(self.url, "SET GLOBAL read_only = OFF")
+
+    @contextmanager
     def login(self, url: str, role: str, *granted: str) -> Iterator[str]:
         with self.client(url) as connection:
             connection.execute(f"CREATE USER {role}@'%' IDENTIFIED BY '{role}'")
