@@ -15,6 +15,7 @@ import pytest
 import servers
 from rowqueue import install
 from rowqueue.databases import Database, Session, open_database
+from servers.clock import Clock
 
 # What databases and stand-ins can do is asked by every suite.
 sys.path.append(str(Path(__file__).parent / "contract"))
@@ -155,6 +156,22 @@ def private_server(server_name: str, pytestconfig: pytest.Config) -> Iterator[se
     if server_name.endswith("-dsn"):
         pytest.skip("the named server is not ours to stop")
     yield from _started(server_name, pytestconfig)
+
+
+@pytest.fixture
+def clock(server_name: str, pytestconfig: pytest.Config) -> Iterator[Clock]:
+    """The clock of a running server for one test, `clock.server`: clock.set(-30) sets it half a minute back."""
+    if server_name.endswith("-dsn"):
+        pytest.skip("the named server's clock is not ours to set")
+    try:
+        clock = Clock(servers.make(server_name))
+    except servers.Unavailable as error:
+        unavailable(pytestconfig, error)
+        raise
+    clock.server.start()
+    yield clock
+    clock.server.close()
+    clock.close()
 
 
 @pytest.fixture(scope="session")

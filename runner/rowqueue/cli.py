@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from . import bench as benchmark
-from . import config, consumer, feeds, install, metrics, output, polling, tracing
+from . import config, consumer, feeds, install, link, metrics, output, polling, tracing
 from .databases import (
     Database,
     DatabaseError,
@@ -102,6 +102,15 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object a lin
 Type = Annotated[str, typer.Argument(metavar="TYPE", help="The queue.")]
 OptionalType = Annotated[str | None, typer.Argument(metavar="[TYPE]", help="The queue; all when left out.")]
 Size = Annotated[int, typer.Option("--size", min=1, max=10_000, help="At most so many.")]
+ConnectTimeout = Annotated[
+    float | None,
+    typer.Option(
+        "--connect-timeout",
+        min=0,
+        metavar="SECONDS",
+        help="End with an error when the database is away, or takes no changes, for so long. [never]",
+    ),
+]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 
@@ -148,11 +157,14 @@ def _say(text: str, as_json: bool, **values: Any) -> None:
 def apply(
     database: Url = None,
     break_lock: Annotated[bool, typer.Option(help="Remove the lock that a killed `yoyo apply` left behind.")] = False,
+    connect_timeout: Annotated[
+        float, typer.Option(min=0, metavar="SECONDS", help="Wait so long for the database to be there.")
+    ] = 0,
     json: Json = False,
 ) -> None:
     """Install the queue, or bring it to this release; a second run changes nothing."""
     with _open(database) as opened:
-        applied = install.apply(opened, break_lock)
+        applied = link.when_there(lambda: install.apply(opened, break_lock), connect_timeout)
     for notice in [*(f"was wrong: {problem}" for problem in applied.mended), *applied.notices]:
         print(f"runner: {notice}", file=sys.stderr)
     _say(
@@ -285,6 +297,8 @@ def send(
         body, file = None, "-"
     if (body is None) == (file is None):
         raise typer.BadParameter("give one of BODY, --file FILE and -", param_hint="BODY")
+    if run_at is not None and delay is not None:
+        raise typer.BadParameter("cannot be combined with --delay", param_hint="--run-at")
     options = (priority, group_key, dedup_key, max_attempts, headers, source)
     if file is not None:
         if any(option is not None for option in (run_at, delay, *options)):
@@ -293,19 +307,17 @@ def send(
             count = _send_list(session, type, stream)
         _say(f"{count} sent", json, count=count)
         return
-    due = _due(run_at, delay)
+    due = _time(run_at)
     with _session(database) as session:
+        if delay is not None:
+            due = session.now() + timedelta(seconds=delay)
         row = session.call("send_message", type, body, due, *options[:4], tracing.injected(headers), source)[0]
     if not row["created"]:
         print(f"runner: not sent: message {row['id']} has this dedup key and is live", file=sys.stderr)
     _say(str(row["id"]), json, **row)
 
 
-def _due(run_at: str | None, delay: float | None) -> datetime | None:
-    if run_at is not None and delay is not None:
-        raise typer.BadParameter("cannot be combined with --delay", param_hint="--run-at")
-    if delay is not None:
-        return datetime.now(UTC) + timedelta(seconds=delay)
+def _time(run_at: str | None) -> datetime | None:
     if run_at is None:
         return None
     try:
@@ -420,6 +432,7 @@ def consume(
         int | None, typer.Option(min=0, max=65_535, help="Serve /live, /ready and /metrics on 127.0.0.1; 0: any port.")
     ] = None,
     log_level: Annotated[LogLevel, typer.Option(help="How much is logged to stderr.")] = LogLevel.info,
+    connect_timeout: ConnectTimeout = None,
     database: Url = None,
 ) -> None:
     """Run a handler for each message until told to stop. SIGTERM and SIGINT finish what runs; a second one aborts."""
@@ -449,11 +462,19 @@ def consume(
         if concurrency > 1:
             raise typer.BadParameter("a feed is handled in order, one row at a time", param_hint="--concurrency")
         of_feed = feeds.Options(
-            feed, as_consumer, batch or 100, once, drain, max_messages, idle_timeout, shutdown_timeout
+            feed,
+            as_consumer,
+            batch or 100,
+            once,
+            drain,
+            max_messages,
+            idle_timeout,
+            shutdown_timeout,
+            connect_timeout,
         )
         record_handler = _handler(handler, exec, 1, False)
         with _open(database) as opened:
-            _check_installed(opened)
+            _check_installed(opened, connect_timeout)
             feeds.Consumer(opened, record_handler, of_feed).run()
         return
     if as_consumer is not None:
@@ -472,10 +493,11 @@ def consume(
         transaction=transaction,
         ring=ring,
         shutdown_timeout=shutdown_timeout,
+        connect_timeout=connect_timeout,
     )
     loaded = _handler(handler, exec, concurrency, transaction)
     with _open(database) as opened:
-        _check_installed(opened)
+        _check_installed(opened, connect_timeout)
         consuming = (polling.TableConsumer if table is not None else consumer.Consumer)(opened, loaded, options)
         if health_port is None:
             consuming.run()
@@ -506,8 +528,9 @@ def _handler(path: str | None, command: str | None, concurrency: int, transactio
     return handler
 
 
-def _check_installed(database: Database) -> None:
-    wrong = install.pending(database)
+def _check_installed(database: Database, connect_timeout: float | None) -> None:
+    """Wait for the database, and refuse one where the queue is not as released."""
+    wrong = link.when_there(lambda: install.pending(database), connect_timeout)
     if wrong:
         states = ", ".join(sorted({file.state for file in wrong}))
         raise SchemaMissing(
@@ -527,6 +550,7 @@ def publish(
     size: Annotated[int, typer.Option("--size", min=1, max=10_000, help="Rows a call.")] = 500,
     once: Annotated[bool, typer.Option("--once", help="End when nothing is left to publish.")] = False,
     log_level: Annotated[LogLevel, typer.Option(help="How much is logged to stderr.")] = LogLevel.info,
+    connect_timeout: ConnectTimeout = None,
     database: Url = None,
     json: Json = False,
 ) -> None:
@@ -534,8 +558,8 @@ def publish(
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
     log.setLevel(log_level.upper())
     with _open(database) as opened:
-        _check_installed(opened)
-        publisher = feeds.Publisher(opened, feed, size, once)
+        _check_installed(opened, connect_timeout)
+        publisher = feeds.Publisher(opened, feed, size, once, connect_timeout)
         publisher.run()
     _say(f"{publisher.published} published", json, count=publisher.published)
 

@@ -29,15 +29,21 @@ log = logging.getLogger("rowqueue")
 
 SHORTEST_POLL = 0.1
 LONGEST_POLL = 2.0
+LONGEST_POLL_FOR_DUE = 1.0  # with a message that is due some time: when that is, only the server's clock knows
 LONGEST_BLIND_POLL = 0.15  # where the database wakes nobody: on average a message waits for half of it
 READY_SECONDS = 30.0
+# A lease has 1 second at least. After this long a handler is worth the question how much of it is left.
+FIRST_BEAT = 0.3
+SHORTEST_BEAT = 0.2
+LONGEST_BEAT = 5.0
 
 
 @dataclass(frozen=True)
 class Options:
     """What `runner consume` was asked for; seconds everywhere, None for no limit.
 
-    `lease` None leaves the length of a lease to the queue's policy.
+    `lease` None leaves the length of a lease to the queue's policy. `connect_timeout`: how long the database may be
+    away.
     """
 
     types: tuple[str, ...]
@@ -52,11 +58,15 @@ class Options:
     transaction: bool = False
     ring: bool = False
     shutdown_timeout: float = 30.0
+    connect_timeout: float | None = None
 
 
 @dataclass(eq=False, slots=True)
 class Batch:
-    """Claimed messages, and their next heartbeat and end of lease on this process's monotonic clock."""
+    """Claimed messages, and their next heartbeat and end of lease on this process's monotonic clock.
+
+    `lease_until` is the end on the server's clock, until the heartbeat has asked how far off that is.
+    """
 
     type: str
     key: Any
@@ -64,6 +74,7 @@ class Batch:
     beat_every: float
     beat_at: float
     expires: float
+    lease_until: datetime | None = None
     lost: bool = False
     begun: bool = False  # some message of it has been handed to the handler
 
@@ -116,7 +127,7 @@ class Consumer:
         self._options = options
         self.metrics = Metrics()
         self.totals: Counter[str] = Counter()
-        self._outage = Outage(self.metrics)
+        self._outage = Outage(self.metrics, options.connect_timeout, not (options.drain or options.once))
         self._budget = Budget(options.max_messages)
         # finish_batch claims on: possible when the next batch is of the same type and found the same way.
         self._chains = self.chains and len(options.types) == 1 and not options.ring and not options.once
@@ -212,8 +223,8 @@ class Consumer:
         with suppress(BlockingIOError):
             os.write(self._wake_writer, b"x")
 
-    def _link(self, listen_to: Sequence[str] = ()) -> Link:
-        return Link(self._database, self._options.reader, self._outage, listen_to)
+    def _link(self, listen_to: Sequence[str] = (), is_over: Callable[[], bool] = lambda: False) -> Link:
+        return Link(self._database, self._options.reader, self._outage, listen_to, is_over)
 
     # ---- claiming -----------------------------------------------------------------------------------
 
@@ -246,15 +257,13 @@ class Consumer:
         if not rows:
             return None
         self._last_work = time.monotonic()
-        lease = self._options.lease
-        if lease is None:
-            # The queue's own lease is known only as a time on the server's clock, which may differ from ours.
-            remaining = (rows[0]["lease_until"] - datetime.now(UTC)).total_seconds()
-            beat_every, expires = min(max(remaining / 3, 0.2), 5.0), float("inf")
-        else:
-            beat_every, expires = lease / 3, asked_at + lease
         messages = [self._message(row) for row in rows]
-        return Batch(messages[0].type, rows[0]["batch_key"], messages, beat_every, asked_at + beat_every, expires)
+        claimed = partial(Batch, messages[0].type, rows[0]["batch_key"], messages)
+        lease = self._options.lease
+        if lease is not None:
+            return claimed(lease / 3, asked_at + lease / 3, asked_at + lease)
+        # The queue's own: its end is a time on the server's clock, and to compare it with ours would be to trust both.
+        return claimed(FIRST_BEAT, asked_at + FIRST_BEAT, float("inf"), rows[0]["lease_until"])
 
     def _types_after(self, type: str | None) -> Sequence[str]:
         """All types, beginning behind `type`: each has its turn."""
@@ -265,7 +274,7 @@ class Consumer:
     # ---- the poller ---------------------------------------------------------------------------------
 
     def _poll(self) -> None:
-        link = self._link(self._options.types)
+        link = self._link(self._options.types, self._is_idle_too_long)
         try:
             if self._options.once:
                 self._poll_once(link)
@@ -347,9 +356,12 @@ class Consumer:
 
     def _is_over(self, ready: bool) -> bool:
         """With all workers idle: is this the end we were asked to reach?"""
+        return self._budget.is_used_up() or (self._options.drain and not ready) or self._is_idle_too_long()
+
+    def _is_idle_too_long(self) -> bool:
         timeout = self._options.idle_timeout
-        idle_too_long = timeout is not None and time.monotonic() - self._last_work >= timeout
-        return self._budget.is_used_up() or (self._options.drain and not ready) or idle_too_long
+        all_idle = len(self._idle) == len(self._inboxes)
+        return timeout is not None and all_idle and time.monotonic() - self._last_work >= timeout
 
     def _rest(self, link: Link, due: datetime | None) -> None:
         """Sleep until woken, the next message is due, or the poll interval is over; the interval grows while idle."""
@@ -358,9 +370,11 @@ class Consumer:
         if self._options.idle_timeout is not None and len(self._idle) == len(self._inboxes):
             left = self._last_work + self._options.idle_timeout - time.monotonic()
             pause = min(pause, max(left, 0) + 0.001)
-        if due is not None and 0 < (until := (due - datetime.now(UTC)).total_seconds()) < pause:
-            pause = until + 0.005  # a little late rather than early; clocks that differ make up for it by short polls
-            self._interval = SHORTEST_POLL
+        if due is not None:
+            pause = min(pause, LONGEST_POLL_FOR_DUE)
+            if 0 < (until := (due - datetime.now(UTC)).total_seconds()) < pause:
+                pause = until + 0.005  # a little late rather than early; where clocks differ, polls are soon enough
+                self._interval = SHORTEST_POLL
         if link.wait(pause, self._wake_reader):
             self._interval = SHORTEST_POLL
         with suppress(BlockingIOError):
@@ -558,14 +572,25 @@ class Consumer:
                 due = [batch for batch in self._active.values() if batch.beat_at <= now and not batch.lost]
             for batch in due:
                 with suppress(Disconnected, Conflict):  # only at the very end
-                    self._extend(link, batch)
+                    if batch.lease_until is not None:
+                        self._measure(link, batch, batch.lease_until)
+                    else:
+                        self._extend(link, batch)
         link.close()
+
+    def _measure(self, link: Link, batch: Batch, lease_until: datetime) -> None:
+        """Set the beat by what the lease has left, both times of which are the server's."""
+        now = link.run(lambda session: session.now(), self._ended)
+        left = (lease_until - now).total_seconds()
+        batch.beat_every = min(max(left / 3, SHORTEST_BEAT), LONGEST_BEAT)
+        batch.beat_at = time.monotonic() + (batch.beat_every if left > SHORTEST_BEAT else 0)
+        batch.lease_until = None
 
     def _until_next_beat(self) -> float:
         """Seconds to sleep; short enough for batches that are claimed meanwhile."""
         with self._state:
             first = min((batch.beat_at for batch in self._active.values() if not batch.lost), default=float("inf"))
-        longest = self._options.lease / 3 if self._options.lease is not None else 0.5
+        longest = self._options.lease / 3 if self._options.lease is not None else FIRST_BEAT
         return min(max(first - time.monotonic(), 0.01), longest)
 
     def _extend(self, link: Link, batch: Batch) -> None:

@@ -12,7 +12,7 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
@@ -78,13 +78,21 @@ class Options:
     max_messages: int | None = None
     idle_timeout: float | None = None
     shutdown_timeout: float = 30.0
+    connect_timeout: float | None = None
 
 
 class _Loop:
     """What both have: one connection, adaptive sleep, and an end by SIGTERM or SIGINT that finishes what runs."""
 
-    def __init__(self, database: Database, name: str, shutdown_timeout: float) -> None:
-        self._link = Link(database, name, Outage(Metrics()))
+    def __init__(
+        self,
+        database: Database,
+        name: str,
+        shutdown_timeout: float,
+        outage: Outage,
+        is_over: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._link = Link(database, name, outage, is_over=is_over)
         self._shutdown_timeout = shutdown_timeout
         self._stop = threading.Event()
         self._pause = SHORTEST_POLL
@@ -141,8 +149,10 @@ def suppress_when(condition: threading.Event, *errors: type[Exception]) -> Itera
 class Publisher(_Loop):
     """Publishes batches of one feed until told to stop; `run` is called once, from the main thread."""
 
-    def __init__(self, database: Database, feed: str, size: int, once: bool) -> None:
-        super().__init__(database, "runner publish", 30.0)
+    def __init__(
+        self, database: Database, feed: str, size: int, once: bool, connect_timeout: float | None = None
+    ) -> None:
+        super().__init__(database, "runner publish", 30.0, Outage(Metrics(), connect_timeout, not once))
         self._feed, self._size, self._once = feed, size, once
         self.published = 0
 
@@ -164,7 +174,9 @@ class Consumer(_Loop):
     """Handles one feed with one handler until told to stop; `run` is called once, from the main thread."""
 
     def __init__(self, database: Database, handler: Handler, options: Options) -> None:
-        super().__init__(database, options.consumer, options.shutdown_timeout)
+        outage = Outage(Metrics(), options.connect_timeout, not (options.drain or options.once))
+        super().__init__(database, options.consumer, options.shutdown_timeout, outage, self._is_idle_too_long)
+        self._idle_since = time.monotonic()
         self._handler, self._options = handler, options
         self.totals: Counter[str] = Counter()
         self._left = options.max_messages
@@ -174,26 +186,30 @@ class Consumer(_Loop):
         """Consume until done or stopped. Raises HandlerError when the handler ends the process."""
         options = self._options
         log.info("consuming feed %s as %s", options.feed, options.consumer)
-        idle_since = time.monotonic()
+        self._idle_since = time.monotonic()
         with self._running():
             while not self._stop.is_set() and self._left != 0:
                 size = options.batch if self._left is None else min(options.batch, self._left)
                 rows = self._call("fetch_feed", options.feed, options.consumer, size)
                 if rows:
                     self._handle(rows)
-                    idle_since, self._pause = time.monotonic(), SHORTEST_POLL
+                    self._idle_since, self._pause = time.monotonic(), SHORTEST_POLL
                 elif options.drain:
                     break
                 if options.once:
                     break
                 if not rows:
+                    if self._is_idle_too_long():
+                        break
                     left = LONGEST_POLL
                     if options.idle_timeout is not None:
-                        left = idle_since + options.idle_timeout - time.monotonic()
-                        if left <= 0:
-                            break
-                    self._rest(left + 0.001)
+                        left = self._idle_since + options.idle_timeout - time.monotonic()
+                    self._rest(max(left, 0) + 0.001)
         log.info("done: %s", ", ".join(f"{n} {outcome}" for outcome, n in self.totals.items()) or "no rows")
+
+    def _is_idle_too_long(self) -> bool:
+        timeout = self._options.idle_timeout
+        return timeout is not None and time.monotonic() - self._idle_since >= timeout
 
     def _handle(self, rows: Sequence[Row]) -> None:
         """Handle rows up to the first that fails, and move the position behind what is done."""

@@ -1,49 +1,74 @@
 """Connections that come back: one session a thread, made anew when it is lost, and one log line for all of them."""
 
 import logging
+import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
-from tenacity import Retrying, retry_if_exception_type, sleep_using_event, stop_when_event_set, wait_random_exponential
+from tenacity import RetryCallState, Retrying, retry_if_exception_type, sleep_using_event, wait_random_exponential
 
-from .databases import Conflict, Database, Disconnected, Forbidden, Row, SchemaMissing, Session
+from .databases import Conflict, Database, DatabaseError, Disconnected, Forbidden, ReadOnly, Row, SchemaMissing, Session
 from .metrics import Metrics
 
 log = logging.getLogger("rowqueue")
 T = TypeVar("T")
 
 UPGRADE_SECONDS = 60.0  # how long a procedure that was there may be missing while an upgrade replaces it
+# Between two attempts, at most: so long does a server that is back wait for the last of its consumers.
+LONGEST_PAUSE = 1.0
+
+
+class GaveUp(DatabaseError):
+    """The database was away for as long as the user would wait; nothing is tried again."""
 
 
 class Outage:
-    """Which connections are lost; says so once when the first one goes and once when the last one is back."""
+    """Which connections are lost; says so once when the first one goes and once when the last one is back.
 
-    def __init__(self, metrics: Metrics) -> None:
+    `longest`: seconds after which nothing is tried again, None for no limit. `awaits_writer`: a server that takes no
+    changes is waited for as well, since it may become the primary.
+    """
+
+    def __init__(self, metrics: Metrics, longest: float | None = None, awaits_writer: bool = True) -> None:
         self._metrics = metrics
+        self._longest = longest
+        self._awaits_writer = awaits_writer
         self._lock = threading.Lock()
         self._links: set[object] = set()
         self._since = 0.0
+        self._is_read_only = False
         self.has_worked = False  # some call has been answered
 
     def begin(self, link: object, error: Exception) -> None:
         """Note that a connection is lost."""
         with self._lock:
-            if not self._links:
+            is_first = not self._links
+            if is_first:
                 self._since = time.monotonic()
+            if isinstance(error, ReadOnly) and (is_first or not self._is_read_only):
+                log.warning("the database takes no changes (%s); trying again until it does", error)
+            elif is_first:
                 log.warning("the database is gone (%s); trying again until it is back", error)
+            self._is_read_only = isinstance(error, ReadOnly) or (self._is_read_only and not is_first)
             self._links.add(link)
 
     def end(self, link: object) -> None:
-        """Note that a connection stands again."""
+        """Note that a connection works again."""
+        if link not in self._links:
+            return
         with self._lock:
-            if link not in self._links:
-                return
             self._links.discard(link)
             self._metrics.reconnects.inc()
             if not self._links:
                 log.warning("the database is back after %.1f s", time.monotonic() - self._since)
+
+    def is_hopeless(self, error: BaseException) -> bool:
+        """Whether the user would wait no longer."""
+        if isinstance(error, ReadOnly) and not self._awaits_writer and not self.has_worked:
+            return True
+        return self._longest is not None and self.is_on() and time.monotonic() - self._since >= self._longest
 
     def is_on(self) -> bool:
         """Is any connection lost?"""
@@ -51,31 +76,55 @@ class Outage:
 
 
 class Link:
-    """One thread's session, connected when first used and made anew when lost."""
+    """One thread's session, connected when first used and made anew when lost.
 
-    def __init__(self, database: Database, name: str, outage: Outage, listen_to: Sequence[str] = ()) -> None:
+    `is_over`: whether to stop trying although nobody asked for it, such as after the time to be idle.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        name: str,
+        outage: Outage,
+        listen_to: Sequence[str] = (),
+        is_over: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._database = database
         self._name = name
         self._outage = outage
         self._listen_to = listen_to
+        self._is_over = is_over
         self._session: Session | None = None
         self._missing_since = self._missing_last = float("-inf")
         self.is_woken = False  # the database tells us when there is something to do
 
     def run(self, work: Callable[[Session], T], give_up: threading.Event) -> T:
-        """Do some calls, again after a lost connection or a conflict, until it works or `give_up` is set."""
+        """Do some calls, again after a lost connection or a conflict, until it works or `give_up` is set.
+
+        Raises GaveUp when the outage has lasted too long.
+        """
         try:
             return self.once(work)
-        except (Disconnected, Conflict):
+        except (Disconnected, Conflict) as error:
+            if self._gives_up(error):
+                _give_up(error)
             retrying = Retrying(
                 retry=retry_if_exception_type((Disconnected, Conflict)),
-                wait=wait_random_exponential(multiplier=0.1, max=5),
+                wait=wait_random_exponential(multiplier=0.1, max=LONGEST_PAUSE),
                 sleep=sleep_using_event(give_up),
-                stop=stop_when_event_set(give_up),
+                stop=lambda state: give_up.is_set() or self._gives_up(_error(state)),
                 reraise=True,
             )
-            result: T = retrying(self.once, work)
-            return result
+            try:
+                result: T = retrying(self.once, work)
+                return result
+            except (Disconnected, Conflict) as last:
+                if give_up.is_set():
+                    raise
+                _give_up(last)
+
+    def _gives_up(self, error: BaseException | None) -> bool:
+        return isinstance(error, Disconnected) and (self._outage.is_hopeless(error) or self._is_over())
 
     def call(self, give_up: threading.Event, procedure: str, *arguments: Any) -> list[Row]:
         """Call one procedure, as `run` does."""
@@ -88,8 +137,9 @@ class Link:
                 self._session = self._database.connect(self._name)
                 if self._listen_to:
                     self.is_woken = self._session.listen(self._listen_to)
-                self._outage.end(self)
             result = work(self._session)
+            # Not before a call has worked: a standby takes connections too.
+            self._outage.end(self)
             self._outage.has_worked = True
             return result
         except Disconnected as error:
@@ -124,3 +174,46 @@ class Link:
         if self._session is not None:
             self._session.close()
             self._session = None
+
+
+def _error(state: RetryCallState) -> BaseException | None:
+    return state.outcome.exception() if state.outcome else None
+
+
+def _give_up(error: Exception) -> NoReturn:
+    raise GaveUp(f"gave up: {error}") from error
+
+
+def when_there(check: Callable[[], T], longest: float | None) -> T:
+    """The result of `check`, which is repeated for at most `longest` seconds until the database answers; None: forever.
+
+    SIGTERM and SIGINT end the process meanwhile, in order: nothing has begun. Only for the main thread.
+    """
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    before = {number: signal.signal(number, _leave) for number in numbers}
+    outage = Outage(Metrics(), longest)
+    began = time.monotonic()
+    try:
+        for state in Retrying(
+            retry=retry_if_exception_type((Disconnected, Conflict)),
+            wait=wait_random_exponential(multiplier=0.1, max=LONGEST_PAUSE),
+            stop=lambda _: longest is not None and time.monotonic() - began >= longest,
+            reraise=True,
+        ):
+            with state:
+                try:
+                    result = check()
+                except Disconnected as error:
+                    if longest != 0:
+                        outage.begin(check, error)
+                    raise
+        outage.end(check)
+        return result
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _leave(number: int, _frame: object) -> NoReturn:
+    log.info("%s: leaving before the database was there", signal.Signals(number).name)
+    raise SystemExit(0)

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -34,8 +34,8 @@ class TableConsumer(Consumer):
     chains = False
     longest_blind_poll = _BLIND_POLL
 
-    def _link(self, listen_to: Sequence[str] = ()) -> Link:
-        return super()._link()
+    def _link(self, listen_to: Sequence[str] = (), is_over: Callable[[], bool] = lambda: False) -> Link:
+        return super()._link((), is_over)
 
     def _claim_rows(self, link: Link, type: str, size: int) -> list[Row]:
         return link.call(self._stop, "claim_rows", type, size, self._options.reader, self._options.lease)

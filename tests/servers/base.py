@@ -8,9 +8,10 @@ import subprocess
 import tempfile
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 
@@ -22,12 +23,14 @@ class Server(ABC):
     """One database server.
 
     `restartable`: we own it and may stop it. `stand_in`: what executes the product's SQL in its place; '' for itself.
+    `environment`: variables for its processes, see `clock`.
     """
 
     name: str
     url: str
     restartable = True
     stand_in = ""
+    environment: Mapping[str, str] = MappingProxyType({})
 
     @abstractmethod
     def start(self) -> None:
@@ -76,6 +79,10 @@ class Server(ABC):
     @abstractmethod
     def fault(self, where: str) -> str:
         """The statement that makes a session's next changes of one kind fail: `ready delete`; '': none fails."""
+
+    def forbid_changes(self, url: str) -> AbstractContextManager[None]:
+        """Meanwhile the server, or that database of it, which nobody uses, takes no changes, as a standby does."""
+        raise NotImplementedError
 
     def undoes(self, where: str) -> bool:
         """Whether a procedure can undo its work after such a failure; where not, its caller has to roll back."""

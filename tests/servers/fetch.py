@@ -1,5 +1,5 @@
-"""MariaDB, MySQL, Firebird and Microsoft's T-SQL parser for the tests: Debian's packages of several releases and two
-wheels, unpacked under .servers/ and not installed.
+"""MariaDB, MySQL, Firebird, libfaketime and Microsoft's T-SQL parser for the tests: Debian's packages of several
+releases and two wheels, unpacked under .servers/ and not installed.
 
     python3 tests/servers/fetch.py
 
@@ -49,6 +49,8 @@ BUILDS = {
     # No server, but what Microsoft's tools check T-SQL with. It asks for OpenSSL 1.1, which later releases do not have.
     # The licence lets it be used to design, develop and test programs: so it is downloaded, and kept nowhere.
     "tsql-parser": Build("bullseye", ("libssl1.1",), "mssql-cli==1.0.0"),
+    # Gives a server a clock of its own.
+    "libfaketime": Build("bookworm", ("libfaketime",)),
 }
 
 
@@ -183,6 +185,12 @@ def sql_tools() -> SqlTools | None:
     """Microsoft's T-SQL parser, or None when it has not been fetched."""
     path = FOLDER / "tsql-parser"
     return SqlTools(path) if path.is_dir() else None
+
+
+def faketime() -> Path | None:
+    """The library that fakes the time for programs of several threads, unpacked or installed."""
+    places = (FOLDER / "libfaketime/usr/lib", Path("/usr/lib"))
+    return next((path for place in places for path in place.glob("*-linux-gnu/faketime/libfaketimeMT.so.1")), None)
 
 
 def mirrors() -> list[str]:
@@ -321,7 +329,7 @@ def fetch(name: str) -> None:
                 initialize_firebird(Firebird(work / "root"), build.wheel, work)
             elif name == "tsql-parser":
                 gather_sql_tools(SqlTools(work / "root"), build.wheel, work)
-            else:
+            elif name != "libfaketime":
                 initialize(Home(work / "root"))
             (work / "root").chmod(0o755)
             (work / "root").rename(FOLDER / name)

@@ -328,7 +328,7 @@ class LocalFirebird(_Firebird):
             time.sleep(0.03)
 
     def _launch(self) -> None:
-        environment = os.environ | self._environment
+        environment = os.environ | self._environment | self.environment
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 self._home.program("firebird"), stdout=log, stderr=log, cwd="/", env=environment, **base.identity()
@@ -367,6 +367,19 @@ class LocalFirebird(_Firebird):
         """The beginning of a command of Firebird's own client, and the environment by which it logs in."""
         login = {"ISC_USER": USER, "ISC_PASSWORD": PASSWORD}
         return self._home.program("isql-fb"), fetch.environment(self._home.root.resolve(), self._folder) | login
+
+    @contextmanager
+    def forbid_changes(self, url: str) -> Iterator[None]:
+        def set_mode(mode: str) -> None:
+            _, login = self.isql
+            command = [*self._home.program("gfix"), "-mode", mode, dsn(url)]
+            subprocess.run(command, check=True, capture_output=True, env=os.environ | login)
+
+        set_mode("read_only")
+        try:
+            yield
+        finally:
+            set_mode("read_write")
 
     def script(self, url: str, text: str) -> str:
         """Run a script as a DBA does; returns what it prints. The first error ends it."""

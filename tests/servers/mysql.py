@@ -181,6 +181,15 @@ class _MySQL(base.Server):
         self.query(url, f"DROP PROCEDURE mq_{name}")
 
     @contextmanager
+    def forbid_changes(self, url: str) -> Iterator[None]:
+        # The tester's rights are above it on MariaDB; a consumer's are not.
+        self.query(self.url, "SET GLOBAL read_only = ON")
+        try:
+            yield
+        finally:
+            self.query(self.url, "SET GLOBAL read_only = OFF")
+
+    @contextmanager
     def login(self, url: str, role: str, *granted: str) -> Iterator[str]:
         with self.client(url) as connection:
             connection.execute(f"CREATE USER {role}@'%' IDENTIFIED BY '{role}'")
@@ -294,7 +303,9 @@ class LocalMySQL(_MySQL):
         settings = _SETTINGS | _MORE_SETTINGS[self.name] | folders
         command = [*self._home.server(), *(f"--{key}={value}" for key, value in settings.items())]
         with (self._folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(command, stdout=log, stderr=log, cwd="/", **base.identity())
+            self._process = subprocess.Popen(
+                command, stdout=log, stderr=log, cwd="/", env=os.environ | self.environment, **base.identity()
+            )
 
     def _accepts(self) -> bool:
         try:

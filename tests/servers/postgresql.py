@@ -84,6 +84,25 @@ class _PostgreSQL(base.Server):
         return f"SET test.fault = '{where}'"
 
     @contextmanager
+    def forbid_changes(self, url: str) -> Iterator[None]:
+        self.query(self.url, "ALTER SYSTEM SET default_transaction_read_only = on")
+        self.query(self.url, "SELECT pg_reload_conf()")
+        self._wait_for(url, "on")
+        try:
+            yield
+        finally:
+            with psycopg.connect(
+                self.url, autocommit=True, options="-c default_transaction_read_only=off"
+            ) as connection:
+                connection.execute("ALTER SYSTEM RESET default_transaction_read_only")
+                connection.execute("SELECT pg_reload_conf()")
+            self._wait_for(url, "off")
+
+    def _wait_for(self, url: str, read_only: str) -> None:
+        while self.query(url, "SHOW default_transaction_read_only")[0]["default_transaction_read_only"] != read_only:
+            time.sleep(0.02)
+
+    @contextmanager
     def login(self, url: str, role: str, *granted: str) -> Iterator[str]:
         self.query(url, f"CREATE ROLE {role} LOGIN PASSWORD '{role}'")
         for name in granted:
@@ -140,7 +159,9 @@ class LocalPostgreSQL(_PostgreSQL):
         options = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
         command = [*base.words(self._programs / "postgres", "-D", self._data), *options]
         with (self._folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(command, stdout=log, stderr=log, cwd="/", **base.identity())
+            self._process = subprocess.Popen(
+                command, stdout=log, stderr=log, cwd="/", env=os.environ | self.environment, **base.identity()
+            )
 
     def _accepts(self) -> bool:
         try:

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import datetime
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
@@ -60,6 +61,10 @@ class Session(ABC):
     @abstractmethod
     def transaction(self) -> AbstractContextManager[Any]:
         """A transaction around calls and the handler's own statements; yields the driver's connection."""
+
+    @abstractmethod
+    def now(self) -> datetime:
+        """What the server's clock says; times of its results are to be compared with no other."""
 
     def execute(self, statement: str) -> None:
         """Execute a statement that a procedure has left to its caller, in a transaction of its own."""

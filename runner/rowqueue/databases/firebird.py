@@ -272,6 +272,15 @@ class FirebirdSession(Session):
             client.forget_transaction(main)
             raise
 
+    def now(self) -> datetime:
+        if self._connection.is_closed():
+            raise Disconnected("the connection is closed")
+        # 3.0 has no time zones, and is to be run in UTC.
+        zone = " UTC" if self._database.version >= 4 else ""
+        since = f"DATEDIFF(MILLISECOND FROM TIMESTAMP '{_EPOCH:%Y-%m-%d 00:00}{zone}' TO CURRENT_TIMESTAMP)"
+        [[milliseconds]] = self._run(self._polling, f"SELECT CAST({since} AS bigint) FROM rdb$database", (), ())
+        return _EPOCH + timedelta(milliseconds=milliseconds)
+
     def execute(self, statement: str) -> None:
         with translated():
             super().execute(statement)

@@ -21,7 +21,7 @@ from firebird.driver.core import DPB, Statement, TransactionManager
 from firebird.driver.fbapi import get_api, has_api, load_api
 from firebird.driver.provider import find_library
 
-from . import Conflict, DatabaseError, Disconnected, Forbidden, QueueError, SchemaMissing
+from . import Conflict, DatabaseError, Disconnected, Forbidden, QueueError, ReadOnly, SchemaMissing
 
 _log = logging.getLogger(__name__)
 
@@ -66,6 +66,7 @@ _DISCONNECTS = {
     335544856,  # connection shutdown
     335545130,  # killed by database administrator
 }
+_READ_ONLY = {335544361, 335544765}  # of a transaction, of a database: a replica
 _FORBIDDEN = {
     335544352,  # no permission
     335544472,  # no such user, or not this password
@@ -111,6 +112,8 @@ def translate(error: BaseException) -> Exception:
     if isinstance(error, AttributeError) or codes & _DISCONNECTS or (state.startswith("08") and _IO_ERROR not in codes):
         # The driver lets go of a connection that it has closed.
         return Disconnected("the connection is closed" if isinstance(error, AttributeError) else message)
+    if codes & _READ_ONLY:
+        return ReadOnly(f"{message}: name the primary in the URL; a database of its own: gfix -mode read_write")
     if codes & _CONFLICTS or state == "40001" or (_UNIQUE in codes and _AWAITED.search(message)):
         return Conflict(message)
     if codes & _FORBIDDEN or state == "28000":

@@ -30,6 +30,7 @@ from . import (
     Forbidden,
     Installed,
     QueueError,
+    ReadOnly,
     Row,
     SchemaMissing,
     Session,
@@ -82,8 +83,6 @@ _DISCONNECTS = {
     1184,
     1203,  # max_user_connections
     1226,
-    1792,  # the transaction is read-only: a server that is no longer the primary
-    1836,
     1927,  # MariaDB: connection was killed
     2002,
     2003,
@@ -93,6 +92,7 @@ _DISCONNECTS = {
     2055,
     4031,  # closed for inactivity
 }
+_READ_ONLY = {1792, 1836}  # a secondary, or a server that is no longer the primary
 _FORBIDDEN = {1044, 1045, 1142, 1143, 1227, 1370, 1410, 1698}
 _MISSING = {1146, 1305, 1318}  # a table, a routine, a routine with these arguments
 _BAD_VALUES = {1264, 1265, 1292, 1366, 1406, 3988}
@@ -125,9 +125,10 @@ def _translate(error: BaseException, closed: bool = False) -> Exception:
     number, message = _number(error), _line(error)
     if _of_contract(error):
         return QueueError(number, message)
-    # 1290 names the option that forbids the statement: a server that is no longer the primary.
-    closed = closed or isinstance(error, pymysql.InterfaceError)
-    if closed or number in _DISCONNECTS or (number == ER.OPTION_PREVENTS_STATEMENT and "read-only" in message):
+    # 1290 names the option that forbids the statement.
+    if number in _READ_ONLY or (number == ER.OPTION_PREVENTS_STATEMENT and "read-only" in message):
+        return ReadOnly(f"{message}: name the primary, or a router that knows it, in the URL")
+    if closed or number in _DISCONNECTS or isinstance(error, pymysql.InterfaceError):
         return Disconnected(message)
     # A savepoint is gone when the server has rolled back the transaction.
     if number in _CONFLICTS or message.startswith("SAVEPOINT "):
@@ -380,6 +381,12 @@ class MySQLSession(Session):
         connection.unguard()
         with _translated():
             connection.commit()
+
+    def now(self) -> datetime:
+        with _translated():
+            self._cursor.execute("SELECT UTC_TIMESTAMP(6) AS now")
+            now: datetime = self._cursor.fetchone()["now"]
+        return now.replace(tzinfo=UTC)
 
     def execute(self, statement: str) -> None:
         with _translated():  # DDL would end a transaction

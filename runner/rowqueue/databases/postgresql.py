@@ -6,6 +6,7 @@ import selectors
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -25,6 +26,7 @@ from . import (
     Forbidden,
     Installed,
     QueueError,
+    ReadOnly,
     Row,
     SchemaMissing,
     Session,
@@ -49,6 +51,7 @@ _YOYO_TABLES = ("_yoyo_migration", "_yoyo_log", "_yoyo_version", "yoyo_lock")
 
 _CONFLICTS = {"40001", "40P01", "55P03"}
 _DISCONNECTS = {"53300", "57P01", "57P02", "57P03", "57P04", "57P05"}
+_READ_ONLY = "25006"  # a standby, or default_transaction_read_only
 _BAD_VALUES = {"22003", "22007", "22008", "22021", "22P02", "22P05"}
 _RANGES = {"smallint": 15, "integer": 31, "bigint": 63}
 # libpq tells a refused connection apart from a missing server by its text only.
@@ -90,6 +93,8 @@ def _translate(error: Exception, closed: bool = False) -> Exception:
     lost = isinstance(error, psycopg.OperationalError) and not state
     if closed or lost or state in _DISCONNECTS or state.startswith("08"):
         return Disconnected(message)
+    if state == _READ_ONLY:
+        return ReadOnly(f"{message}: name all servers of the cluster and target_session_attrs=read-write in the URL")
     if state in _CONFLICTS:
         return Conflict(message)
     if state == "3F000" or (state in {"42883", "42P01"} and "mq." in message):
@@ -157,6 +162,13 @@ class PostgreSQLSession(Session):
         except (psycopg.Error, UnicodeError, OverflowError) as error:
             bad = _bad_argument(error, procedure, arguments)
             raise bad or _translate(error, self._connection.closed) from error
+
+    def now(self) -> datetime:
+        with _translated():
+            row = self._cursor.execute("SELECT clock_timestamp() AS now").fetchone()
+        assert row is not None
+        now: datetime = row["now"]
+        return now
 
     @contextmanager
     def transaction(self) -> Iterator[psycopg.Connection[Any]]:

@@ -25,6 +25,7 @@ from . import (
     Forbidden,
     Installed,
     QueueError,
+    ReadOnly,
     Row,
     SchemaMissing,
     Session,
@@ -89,7 +90,6 @@ _DISCONNECTS = {
     976,  # the replica is not readable
     978,
     983,
-    3906,  # the database is read-only: a server that is no longer the primary
     6005,  # shutdown in progress
     10053,
     10054,
@@ -117,6 +117,7 @@ _DISCONNECTS = {
     49919,
     49920,
 }
+_READ_ONLY = 3906  # a secondary, or a server that is no longer the primary
 _FORBIDDEN = {229, 230, 262, 297, 300, 916, 15151, 15247, 18452, 18456, 18470, 18486, 18487, 18488}
 _MISSING = {208, 2812, 4121}  # a table, a procedure, a function
 _OTHER_ARGUMENTS = {201, 8144, 8145, 8146}
@@ -164,6 +165,8 @@ def _translate(error: BaseException, closed: bool = False) -> Exception:
     number, message = _number(error), _line(error)
     if _of_contract(error):
         return QueueError(number, message)
+    if number == _READ_ONLY:
+        return ReadOnly(f"{message}: name the listener of the availability group, or the primary, in the URL")
     # Without a number it is the driver's own: nearly always, that it is not connected.
     lost = isinstance(error, pymssql.InterfaceError | _mssql.MSSQLDriverException) and not number
     if closed or lost or number in _DISCONNECTS:
@@ -454,6 +457,11 @@ class SQLServerSession(Session):
         connection.unguard()
         with _translated():
             connection.end()
+
+    def now(self) -> datetime:
+        with _translated():
+            now: datetime = self._connection.command("SELECT SYSUTCDATETIME() AS now")
+        return now.replace(tzinfo=UTC)
 
     def listen(self, types: Sequence[str]) -> bool:
         return False

@@ -1,0 +1,140 @@
+"""What the runner does about a database that is away, or takes no changes, when it starts and later."""
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from processes import Log, Running, until
+from rowqueue import install
+from rowqueue.databases import Database, ReadOnly, open_database
+from servers import Server
+
+pytestmark = pytest.mark.one_engine
+
+Start = Callable[..., Running]
+HANDLER = ("--handler", "jobs:record")
+
+
+@pytest.fixture
+def installed(empty_database: Database, server: Server) -> Database:
+    """A database of this test's own, to which nobody else is connected."""
+    if not server.restartable:
+        pytest.skip("the named server is not ours to change")
+    install.apply(empty_database)
+    return empty_database
+
+
+@pytest.fixture
+def private(private_server: Server) -> Iterator[Database]:
+    """A database on a server that the test may stop."""
+    database = open_database(private_server.create_database())
+    install.apply(database)
+    yield database
+
+
+def send(database: Database, type: str, body: str) -> None:
+    session = database.connect("test")
+    session.call("send", type, body)
+    session.close()
+
+
+def said(running: Running, text: str) -> int:
+    return running.stderr.count(text)
+
+
+def test_a_consumer_that_starts_before_the_database_waits_for_it_and_says_so_once(
+    private: Database, private_server: Server, start: Start, queue: str, joblog: Log
+) -> None:
+    send(private, queue, "a")
+    private_server.stop()
+    running = start("consume", "--type", queue, *HANDLER, "--max-messages", 1, url=private.url)
+    until(lambda: said(running, "the database is gone"))
+    time.sleep(2.5)
+    assert running.process.poll() is None
+    private_server.start()
+    back = time.monotonic()
+    assert running.wait() == 0, running.stderr
+    assert joblog.read() == ["a"] and time.monotonic() - back < 10
+    assert said(running, "is gone") == said(running, "is back after") == 1, running.stderr
+
+
+@pytest.mark.any_engine
+def test_connect_timeout_ends_a_consumer_that_waits_for_the_database(
+    private: Database, private_server: Server, start: Start, queue: str
+) -> None:
+    running = start("consume", "--type", queue, *HANDLER, "--connect-timeout", 2, url=private.url)
+    until(lambda: said(running, "consuming"))
+    stopped = time.monotonic()
+    private_server.stop()
+    assert running.wait() == 1, running.stderr
+    assert 1.5 < time.monotonic() - stopped < 20
+    for command in (("consume", "--type", queue, *HANDLER), ("publish", "--feed", queue), ("apply",)):
+        begun = time.monotonic()
+        late = start(*command, "--connect-timeout", 1, url=private.url)
+        assert late.wait() == 1 and time.monotonic() - begun < 20, late.stderr
+        assert len(late.stderr.splitlines()) == 2, late.stderr
+    at_once = start("apply", url=private.url)
+    assert at_once.wait() == 1 and len(at_once.stderr.splitlines()) == 1, at_once.stderr
+
+
+@pytest.mark.any_engine
+def test_a_signal_ends_a_consumer_that_waits_for_the_database_as_a_clean_end(
+    private: Database, private_server: Server, start: Start, queue: str
+) -> None:
+    private_server.stop()
+    running = start("consume", "--type", queue, *HANDLER, url=private.url)
+    until(lambda: said(running, "the database is gone"))
+    assert running.stop() == 0, running.stderr
+
+
+@pytest.mark.any_engine
+def test_idle_timeout_ends_a_consumer_whose_database_is_away(
+    private: Database, private_server: Server, start: Start, queue: str
+) -> None:
+    running = start("consume", "--type", queue, *HANDLER, "--idle-timeout", 2, url=private.url)
+    until(lambda: said(running, "consuming"))
+    private_server.stop()
+    assert running.wait() == 1, running.stderr
+    assert said(running, "gave up") == 1, running.stderr
+
+
+def test_a_server_that_takes_no_changes_is_named_once_and_waited_for(
+    installed: Database, server: Server, start: Start, queue: str, joblog: Log
+) -> None:
+    send(installed, queue, "a")
+    with server.forbid_changes(installed.url):
+        running = start("consume", "--type", queue, *HANDLER, "--max-messages", 1, url=installed.url)
+        until(lambda: said(running, "takes no changes"))
+        time.sleep(2)
+        assert running.process.poll() is None and said(running, "is back after") == 0, running.stderr
+        assert said(running, "in the URL") == 1, running.stderr
+        if server.name.startswith("firebird"):  # whose mode is set only where nobody is connected
+            assert running.stop() == 0
+            running = start("consume", "--type", queue, *HANDLER, "--max-messages", 1, url=installed.url)
+            until(lambda: said(running, "takes no changes"))
+            running.process.kill()
+            running.wait()
+    if server.name.startswith("firebird"):
+        running = start("consume", "--type", queue, *HANDLER, "--max-messages", 1, url=installed.url)
+    assert running.wait() == 0, running.stderr
+    assert joblog.read() == ["a"]
+
+
+@pytest.mark.parametrize("option", [("--idle-timeout", 2), ("--drain",), ("--once",)])
+def test_a_consumer_that_may_end_does_so_where_no_changes_are_taken(
+    installed: Database, server: Server, start: Start, queue: str, option: tuple[object, ...]
+) -> None:
+    send(installed, queue, "a")
+    with server.forbid_changes(installed.url):
+        running = start("consume", "--type", queue, *HANDLER, *option, url=installed.url)
+        assert running.wait() == 1, running.stderr
+        assert said(running, "gave up") == 1 and said(running, "is back after") == 0, running.stderr
+        assert said(running, "takes no changes") <= 1, running.stderr
+
+
+def test_a_change_where_none_are_taken_is_refused_as_read_only(installed: Database, server: Server, queue: str) -> None:
+    with server.forbid_changes(installed.url):
+        session = installed.connect("test")
+        with pytest.raises(ReadOnly, match=r"in the URL"):
+            session.call("send", queue, "a")
+        session.close()
