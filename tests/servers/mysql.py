@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache, cached_property
@@ -244,10 +244,12 @@ class ExternalMySQL(base.External, _MySQL):
 
 
 class LocalMySQL(_MySQL):
-    """A server of our own; durable settings stay on."""
+    """A server of our own; durable settings stay on. `more` goes before all other settings, `variables` too."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, more: Mapping[str, object] | None = None) -> None:
         self.name = name
+        self.more = dict(more or {})
+        self.variables: dict[str, str] = {}
         self._home = programs(name)
         self._folder = base.folder(name)
         self._port = base.free_port()
@@ -291,10 +293,12 @@ class LocalMySQL(_MySQL):
             "init-file": self._folder / "init.sql",
             "port": self._port,
         }
-        settings = _SETTINGS | _MORE_SETTINGS[self.name] | folders
+        settings = _SETTINGS | _MORE_SETTINGS[self.name] | folders | self.more
         command = [*self._home.server(), *(f"--{key}={value}" for key, value in settings.items())]
         with (self._folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(command, stdout=log, stderr=log, cwd="/", **base.identity())
+            self._process = subprocess.Popen(
+                command, stdout=log, stderr=log, cwd="/", env=os.environ | self.variables, **base.identity()
+            )
 
     def _accepts(self) -> bool:
         try:
