@@ -25,7 +25,7 @@ from .postgresql import LocalPostgreSQL, programs
 
 _PATIENCE = 90  # seconds
 # Three servers on one machine. What is flushed at each commit lies in memory in the tests.
-_SMALL: dict[str, object] = {"innodb-buffer-pool-size": "64M", "innodb-lock-wait-timeout": "10"}
+_SMALL: dict[str, object] = {"innodb-buffer-pool-size": "64M"}
 
 
 def until(condition: Callable[[], Any], what: str, seconds: float = _PATIENCE) -> Any:
@@ -151,7 +151,9 @@ class Galera(MySQLCluster):
                 node.begin_with(template)
             else:
                 node.forget_accounts()
-            options = f"base_port={port};gmcast.listen_addr=tcp://127.0.0.1:{port};ist.recv_addr=127.0.0.1:{base.free_port()}"
+            options = (
+                f"base_port={port};gmcast.listen_addr=tcp://127.0.0.1:{port};ist.recv_addr=127.0.0.1:{base.free_port()}"
+            )
             node.more |= {
                 "server-id": "1",
                 "log-slave-updates": "ON",
@@ -166,7 +168,7 @@ class Galera(MySQLCluster):
                 "wsrep-slave-threads": "2",
                 "wsrep-provider-options": f"{options};gcache.size=64M;pc.recovery=off",
             }
-            node.variables = {"PATH": f"{self._folder / 'bin'}:{os.environ['PATH']}:/usr/sbin:/sbin"}
+            node.environment = {"PATH": f"{self._folder / 'bin'}:{os.environ['PATH']}:/usr/sbin:/sbin"}
 
     def _scripts(self, made: fetch.Tree) -> None:
         """The programs that nodes copy data with, where the server's user can start them."""
@@ -304,16 +306,20 @@ class Replica(MySQLCluster):
         primary, secondary = self.nodes
         primary.start()
         secondary.start()
-        login = f"127.0.0.1', {{0}}_PORT = {primary.port}, {{0}}_USER = '{USER}', {{0}}_PASSWORD = '{PASSWORD}'"
-        if self.name.startswith("mariadb"):
-            secondary.query(secondary.url, f"CHANGE MASTER TO MASTER_HOST = '{login.format('MASTER')}, MASTER_USE_GTID = slave_pos")
-            secondary.query(secondary.url, "START SLAVE")
-            secondary.query(secondary.url, "SET GLOBAL read_only = 1")
-        else:
-            more = "SOURCE_AUTO_POSITION = 1, GET_SOURCE_PUBLIC_KEY = 1"
-            secondary.query(secondary.url, f"CHANGE REPLICATION SOURCE TO SOURCE_HOST = '{login.format('SOURCE')}, {more}")
-            secondary.query(secondary.url, "START REPLICA")
-            secondary.query(secondary.url, "SET GLOBAL super_read_only = 1")
+        mariadb = self.name.startswith("mariadb")
+        source = "MASTER" if mariadb else "SOURCE"
+        options = [
+            f"{source}_HOST = '127.0.0.1', {source}_PORT = {primary.port}",
+            f"{source}_USER = '{USER}', {source}_PASSWORD = '{PASSWORD}'",
+            "MASTER_USE_GTID = slave_pos" if mariadb else "SOURCE_AUTO_POSITION = 1, GET_SOURCE_PUBLIC_KEY = 1",
+        ]
+        statements = [
+            f"CHANGE {'MASTER' if mariadb else 'REPLICATION SOURCE'} TO {', '.join(options)}",
+            "START SLAVE" if mariadb else "START REPLICA",
+            f"SET GLOBAL {'read_only' if mariadb else 'super_read_only'} = 1",
+        ]
+        for statement in statements:
+            secondary.query(secondary.url, statement)
 
     def promote(self) -> None:
         """The secondary takes writes from now on."""
@@ -332,7 +338,9 @@ class Standby(LocalPostgreSQL):
         super().__init__(version)
         self._version_number = version
         shutil.rmtree(self._data)
-        command = base.words(programs(version) / "pg_basebackup", "-d", primary.url, "-D", self._data, "-R", "-X", "stream", "-c", "fast")
+        command = base.words(
+            programs(version) / "pg_basebackup", "-d", primary.url, "-D", self._data, "-R", "-X", "stream", "-c", "fast"
+        )
         subprocess.run(command, check=True, capture_output=True, cwd="/", **base.identity())
 
     def promote(self) -> None:

@@ -244,12 +244,12 @@ class ExternalMySQL(base.External, _MySQL):
 
 
 class LocalMySQL(_MySQL):
-    """A server of our own; durable settings stay on. `more` goes before all other settings, `variables` too."""
+    """A server of our own; durable settings stay on. `more` goes before all other settings."""
 
     def __init__(self, name: str, more: Mapping[str, object] | None = None) -> None:
         self.name = name
         self.more = dict(more or {})
-        self.variables: dict[str, str] = {}
+        self.environment: Mapping[str, str] = {}
         self._home = programs(name)
         self._folder = base.folder(name)
         self._port = base.free_port()
@@ -297,7 +297,7 @@ class LocalMySQL(_MySQL):
         command = [*self._home.server(), *(f"--{key}={value}" for key, value in settings.items())]
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                command, stdout=log, stderr=log, cwd="/", env=os.environ | self.variables, **base.identity()
+                command, stdout=log, stderr=log, cwd="/", env=os.environ | self.environment, **base.identity()
             )
 
     def _accepts(self) -> bool:

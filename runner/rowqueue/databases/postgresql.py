@@ -25,6 +25,7 @@ from . import (
     Forbidden,
     Installed,
     QueueError,
+    ReadOnly,
     Row,
     SchemaMissing,
     Session,
@@ -51,6 +52,7 @@ _CONFLICTS = {"40001", "40P01", "55P03"}
 _DISCONNECTS = {"53300", "57P01", "57P02", "57P03", "57P04", "57P05"}
 _BAD_VALUES = {"22003", "22007", "22008", "22021", "22P02", "22P05"}
 _RANGES = {"smallint": 15, "integer": 31, "bigint": 63}
+_WRITABLE = "name all servers, postgresql://user@one,two/database?target_session_attrs=read-write"
 # libpq tells a refused connection apart from a missing server by its text only.
 _REFUSALS = (
     "authentication failed",
@@ -92,6 +94,8 @@ def _translate(error: Exception, closed: bool = False) -> Exception:
         return Disconnected(message)
     if state in _CONFLICTS:
         return Conflict(message)
+    if state == "25006":
+        return ReadOnly(f"{message}; {_WRITABLE}")
     if state == "3F000" or (state in {"42883", "42P01"} and "mq." in message):
         return SchemaMissing(f"the queue is not installed here, or not in this version: run `runner apply` ({message})")
     if state == "42501":
