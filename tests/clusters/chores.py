@@ -1,4 +1,4 @@
-"""Handlers for `runner consume` on clusters. Each writes down in the file CHORES what it was given, one JSON list a line."""
+"""Handlers for `runner consume` on clusters. Each notes in the file CHORES what it was given, one JSON list a line."""
 
 import json
 import os

@@ -1,5 +1,7 @@
 """Galera and a replication group of many primaries: every node sends, claims and finishes at the same time."""
 
+import json
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -67,3 +69,110 @@ def test_ordered_queue_on_all_nodes(cluster: Any, urls: list[str], crew_on: Make
     assert len(set(crew.handled(done))) == expected == len(crew.handled(done))
     assert in_order(crew.handled(done))
     print(dict(crew.conflicts))
+
+
+def test_transactions_on_all_nodes_have_their_effect_once(cluster: Any, urls: list[str], crew_on: Make) -> None:
+    crew, type = crew_on(urls), "effects"
+    expected = [f"{node}-{n}" for node in range(len(urls)) for n in range(200)]
+    for node, url in enumerate(urls):
+        for size in (1, 10):
+            crew.runner(url, "--type", type, "--handler", "chores:effect", "--transaction", "--batch", size)
+        crew.start(crew.send, url, type, expected[node * 200 : node * 200 + 200])
+    first = cluster.nodes[0]
+    count = "SELECT COUNT(*) AS n FROM effect"
+    until(lambda: crew.all_run() or first.query(urls[0], count)[0]["n"] >= len(expected), "all effects are there")
+    crew.join()
+    crew.dismiss()
+    for node, url in zip(cluster.nodes, urls, strict=True):
+        until(lambda url=url: left(url, type) == 0, "the queue is empty")
+        assert sorted(row["body"] for row in node.query(url, "SELECT body FROM effect")) == sorted(expected)
+
+
+SHAPES = {
+    "status": {"key_columns": "id", "status_column": "status", "active_value": "A", "done_value": "D"},
+    "status without active": {"key_columns": "id", "status_column": "status", "done_value": "D"},
+    "delete": {"key_columns": "id", "on_complete": "delete"},
+}
+
+
+@pytest.mark.parametrize("shape", list(SHAPES))
+def test_polling_table_on_all_nodes(cluster: Any, urls: list[str], crew_on: Make, shape: str) -> None:
+    crew, done, name = crew_on(urls), Done(), "polled_" + shape.replace(" ", "_")
+    first = cluster.nodes[0]
+    columns = "id bigint PRIMARY KEY AUTO_INCREMENT, v varchar(50) NOT NULL, status char(1) NOT NULL DEFAULT 'N'"
+    first.query(urls[0], f"CREATE TABLE {name} ({columns}, KEY (status, id))")
+    first.query(urls[0], f"GRANT SELECT, UPDATE, DELETE ON {name} TO 'mq_owner'@'localhost'")
+    settings = SHAPES[shape]
+    ready = {"ready_value": "N", "error_value": "E"} if "status_column" in settings else {}
+    call_named(urls[0], "adopt_table", name, name, **ready, **settings)
+    expected = [f"{node}-{n}" for node in range(len(urls)) for n in range(300)]
+    for node, url in enumerate(urls):
+        mine = expected[node * 300 : node * 300 + 300]
+        crew.start(_insert, cluster.nodes[node], url, name, mine)
+        crew.runner(url, "--table", name, "--handler", "chores:row", "--batch", 10)
+        crew.runner(url, "--table", name, "--handler", "chores:row", "--batch", 1)
+        crew.start(_claim_rows, crew, url, name, done)
+    until(lambda: crew.all_run() or len(crew.handled(done)) >= len(expected), "all rows are handled")
+    crew.stop()
+    crew.dismiss()
+    assert Counter(crew.handled(done)) == Counter(expected)
+    until(lambda: not first.query(urls[0], "SELECT id FROM mq_polled_row WHERE name = %s", name), "no entry is left")
+    found = Counter(row["status"] for row in first.query(urls[0], f"SELECT status FROM {name}"))
+    assert found == ({"D": len(expected)} if "done_value" in settings else {})
+
+
+def _insert(node: Any, url: str, table: str, values: list[str]) -> None:
+    for value in values:
+        node.query(url, f"INSERT INTO {table} (v) VALUES (%s)", value)
+
+
+def _claim_rows(crew: Crew, url: str, name: str, done: Done) -> None:
+    """An SQL consumer of a polling table."""
+    with crew.session(url) as session:
+        while not crew.stopped():
+            rows = session.call("claim_rows", name, 5, None, 30)
+            if not rows:
+                time.sleep(0.02)
+                continue
+            done.saw([json.loads(row["row"])["v"] for row in rows])
+            session.call("finish_rows", rows[0]["batch_key"])
+
+
+def test_feed_published_on_all_nodes_misses_nothing(cluster: Any, urls: list[str], crew_on: Make) -> None:
+    crew, first = crew_on(urls), cluster.nodes[0]
+    columns = "id bigint PRIMARY KEY AUTO_INCREMENT, v varchar(50) NOT NULL, sync bigint, UNIQUE KEY (sync)"
+    first.query(urls[0], f"CREATE TABLE stock ({columns})")
+    first.query(urls[0], "GRANT SELECT, UPDATE ON stock TO 'mq_owner'@'localhost'")
+    call_named(urls[0], "create_feed", "stock", "stock", "id", "sync")
+    expected = [f"{node}-{n}" for node in range(len(urls)) for n in range(200)]
+    for node, url in enumerate(urls):
+        crew.start(_insert, cluster.nodes[node], url, "stock", expected[node * 200 : node * 200 + 200])
+        crew.start(_publish, crew, url)
+        crew.start(_follow, crew, url, f"reader-{node}", seen := [])
+        READ[node] = seen
+    until(lambda: crew.all_run() or all(len(seen) >= len(expected) for seen in READ.values()), "all readers have all")
+    crew.stop()
+    for seen in READ.values():
+        assert [position for position, _ in seen] == list(range(1, len(expected) + 1))
+        assert sorted(value for _, value in seen) == sorted(expected)
+
+
+READ: dict[int, list[tuple[int, str]]] = {}
+
+
+def _publish(crew: Crew, url: str) -> None:
+    with crew.session(url) as session:
+        while not crew.stopped():
+            session.call("publish_feed", "stock", 20)
+            time.sleep(0.02)
+
+
+def _follow(crew: Crew, url: str, consumer: str, seen: list[tuple[int, str]]) -> None:
+    """A consumer on one node, with its own position."""
+    with crew.session(url) as session:
+        while not crew.stopped():
+            rows = session.call("fetch_feed", "stock", consumer, 50)
+            seen += [(row["position"], json.loads(row["row"])["v"]) for row in rows]
+            if rows:
+                session.call("advance_feed", "stock", consumer, rows[-1]["position"])
+            time.sleep(0.01)
