@@ -36,6 +36,16 @@ def effect(message: Message) -> None:
     message.connection.cursor().execute("INSERT INTO effect (body) VALUES (%s)", [message.body])
 
 
+def effect_in_order(message: Message) -> None:
+    """The same for a body `group number`: the one before it must have had its effect. What has not is noted."""
+    group, _, number = message.body.partition(" ")
+    cursor = message.connection.cursor()
+    cursor.execute("SELECT COUNT(*) FROM effect WHERE body LIKE %s", [f"{group} %"])
+    if cursor.fetchone()[0] != int(number):
+        _note([message.body, time.monotonic()])
+    effect(message)
+
+
 def row(message: Message) -> None:
     """A row of a polling table."""
     _note([json.loads(message.body)["v"], time.monotonic()])

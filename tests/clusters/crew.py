@@ -140,6 +140,11 @@ class Crew:
         lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
         return [body for body, _ in sorted([*lines, *(done.seen if done else [])], key=lambda line: line[1])]
 
+    def times(self) -> list[float]:
+        """When handlers were given messages."""
+        lines = (self._folder / "chores").read_text().splitlines()
+        return [json.loads(line)[1] for line in lines]
+
     def close(self) -> None:
         self._stop.set()
         for process, _ in self._runners:

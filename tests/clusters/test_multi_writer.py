@@ -4,12 +4,15 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
 from conftest import installed, start
 from crew import Crew, Done, call_named, in_order, until
 from servers import clusters
+
+pytestmark = pytest.mark.cluster
 
 KINDS = {"galera": clusters.Galera, "group": lambda: clusters.GroupReplication(multi=True)}
 Make = Callable[[list[str]], Crew]
@@ -86,6 +89,22 @@ def test_transactions_on_all_nodes_have_their_effect_once(cluster: Any, urls: li
     for node, url in zip(cluster.nodes, urls, strict=True):
         until(lambda url=url: left(url, type) == 0, "the queue is empty")
         assert sorted(row["body"] for row in node.query(url, "SELECT body FROM effect")) == sorted(expected)
+
+
+def test_ordered_transactions_on_all_nodes(cluster: Any, urls: list[str], crew_on: Make) -> None:
+    crew, first, type = crew_on(urls), cluster.nodes[0], "ordered.effects"
+    call_named(urls[0], "set_queue", type, ordered=1)
+    groups = [f"t{node}{group}" for node in range(len(urls)) for group in range(3)]
+    for number, group in enumerate(groups):
+        crew.start(crew.send, urls[number % len(urls)], type, [f"{group} {n}" for n in range(30)], group)
+    for url in urls:
+        crew.runner(url, "--type", type, "--handler", "chores:effect_in_order", "--transaction", "--batch", 2)
+    count = "SELECT COUNT(*) AS n FROM effect WHERE body LIKE 't%'"
+    until(lambda: crew.all_run() or first.query(urls[0], count)[0]["n"] >= 30 * len(groups), "all effects are there")
+    crew.join()
+    crew.dismiss()
+    assert crew.handled() == [], "handled before the one that comes before it"
+    until(lambda: all(left(url, type) == 0 for url in urls), "the queue is empty on every node")
 
 
 SHAPES = {
@@ -176,3 +195,49 @@ def _follow(crew: Crew, url: str, consumer: str, seen: list[tuple[int, str]]) ->
             if rows:
                 session.call("advance_feed", "stock", consumer, rows[-1]["position"])
             time.sleep(0.01)
+
+
+def test_a_node_is_killed_while_all_work(cluster: Any, urls: list[str], crew_on: Make) -> None:
+    """Nothing is lost, nothing has its effect or is completed twice, groups keep their order, and no runner ends."""
+    crew, done, first = crew_on(urls), Done(), cluster.nodes[0]
+    last = len(urls) - 1
+    mine = [cluster.several([*urls[node:], *urls[:node]]) for node in range(len(urls))]  # each one its own node first
+    for type, ordered in (("k.mixed", 0), ("k.ordered", 1), ("k.effects", 0)):
+        call_named(urls[0], "set_queue", type, lease_seconds=10, ordered=ordered, max_attempts=100)
+    effects = [f"killed-{n}" for n in range(1500)]
+    groups = [[f"k{group} {n}" for n in range(50)] for group in range(12)]
+    mixed = [[f"{node}-{n}" for n in range(1500)] for node in range(len(urls))]
+    crew.send_lists(urls[0], "k.effects", effects)
+    for number, bodies in enumerate(groups):
+        crew.start(crew.send, urls[0], "k.ordered", bodies, f"g{number}")
+    crew.join()
+    for node, url in enumerate(mine):
+        crew.runner(url, "--type", "k.effects", "--handler", "chores:effect", "--transaction", "--batch", 5)
+        crew.runner(url, "--type", "k.ordered", "--handler", "chores:slow", "--batch", 3)
+        crew.runner(url, "--type", "k.mixed", "--handler", "chores:several", "--batch", 10)
+        crew.start(crew.send, url, "k.mixed", mixed[node], None, 0.001)
+        crew.start(crew.consume, url, "k.mixed", 5, done)
+    count = "SELECT COUNT(*) AS n FROM effect WHERE body LIKE 'killed-%'"
+    until(lambda: crew.all_run() or first.query(urls[0], count)[0]["n"] > 100, "work is going on")
+    cluster.kill(last)
+    killed_at = time.monotonic()
+    expected = {body for bodies in (*mixed, *groups) for body in bodies}
+    until(lambda: crew.all_run() or expected <= set(crew.handled(done)), "all are handled")
+    until(lambda: first.query(urls[0], count)[0]["n"] == len(effects), "all effects are there")
+    queues = ("k.mixed", "k.ordered", "k.effects")
+    until(lambda: all(left(url, type) == 0 for url in urls[:last] for type in queues), "the queues are empty")
+    crew.stop()
+    logs = crew.dismiss()
+    handled = crew.handled(done)
+    for number in range(len(groups)):
+        assert in_order([body for body in handled if body.startswith(f"k{number} ")])
+    assert set(handled) == expected
+    stall = max(b - a for a, b in pairwise(sorted(crew.times())) if b > killed_at - 1)
+    print(f"stall {stall:.1f} s, {len(handled) - len(expected)} of {len(expected)} handled twice")
+    print("lost connections:", sum("the database is gone" in log for log in logs))
+    cluster.rejoin(last)
+    until(lambda: left(urls[last], "k.mixed") == 0, "the node that came back has the same")
+    there = [
+        node.query(url, "SELECT COUNT(*) AS n FROM done")[0]["n"] for node, url in zip(cluster.nodes, urls, strict=True)
+    ]
+    assert len(set(there)) == 1
