@@ -9,7 +9,7 @@ import pytest
 from crew import Crew
 from rowqueue import install
 from rowqueue.databases import open_database
-from servers import Unavailable, clusters
+from servers import Server, Unavailable, clusters
 
 sys.path.append(str(Path(__file__).parents[1] / "contract"))
 
@@ -28,13 +28,17 @@ def installed(cluster: Any) -> list[str]:
     """The URLs, one a node, of a new database with the queue and the tables that handlers write into."""
     urls: list[str] = cluster.create_database()
     install.apply(open_database(urls[0]))
-    first = cluster.nodes[0]
-    first.query(urls[0], "CREATE TABLE done (id bigint PRIMARY KEY, body varchar(200) NOT NULL)")
-    first.query(urls[0], "CREATE TABLE effect (body varchar(200) PRIMARY KEY)")
+    prepare(cluster.nodes[0], urls[0])
     for node, url in zip(cluster.nodes, urls, strict=True):
         if node.is_running:
             clusters.until(lambda node=node, url=url: node.query(url, "SHOW TABLES LIKE 'effect'"), "all tables")  # type: ignore[misc]
     return urls
+
+
+def prepare(server: Server, url: str) -> None:
+    """Make the tables that handlers and SQL consumers write into."""
+    server.query(url, "CREATE TABLE done (id bigint PRIMARY KEY, body varchar(200) NOT NULL)")
+    server.query(url, "CREATE TABLE effect (body varchar(200) PRIMARY KEY)")
 
 
 @pytest.fixture

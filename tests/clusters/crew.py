@@ -164,6 +164,12 @@ def call_named(url: str, procedure: str, *first: Any, **named: Any) -> list[dict
         session.close()
 
 
+def left(url: str, type: str) -> int:
+    """How many messages a queue holds, in whatever state."""
+    rows = call_named(url, "queue_stats", type)
+    return sum(row[state] for row in rows for state in ("ready", "delayed", "active", "dead"))
+
+
 class Persistent:
     """A session that repeats what met a conflict, and connects again when the connection is lost."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from conftest import installed, start
-from crew import Crew, Done, call_named, in_order, until
+from crew import Crew, Done, call_named, in_order, left, until
 from servers import clusters
 
 pytestmark = pytest.mark.cluster
@@ -26,12 +26,6 @@ def cluster(request: pytest.FixtureRequest, pytestconfig: pytest.Config) -> Iter
 @pytest.fixture(scope="module")
 def urls(cluster: Any) -> list[str]:
     return installed(cluster)
-
-
-def left(url: str, type: str) -> int:
-    """How many messages a queue holds, in whatever state."""
-    rows = call_named(url, "queue_stats", type)
-    return sum(row[state] for row in rows for state in ("ready", "delayed", "active", "dead"))
 
 
 def test_senders_consumers_and_runners_on_all_nodes(cluster: Any, urls: list[str], crew_on: Make) -> None:

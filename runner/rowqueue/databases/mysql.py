@@ -94,7 +94,7 @@ _DISCONNECTS = {
     3100,  # a member that has left its replication group
     4031,  # closed for inactivity
 }
-_READ_ONLY = {1792, 1836}  # a server that is no longer the primary
+_READ_ONLY = {1792, 1836}  # a secondary, or a server that is no longer the primary
 # What the driver raises while it reads an answer that is not as the protocol has it. So are those of a Galera node that
 # repeats a CALL after it has sent rows (wsrep_retry_autocommit).
 _MALFORMED = (AttributeError, LookupError, TypeError, AssertionError, struct.error)
@@ -138,7 +138,7 @@ def _translate(error: BaseException, closed: bool = False) -> Exception:
         return Conflict(message)
     # 1290 names the option that forbids the statement.
     if number in _READ_ONLY or (number == ER.OPTION_PREVENTS_STATEMENT and "read-only" in message):
-        return ReadOnly(f"{message}; {_WRITABLE}")
+        return ReadOnly(f"{message}: name the primary, or all servers, mysql://user@one,two/database, in the URL")
     if number in _DISCONNECTS:
         return Disconnected(message)
     if number in _MISSING and "mq_" in message:
@@ -148,7 +148,6 @@ def _translate(error: BaseException, closed: bool = False) -> Exception:
     return DatabaseError(_HINTS.get(number, "{}").format(message))
 
 
-_WRITABLE = "name all servers, mysql://user@one,two/database, and the one that takes changes is found"
 _HINTS = {
     1046: "no database is named: mysql://user@host/database",
     1419: "{} (or let the server's administrator SET GLOBAL log_bin_trust_function_creators = 1)",

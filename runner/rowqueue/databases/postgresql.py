@@ -50,9 +50,9 @@ _YOYO_TABLES = ("_yoyo_migration", "_yoyo_log", "_yoyo_version", "yoyo_lock")
 
 _CONFLICTS = {"40001", "40P01", "55P03"}
 _DISCONNECTS = {"53300", "57P01", "57P02", "57P03", "57P04", "57P05"}
+_READ_ONLY = "25006"  # a standby, or default_transaction_read_only
 _BAD_VALUES = {"22003", "22007", "22008", "22021", "22P02", "22P05"}
 _RANGES = {"smallint": 15, "integer": 31, "bigint": 63}
-_WRITABLE = "name all servers, postgresql://user@one,two/database?target_session_attrs=read-write"
 # libpq tells a refused connection apart from a missing server by its text only.
 _REFUSALS = (
     "authentication failed",
@@ -92,10 +92,10 @@ def _translate(error: Exception, closed: bool = False) -> Exception:
     lost = isinstance(error, psycopg.OperationalError) and not state
     if closed or lost or state in _DISCONNECTS or state.startswith("08"):
         return Disconnected(message)
+    if state == _READ_ONLY:
+        return ReadOnly(f"{message}: name all servers of the cluster and target_session_attrs=read-write in the URL")
     if state in _CONFLICTS:
         return Conflict(message)
-    if state == "25006":
-        return ReadOnly(f"{message}; {_WRITABLE}")
     if state == "3F000" or (state in {"42883", "42P01"} and "mq." in message):
         return SchemaMissing(f"the queue is not installed here, or not in this version: run `runner apply` ({message})")
     if state == "42501":
