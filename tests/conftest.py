@@ -26,6 +26,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--every-version", action="store_true", help="the marks one_version, one_engine and any_engine do not count"
     )
+    parser.addoption(
+        "--clusters", action="store_true", help="with the tests on clusters, which `tests/clusters` names too"
+    )
 
 
 # Servers that keep their files in memory write as durably as the tests can tell, which kill processes and never the
@@ -59,6 +62,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers",
         "any_engine: what is the runner's own doing, on one server of one engine, another one from test to test",
     )
+    config.addinivalue_line("markers", "cluster: needs a cluster of servers, see --clusters")
     config.addinivalue_line("markers", "product(name, ...): what is tested is special to these products")
 
 
@@ -66,6 +70,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out the servers that a test is not for; see the markers."""
     every = config.getoption("--every-version")
     left_out = {item for item in items if (name := _server_name(item)) and not _is_for(item, name, every)}
+    if not config.getoption("--clusters") and not any(
+        "clusters" in argument for argument in config.invocation_params.args
+    ):
+        left_out |= {item for item in items if item.get_closest_marker("cluster")}
     config.hook.pytest_deselected(items=list(left_out))
     items[:] = [item for item in items if item not in left_out]
 

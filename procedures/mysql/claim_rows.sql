@@ -85,6 +85,10 @@ BEGIN
             SET p.place = e.place, p.place_hash = e.ident_hash, p.copies = e.copies, p.looked_at = IF(v_from_place, p.looked_at,
                 v_now)
             WHERE p.name = p_name;
+        ELSEIF v_count > 0 THEN
+            -- In a cluster the lock on this row holds on one node only. A change of it lets one of two claims at one moment
+            -- fail with a conflict, where both would get the same rows.
+            UPDATE mq_polled SET looked_at = v_now WHERE name = p_name;
         END IF;
         IF v_count > 0 AND v_letter = 'a' THEN
             -- Dead once, and made ready again by hand.

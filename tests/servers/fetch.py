@@ -31,16 +31,22 @@ _ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class Build:
-    """What a program is made of: packages of a release of Debian, and perhaps a wheel from PyPI."""
+    """What a program is made of: packages of a release of Debian, and perhaps a wheel from PyPI.
+
+    `alone`: packages of which only a script is wanted, not all that they need.
+    """
 
     release: str
     packages: tuple[str, ...]
     wheel: str = ""
+    alone: tuple[str, ...] = ()
 
 
 BUILDS = {
     "mariadb-10.11": Build("bookworm", ("mariadb-server-core", "mariadb-client-core")),
     "mariadb-11.8": Build("trixie", ("mariadb-server-core", "mariadb-client-core")),
+    # What makes a Galera cluster of mariadb-10.11: the provider, and the scripts by which a node copies another's data.
+    "galera-4": Build("bookworm", ("galera-4", "rsync"), alone=("mariadb-server",)),
     "mysql-9": Build("sid", ("mysql-server-core", "mysql-client-core")),
     "firebird-3.0": Build("bookworm", ("firebird3.0-server",)),
     "firebird-4.0": Build("trixie", ("firebird4.0-server",)),
@@ -234,6 +240,8 @@ def download(build: Build, mirror: str, work: Path) -> list[Path]:
     options = [word for key, value in settings.items() for word in ("-o", f"{key}={value}")]
     _run("apt-get", "-qq", *options, "update")
     _run("apt-get", "-qq", *options, "install", "--yes", "--download-only", "--no-install-recommends", *build.packages)
+    if build.alone:
+        _run("apt-get", "-qq", *options, "download", *build.alone, cwd=work / "cache" / "archives")
     return sorted((work / "cache" / "archives").glob("*.deb"))
 
 
@@ -329,7 +337,7 @@ def fetch(name: str) -> None:
                 initialize_firebird(Firebird(work / "root"), build.wheel, work)
             elif name == "tsql-parser":
                 gather_sql_tools(SqlTools(work / "root"), build.wheel, work)
-            elif name != "libfaketime":
+            elif name not in {"libfaketime", "galera-4"}:
                 initialize(Home(work / "root"))
             (work / "root").chmod(0o755)
             (work / "root").rename(FOLDER / name)

@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache, cached_property
@@ -253,10 +253,12 @@ class ExternalMySQL(base.External, _MySQL):
 
 
 class LocalMySQL(_MySQL):
-    """A server of our own; durable settings stay on."""
+    """A server of our own; durable settings stay on. `more` goes before all other settings."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, more: Mapping[str, object] | None = None) -> None:
         self.name = name
+        self.more = dict(more or {})
+        self.environment: Mapping[str, str] = {}
         self._home = programs(name)
         self._folder = base.folder(name)
         self._port = base.free_port()
@@ -300,7 +302,7 @@ class LocalMySQL(_MySQL):
             "init-file": self._folder / "init.sql",
             "port": self._port,
         }
-        settings = _SETTINGS | _MORE_SETTINGS[self.name] | folders
+        settings = _SETTINGS | _MORE_SETTINGS[self.name] | folders | self.more
         command = [*self._home.server(), *(f"--{key}={value}" for key, value in settings.items())]
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(

@@ -81,6 +81,7 @@ _DISCONNECTS = {
     1160,
     1161,
     1184,
+    1180,  # a COMMIT that failed, unless it was for a conflict
     1203,  # max_user_connections
     1226,
     1927,  # MariaDB: connection was killed
@@ -90,9 +91,13 @@ _DISCONNECTS = {
     2013,
     2014,
     2055,
+    3100,  # a member that has left its replication group
     4031,  # closed for inactivity
 }
 _READ_ONLY = {1792, 1836}  # a secondary, or a server that is no longer the primary
+# What the driver raises while it reads an answer that is not as the protocol has it. So are those of a Galera node that
+# repeats a CALL after it has sent rows (wsrep_retry_autocommit).
+_MALFORMED = (AttributeError, LookupError, TypeError, AssertionError, struct.error)
 _FORBIDDEN = {1044, 1045, 1142, 1143, 1227, 1370, 1410, 1698}
 _MISSING = {1146, 1305, 1318}  # a table, a routine, a routine with these arguments
 _BAD_VALUES = {1264, 1265, 1292, 1366, 1406, 3988}
@@ -125,14 +130,17 @@ def _translate(error: BaseException, closed: bool = False) -> Exception:
     number, message = _number(error), _line(error)
     if _of_contract(error):
         return QueueError(number, message)
+    if closed or isinstance(error, pymysql.InterfaceError):
+        return Disconnected(message)
+    # A savepoint is gone when the server has rolled back the transaction. A failed COMMIT tells why by its text only.
+    in_commit = number == ER.ERROR_DURING_COMMIT and "deadlock" in message.lower()
+    if number in _CONFLICTS or in_commit or message.startswith("SAVEPOINT "):
+        return Conflict(message)
     # 1290 names the option that forbids the statement.
     if number in _READ_ONLY or (number == ER.OPTION_PREVENTS_STATEMENT and "read-only" in message):
-        return ReadOnly(f"{message}: name the primary, or a router that knows it, in the URL")
-    if closed or number in _DISCONNECTS or isinstance(error, pymysql.InterfaceError):
+        return ReadOnly(f"{message}: name the primary, or all servers, mysql://user@one,two/database, in the URL")
+    if number in _DISCONNECTS:
         return Disconnected(message)
-    # A savepoint is gone when the server has rolled back the transaction.
-    if number in _CONFLICTS or message.startswith("SAVEPOINT "):
-        return Conflict(message)
     if number in _MISSING and "mq_" in message:
         return SchemaMissing(f"the queue is not installed here, or not in this version: run `runner apply` ({message})")
     if number in _FORBIDDEN:
@@ -254,6 +262,14 @@ class _Connection(pymysql.connections.Connection):  # type: ignore[misc]
     def _create_ssl_ctx(self, sslp: Any) -> ssl.SSLContext:
         """The driver's own way for no options, TLS if the server has it, without loading what is not used."""
         return super()._create_ssl_ctx(sslp) if sslp else mysql_options.unverified()
+
+    def _read_query_result(self, unbuffered: bool = False) -> Any:
+        try:
+            return super()._read_query_result(unbuffered)
+        except _MALFORMED as error:
+            self._force_close()
+            reason = f"the server's answer cannot be read ({type(error).__name__}: {error})"
+            raise pymysql.OperationalError(CR.CR_SERVER_LOST, reason) from error
 
     def query(self, sql: Any, unbuffered: bool = False) -> Any:
         self.check()
@@ -426,14 +442,32 @@ class MySQL(Database):
         self._named = mysql_options.parse(url)
 
     def open(self, application_name: str) -> _Connection:
-        """A connection of the driver's, in autocommit. Raises as `connect` does."""
+        """A connection of the driver's, in autocommit. Raises as `connect` does.
+
+        Of several hosts it is the first that answers and takes changes.
+        """
         settings = mysql_options.resolve(self._named)
         if not settings.get("database"):
             raise DatabaseError(_HINTS[1046])
+        places = mysql_options.places(settings)
+        if len(places) == 1:
+            return self._open(settings, *places[0], application_name)
+        errors: list[Disconnected] = []
+        for host, port in places:
+            try:
+                connection = self._open(settings, host, port, application_name)
+                if _takes_changes(connection):
+                    return connection
+                errors.append(ReadOnly(f"{host}:{port} takes no changes"))
+            except Disconnected as error:
+                errors.append(error)
+        only_read = all(isinstance(error, ReadOnly) for error in errors)
+        raise (ReadOnly if only_read else Disconnected)("; ".join(map(str, errors)))
+
+    def _open(self, settings: mysql_options.Settings, host: str, port: int, application_name: str) -> _Connection:
         # Bytes that no name is made of; the server's own limit for a name is the procedures' 200 characters.
         name = application_name.replace("\0", "").encode("utf-8", "replace").decode()[:200]
-        port = int(settings.get("port", 3306))
-        where = settings.get("unix_socket") or f"{settings.get('host', 'localhost')}:{port}"
+        where = settings.get("unix_socket") or f"{host}:{port}"
         patience = float(settings.get("connect_timeout", _CONNECT_SECONDS))
         connection = _Connection(
             defer_connect=True,
@@ -441,7 +475,7 @@ class MySQL(Database):
             user=settings.get("user"),
             # The driver would write text as Latin-1.
             password=settings.get("password", "").encode(),
-            host=settings.get("host", "localhost"),
+            host=host,
             port=port,
             unix_socket=settings.get("unix_socket"),
             database=settings["database"],
@@ -458,6 +492,7 @@ class MySQL(Database):
         try:
             connection.connect(None if "unix_socket" in settings else _reach(connection.host, port, patience))
             connection.cursor().execute(_SESSION, [name])
+            _repeat_nothing(connection)
         except (pymysql.Error, OSError, RuntimeError, ValueError, IndexError, AssertionError, struct.error) as error:
             raise _unreachable(error, where) from error
         # The driver has no time-out of its own for the handshake: up to here it was that of connecting.
@@ -517,6 +552,23 @@ class MySQL(Database):
                 _drop_objects(cursor, recorded)
                 _forget_migrations(cursor, migrations | {path.stem for path in _migration_files()})
                 _drop_accounts(cursor)
+
+
+def _repeat_nothing(connection: _Connection) -> None:
+    """Let a Galera node report a conflict instead of repeating the CALL, which may have sent rows already."""
+    if "MariaDB" in connection.get_server_info():
+        with suppress(pymysql.OperationalError):  # 1193: built without Galera
+            connection.cursor().execute("SET SESSION wsrep_retry_autocommit = 0")
+
+
+def _takes_changes(connection: _Connection) -> bool:
+    """Whether the server is no secondary; a connection to one is closed. Raises Disconnected."""
+    with _translated(), connection.cursor() as cursor:
+        cursor.execute("SELECT @@GLOBAL.read_only OR @@GLOBAL.innodb_read_only")
+        if not cursor.fetchone()[0]:
+            return True
+    connection.close()
+    return False
 
 
 def _reach(host: str, port: int, seconds: float) -> socket.socket:

@@ -38,9 +38,12 @@ def parse(url: str) -> Settings:
 
 
 def _split(url: str) -> Settings:
+    url, others = _first_host(url)
     try:
         parts = urlsplit(url)
         port = parts.port
+        for other in others:
+            _ = urlsplit(f"//{other}").port
     except ValueError as error:
         reason = "the address is not valid IPv6" if "IPv6" in str(error) else "the port is not a number of 0 to 65535"
         raise ValueError(f"{reason}; in names and passwords, special characters are written as %XX") from None
@@ -62,7 +65,30 @@ def _split(url: str) -> Settings:
         raise ValueError(f"unknown option {min(unknown)!r}; known: {', '.join(sorted(_OPTIONS))}")
     if port is not None:
         settings["port"] = str(port)
+    if others:
+        settings["others"] = ",".join(others)
     return settings | options
+
+
+def _first_host(url: str) -> tuple[str, list[str]]:
+    """A URL with the first of its hosts only, and the other hosts: `mysql://user@one:3306,two:3307/database`."""
+    scheme, separator, rest = url.partition("://")
+    authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
+    login, at, hosts = authority.rpartition("@")
+    first, *others = hosts.split(",")
+    if others and not all((first, *others)):
+        raise ValueError("a host of the list is missing")
+    return f"{scheme}{separator}{login}{at}{first}{rest[len(authority) :]}", others
+
+
+def places(settings: Settings) -> list[tuple[str, int]]:
+    """Where the servers are that a connection may go to, in the order of trying."""
+    default = int(settings.get("port", 3306)) if "others" not in settings else 3306
+    places = [(settings.get("host", "localhost"), int(settings.get("port", default)))]
+    for other in filter(None, settings.get("others", "").split(",")):
+        parts = urlsplit(f"//{other}")
+        places.append((unquote(parts.hostname or "localhost"), parts.port or default))
+    return places
 
 
 def _checked(settings: Settings) -> Settings:

@@ -1,0 +1,55 @@
+"""Fixtures for tests on clusters. Each cluster starts once, for the tests of one file."""
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from crew import Crew
+from rowqueue import install
+from rowqueue.databases import open_database
+from servers import Server, Unavailable, clusters
+
+sys.path.append(str(Path(__file__).parents[1] / "contract"))
+
+
+def start(make: Callable[[], Any], config: pytest.Config) -> Iterator[Any]:
+    """A cluster for a fixture; the test is skipped where its programs are not there."""
+    try:
+        yield from clusters.started(make)
+    except Unavailable as error:
+        if config.getoption("--require-databases"):
+            pytest.fail(str(error), pytrace=False)
+        pytest.skip(str(error))
+
+
+def installed(cluster: Any) -> list[str]:
+    """The URLs, one a node, of a new database with the queue and the tables that handlers write into."""
+    urls: list[str] = cluster.create_database()
+    install.apply(open_database(urls[0]))
+    prepare(cluster.nodes[0], urls[0])
+    for node, url in zip(cluster.nodes, urls, strict=True):
+        if node.is_running:
+            clusters.until(lambda node=node, url=url: node.query(url, "SHOW TABLES LIKE 'effect'"), "all tables")  # type: ignore[misc]
+    return urls
+
+
+def prepare(server: Server, url: str) -> None:
+    """Make the tables that handlers and SQL consumers write into."""
+    server.query(url, "CREATE TABLE done (id bigint PRIMARY KEY, body varchar(200) NOT NULL)")
+    server.query(url, "CREATE TABLE effect (body varchar(200) PRIMARY KEY)")
+
+
+@pytest.fixture
+def crew_on(tmp_path: Path) -> Iterator[Callable[[list[str]], Crew]]:
+    """Makes a crew for these URLs."""
+    crews: list[Crew] = []
+
+    def make(urls: list[str]) -> Crew:
+        crews.append(Crew(urls, tmp_path))
+        return crews[-1]
+
+    yield make
+    for crew in crews:
+        crew.close()

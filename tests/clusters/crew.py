@@ -1,0 +1,242 @@
+"""Everybody who works on a cluster at once: senders and SQL consumers in threads, `runner consume` in processes."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rowqueue import contract
+from rowqueue.databases import Conflict, Disconnected, Session, open_database
+
+FOLDER = Path(__file__).parent
+PATIENCE = 100  # seconds, on a machine that others use too
+
+
+class Crew:
+    """Works on one database, whose URLs on each node are given. `close` ends what is left."""
+
+    def __init__(self, urls: Sequence[str], folder: Path) -> None:
+        self.urls = list(urls)
+        self._folder = folder
+        self._threads: list[threading.Thread] = []
+        self._runners: list[tuple[subprocess.Popen[bytes], Path]] = []
+        self._stop = threading.Event()
+        self._errors: list[BaseException] = []
+        self.conflicts = Counter[str]()
+
+    # ---- threads ------------------------------------------------------------------------------------
+
+    def start(self, work: Callable[..., None], *arguments: Any) -> None:
+        """Do work(*arguments) in a thread; what it raises fails the test."""
+
+        def guarded() -> None:
+            try:
+                work(*arguments)
+            except BaseException as error:
+                self._errors.append(error)
+                self._stop.set()
+
+        thread = threading.Thread(target=guarded, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def session(self, url: str) -> "Persistent":
+        return Persistent(self, url)
+
+    def join(self) -> None:
+        """Wait for all threads."""
+        for thread in self._threads:
+            thread.join(PATIENCE)
+            assert not thread.is_alive(), "a thread hangs"
+        self._threads.clear()
+        self.check()
+
+    def check(self) -> None:
+        """Raise what a thread has raised."""
+        if self._errors:
+            raise self._errors[0]
+
+    def stopped(self) -> bool:
+        return self._stop.is_set()
+
+    def stop(self) -> None:
+        """Ask SQL consumers to end, and wait for them."""
+        self._stop.set()
+        self.join()
+        self._stop.clear()
+
+    # ---- what threads do ----------------------------------------------------------------------------
+
+    def send(self, url: str, type: str, bodies: Sequence[str], group: str | None = None, pause: float = 0) -> None:
+        """Send one after the other, each of them once, whatever happens to the connection."""
+        with self.session(url) as session:
+            for body in bodies:
+                session.call("send_message", type, body, None, None, group, f"{type} {body}")
+                time.sleep(pause)
+
+    def send_lists(self, url: str, type: str, bodies: Sequence[str], size: int = 50) -> None:
+        """Send lists. A list may come twice when the connection is lost."""
+        with self.session(url) as session:
+            for n in range(0, len(bodies), size):
+                session.call("send_batch", type, "\n".join(bodies[n : n + size]))
+
+    def consume(self, url: str, type: str, size: int, done: "Done") -> None:
+        """Claim, and complete in one transaction with a row in the table `done`, until `stop`."""
+        with self.session(url) as session:
+            while not self.stopped():
+                rows = session.call("claim_batch", type, size, None, 30)
+                if not rows:
+                    time.sleep(0.02)
+                    continue
+                done.saw([row["body"] for row in rows])
+
+                def finish(inner: Session, rows: list[dict[str, Any]] = rows) -> None:
+                    with inner.transaction() as connection:
+                        if inner.call("complete_batch", rows[0]["batch_key"])[0]["count"]:
+                            values = ", ".join(f"({row['id']}, '{row['body']}')" for row in rows)
+                            connection.cursor().execute(f"INSERT INTO done (id, body) VALUES {values}")
+
+                session.do(finish)
+
+    # ---- processes ----------------------------------------------------------------------------------
+
+    def runner(self, url: str, *options: object) -> None:
+        """Start `runner consume` in the background."""
+        path = self._folder / f"runner-{len(self._runners)}"
+        command = [sys.executable, "-m", "rowqueue.cli", "consume", *map(str, options)]
+        environment = os.environ | {"RUNNER_DATABASE": url, "CHORES": str(self._folder / "chores")}
+        with path.open("wb") as output:
+            process = subprocess.Popen(command, stdout=output, stderr=output, env=environment, cwd=FOLDER)
+        self._runners.append((process, path))
+
+    def dismiss(self) -> list[str]:
+        """Let all runners end, which they must do well; returns what they have logged."""
+        for process, _ in self._runners:
+            process.terminate()
+        logs = []
+        for process, path in self._runners:
+            status = process.wait(PATIENCE)
+            logs.append(path.read_text())
+            assert status == 0, f"runner ended with {status}: {logs[-1][-3000:]}"
+            assert "Traceback" not in logs[-1], logs[-1][-3000:]
+        self._runners.clear()
+        return logs
+
+    def all_run(self) -> None:
+        """No runner has ended, and no thread has failed."""
+        self.check()
+        for process, path in self._runners:
+            assert process.poll() is None, path.read_text()[-3000:]
+
+    def handled(self, done: "Done | None" = None) -> list[str]:
+        """The bodies that the handlers were given, and SQL consumers, in order of time."""
+        path = self._folder / "chores"
+        lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        return [body for body, _ in sorted([*lines, *(done.seen if done else [])], key=lambda line: line[1])]
+
+    def times(self) -> list[float]:
+        """When handlers were given messages."""
+        lines = (self._folder / "chores").read_text().splitlines()
+        return [json.loads(line)[1] for line in lines]
+
+    def close(self) -> None:
+        self._stop.set()
+        for process, _ in self._runners:
+            process.kill()
+            process.wait()
+        for thread in self._threads:
+            thread.join(10)
+
+
+def call_named(url: str, procedure: str, *first: Any, **named: Any) -> list[dict[str, Any]]:
+    """Call a procedure once, some arguments by their names."""
+    names = [argument.name for argument in contract.load().procedures[procedure].arguments]
+    session = open_database(url).connect("test")
+    try:
+        return session.call(procedure, *first, *(named.get(name) for name in names[len(first) :]))
+    finally:
+        session.close()
+
+
+def left(url: str, type: str) -> int:
+    """How many messages a queue holds, in whatever state."""
+    rows = call_named(url, "queue_stats", type)
+    return sum(row[state] for row in rows for state in ("ready", "delayed", "active", "dead"))
+
+
+class Persistent:
+    """A session that repeats what met a conflict, and connects again when the connection is lost."""
+
+    def __init__(self, crew: Crew, url: str) -> None:
+        self._crew = crew
+        self._database = open_database(url)
+        self._session: Session | None = None
+
+    def do(self, work: Callable[[Session], Any]) -> Any:
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                if self._session is None:
+                    self._session = self._database.connect("crew")
+                return work(self._session)
+            except (Conflict, Disconnected) as error:
+                self._crew.conflicts[f"{type(error).__name__}: {str(error)[:60]}"] += 1
+                if isinstance(error, Disconnected):
+                    self._close()
+                    time.sleep(0.1)
+                if time.monotonic() > deadline:
+                    raise
+
+    def call(self, procedure: str, *arguments: Any) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = self.do(lambda session: session.call(procedure, *arguments))
+        return rows
+
+    def _close(self) -> None:
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+
+    def __enter__(self) -> "Persistent":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+
+
+class Done:
+    """What SQL consumers have been given, in order; what they have completed stands in the table `done`."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, float]] = []
+
+    def saw(self, bodies: Sequence[str]) -> None:
+        self.seen.extend((body, time.monotonic()) for body in bodies)
+
+    @property
+    def bodies(self) -> list[str]:
+        return [body for body, _ in self.seen]
+
+
+def in_order(bodies: Sequence[str]) -> bool:
+    """Of bodies `group number` each group's numbers never fall; one that was handled twice may follow itself."""
+    last = defaultdict[str, int](int)
+    for body in bodies:
+        group, _, number = body.partition(" ")
+        if int(number) < last[group]:
+            return False
+        last[group] = int(number)
+    return True
+
+
+def until(condition: Callable[[], Any], what: str, seconds: float = PATIENCE) -> Any:
+    deadline = time.monotonic() + seconds
+    while not (result := condition()):
+        assert time.monotonic() < deadline, f"not within {seconds:g} s: {what}"
+        time.sleep(0.05)
+    return result
