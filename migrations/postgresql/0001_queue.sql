@@ -192,6 +192,14 @@ CREATE TABLE mq.group_lock (
 
 COMMENT ON TABLE mq.group_lock IS 'Groups whose head (id) is being handled, or has failed and waits for its next attempt.';
 
+CREATE TABLE mq.stripe (
+    n integer PRIMARY KEY
+);
+
+COMMENT ON TABLE mq.stripe IS 'Claims keep others away from a group of an ordered queue by locking the row of its stripe.';
+
+INSERT INTO mq.stripe (n) SELECT generate_series(0, 16383);
+
 CREATE TABLE mq.waiter (
     type text COLLATE "C" PRIMARY KEY,
     wait_until timestamptz NOT NULL
