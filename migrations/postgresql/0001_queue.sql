@@ -16,6 +16,15 @@ CREATE TABLE mq.installed (
 
 COMMENT ON TABLE mq.installed IS 'Which file of the package stands behind each object: migrations and procedures, with their SHA-256.';
 
+-- What the queue tells callers apart by: see my_pass.sql and docs/decisions/0014_rights.md.
+CREATE TABLE mq.secret (
+    word text NOT NULL
+);
+
+COMMENT ON TABLE mq.secret IS 'One random row: passes are made with it, and nobody but the owner may read it.';
+
+INSERT INTO mq.secret (word) SELECT concat(gen_random_uuid(), gen_random_uuid());
+
 CREATE TABLE mq.queue (
     type text COLLATE "C" PRIMARY KEY,
     lease_seconds integer NOT NULL,
@@ -191,6 +200,14 @@ CREATE TABLE mq.group_lock (
 );
 
 COMMENT ON TABLE mq.group_lock IS 'Groups whose head (id) is being handled, or has failed and waits for its next attempt.';
+
+CREATE TABLE mq.stripe (
+    n integer PRIMARY KEY
+);
+
+COMMENT ON TABLE mq.stripe IS 'Claims keep others away from a group of an ordered queue by locking the row of its stripe.';
+
+INSERT INTO mq.stripe (n) SELECT generate_series(0, 16383);
 
 CREATE TABLE mq.waiter (
     type text COLLATE "C" PRIMARY KEY,

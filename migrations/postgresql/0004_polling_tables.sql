@@ -5,7 +5,11 @@ CREATE TABLE mq.polled (
     name text COLLATE "C" PRIMARY KEY,
     schema_name text NOT NULL,
     table_name text NOT NULL,
+    table_id oid NOT NULL,
+    queue_id oid NOT NULL,
     key_columns text[],
+    ident_columns text[] NOT NULL,
+    ident_types text[] NOT NULL,
     order_column text,
     status_column text,
     ready_value text,
@@ -22,7 +26,7 @@ CREATE TABLE mq.polled (
     looked_at timestamptz
 );
 
-COMMENT ON TABLE mq.polled IS 'Adopted tables. place is how far claims have come, where the shape of the table has a position. Claims of one table take turns by locking its row.';
+COMMENT ON TABLE mq.polled IS 'Adopted tables. ident_columns tell their rows apart, as they were at adoption. table_id holds while this table is the one that it was written to (queue_id). place is how far claims have come, where the shape of the table has a position. Claims of one table take turns by locking its row.';
 
 CREATE TABLE mq.polled_batch (
     batch_key uuid PRIMARY KEY DEFAULT gen_random_uuid(),
@@ -58,6 +62,9 @@ CREATE INDEX polled_row_ident ON mq.polled_row (name, ident_hash);
 CREATE INDEX polled_row_batch ON mq.polled_row (batch_key) WHERE batch_key IS NOT NULL;
 
 CREATE INDEX polled_row_due ON mq.polled_row (name, state, run_at, id);
+
+-- How many rows stand at active_value by our doing.
+CREATE INDEX polled_row_active ON mq.polled_row (name) WHERE active;
 
 CREATE TABLE mq.polled_mark (
     name text COLLATE "C" NOT NULL,

@@ -24,7 +24,6 @@ CREATE OR REPLACE FUNCTION mq.adopt_table(
     OUT created integer
 )
 LANGUAGE plpgsql
-SECURITY DEFINER
 SET search_path = mq, pg_temp
 AS $$
 #variable_conflict use_column
@@ -37,11 +36,9 @@ DECLARE
     v_indexed text[];
     v_wanted text[];
     v_bad text;
-    v_caller text := CASE current_setting('role') WHEN 'none' THEN session_user ELSE current_setting('role') END;
-    v_rights text;
-    v_role text;
+    v_idents text[];
+    v_types text[];
     v_new mq.polled;
-    v_old mq.polled;
 BEGIN
     PERFORM mq.require_name('name', p_name, false);
     IF p_on_complete NOT IN ('keep', 'delete') THEN
@@ -56,6 +53,16 @@ BEGIN
     END IF;
     v_order := mq.find_one_column('order_column', v_table.id, p_order_column);
     v_status := mq.find_one_column('status_column', v_table.id, p_status_column);
+    SELECT a.attname INTO v_bad
+    FROM pg_attribute AS a
+    WHERE a.attrelid = v_table.id AND a.attname = ANY (v_keys || v_order || v_status) AND mq.operator_of(a.atttypid, 3) IS NULL
+    LIMIT 1;
+    IF v_bad IS NOT NULL THEN
+        PERFORM mq.raise_error('unsuitable_table', format('%s of %s has a type without an order of its own', quote_ident(v_bad),
+            v_table.label));
+    END IF;
+    PERFORM mq.require_rights(v_table.id, CASE WHEN v_status IS NULL THEN CASE WHEN v_delete THEN 'delete' ELSE 'read' END
+        WHEN v_delete THEN 'write, delete' ELSE 'write' END, coalesce(v_status, ''));
 
     IF v_status IS NULL THEN
         SELECT a.name INTO v_bad
@@ -128,65 +135,20 @@ BEGIN
     ELSIF v_status IS NULL AND v_keys IS NULL THEN
         v_wanted := NULL;
     END IF;
-    IF v_wanted IS NOT NULL AND NOT EXISTS (
-        SELECT FROM pg_index AS i
-        JOIN pg_class AS c ON c.oid = i.indexrelid
-        JOIN pg_am AS m ON m.oid = c.relam
-        CROSS JOIN LATERAL (
-            SELECT array_agg(a.attname::text ORDER BY g.n) AS names, max(i.indoption[g.n]) AS high, min(i.indoption[g.n]) AS low
-            FROM generate_series(0, least(i.indnkeyatts, cardinality(v_wanted)) - 1) AS g (n)
-            LEFT JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[g.n]
-        ) AS k
-        WHERE i.indrelid = v_table.id AND i.indisvalid AND i.indpred IS NULL AND m.amname = 'btree'
-            -- Read forwards, or as a whole backwards.
-            AND k.names = v_wanted AND k.high = k.low AND k.low IN (0, 3)
-    ) THEN
-        PERFORM mq.raise_error('unsuitable_table', format('claims would read the whole table, it needs: CREATE INDEX ON %s (%s)',
-            v_table.quoted, (SELECT string_agg(quote_ident(w.name), ', ' ORDER BY w.n)
-                FROM unnest(v_wanted) WITH ORDINALITY AS w (name, n))));
-    END IF;
+    PERFORM mq.require_index(v_table.id, v_wanted);
 
-    -- Nobody gets at a table through the queue who may not himself, and the queue's owner is who will read and write it.
-    v_rights := CASE WHEN v_status IS NULL AND NOT v_delete THEN 'SELECT' WHEN v_delete THEN 'SELECT, UPDATE, DELETE'
-        ELSE 'SELECT, UPDATE' END;
-    FOREACH v_role IN ARRAY ARRAY[v_caller, current_user] LOOP
-        IF NOT (has_schema_privilege(v_role, v_table.schema_name, 'USAGE') AND has_table_privilege(v_role, v_table.id, 'SELECT')
-            AND (v_rights NOT LIKE '%UPDATE%' OR has_table_privilege(v_role, v_table.id, 'UPDATE')
-                OR v_status IS NOT NULL AND has_column_privilege(v_role, v_table.id, v_status, 'UPDATE'))
-            AND (v_rights NOT LIKE '%DELETE' OR has_table_privilege(v_role, v_table.id, 'DELETE')))
-        THEN
-            PERFORM mq.raise_error('unsuitable_table', format(CASE WHEN v_role = v_caller THEN '%4$s must hold %1$s on %2$s: '
-                ELSE 'the queue needs a right: ' END || 'GRANT %1$s ON %2$s TO %3$s%5$s', v_rights, v_table.quoted,
-                quote_ident(v_role), v_role, CASE WHEN NOT has_schema_privilege(v_role, v_table.schema_name, 'USAGE')
-                THEN format('; GRANT USAGE ON SCHEMA %I TO %I', v_table.schema_name, v_role) ELSE '' END));
-        END IF;
-    END LOOP;
-
-    v_new := ROW(p_name, v_table.schema_name, v_table.table_name, v_keys, mq.find_one_column('order_column', v_table.id,
-        p_order_column), v_status, p_ready_value, p_active_value, p_done_value, p_error_value, coalesce(p_on_complete, 'keep'),
-        p_late_seconds, coalesce(p_equal_rows, 0) = 1, coalesce(p_max_attempts, 10), NULL, NULL, NULL, NULL);
-    SELECT p.name INTO v_bad
-    FROM mq.polled AS p
-    WHERE p.schema_name = v_new.schema_name AND p.table_name = v_new.table_name AND p.name <> p_name
-        AND (p.status_column IS NOT NULL OR p.on_complete = 'delete') AND (v_status IS NOT NULL OR v_delete)
-        AND p.status_column IS NOT DISTINCT FROM v_status AND p.ready_value IS NOT DISTINCT FROM p_ready_value;
-    IF v_bad IS NOT NULL THEN
-        PERFORM mq.raise_error('already_exists', format('%s is adopted as %s already: its rows would be claimed twice',
-            v_table.label,
-            v_bad));
-    END IF;
-    INSERT INTO mq.polled SELECT v_new.* ON CONFLICT DO NOTHING;
-    GET DIAGNOSTICS created = ROW_COUNT;
-    IF created = 0 THEN
-        SELECT * INTO v_old FROM mq.polled WHERE name = p_name;
-        v_old.place := NULL;
-        v_old.place_hash := NULL;
-        v_old.copies := NULL;
-        v_old.looked_at := NULL;
-        IF v_old IS DISTINCT FROM v_new THEN
-            PERFORM mq.raise_error('already_exists', format('name: %s is adopted with other settings: release_table first',
-                p_name));
-        END IF;
-    END IF;
+    SELECT array_agg(a.attname::text ORDER BY a.attnum), array_agg(format_type(a.atttypid, -1) ORDER BY a.attnum)
+    INTO v_idents, v_types
+    FROM pg_attribute AS a
+    WHERE a.attrelid = v_table.id AND a.attnum > 0 AND NOT a.attisdropped
+        AND CASE WHEN v_keys IS NULL THEN a.attname IS DISTINCT FROM v_status ELSE a.attname = ANY (v_keys) END;
+    v_new := ROW(p_name, v_table.schema_name, v_table.table_name, v_table.id, 0, v_keys, v_idents, v_types,
+        mq.find_one_column('order_column', v_table.id, p_order_column), v_status, p_ready_value, p_active_value, p_done_value,
+        p_error_value, coalesce(p_on_complete, 'keep'), p_late_seconds, coalesce(p_equal_rows, 0) = 1, coalesce(p_max_attempts, 10),
+        NULL, NULL, NULL, NULL);
+    created := mq.add_polled(v_new, (
+        SELECT m.pass FROM mq.my_pass AS m
+        WHERE m.id = v_table.id AND m.need = mq.polled_need(v_new) AND m.written = coalesce(v_status, '')
+    ));
 END
 $$;

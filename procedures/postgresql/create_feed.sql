@@ -15,18 +15,14 @@ CREATE OR REPLACE FUNCTION mq.create_feed(
     OUT created smallint
 )
 LANGUAGE plpgsql
-SECURITY DEFINER
 SET search_path = mq, pg_temp
 SET enable_seqscan = off
 AS $$
 DECLARE
-    -- The login, or the role that it has taken: current_user is the owner of this function.
-    v_login text := coalesce(nullif(current_setting('role'), 'none'), session_user);
     v_table record;
     v_keys text[];
     v_attnums smallint[];
     v_sync record;
-    v_user text;
     v_feed mq.feed;
     v_last bigint;
 BEGIN
@@ -40,15 +36,12 @@ BEGIN
         PERFORM mq.raise_error('invalid_argument', 'sync_column: must be one column, and none of key_columns');
     END IF;
 
-    FOREACH v_user IN ARRAY ARRAY[v_login, current_user] LOOP
-        IF NOT has_schema_privilege(v_user, v_table.schema_name, 'USAGE') THEN
-            PERFORM mq.raise_error('unsuitable_table', format('%s is closed to %s: GRANT USAGE ON SCHEMA %I TO %I',
-                v_table.label, v_user, v_table.schema_name, v_user));
-        ELSIF NOT has_table_privilege(v_user, v_table.id, 'SELECT') OR NOT has_table_privilege(v_user, v_table.id, 'UPDATE') THEN
-            PERFORM mq.raise_error('unsuitable_table', format('%s may not be read and changed by %s: '
-                'GRANT SELECT, UPDATE ON %s TO %I', v_table.label, v_user, v_table.quoted, v_user));
-        END IF;
-    END LOOP;
+    PERFORM mq.require_rights(v_table.id, 'publish', v_sync.name);
+    IF row_security_active(v_table.id) THEN
+        PERFORM mq.raise_error('unsuitable_table', format('%s has row security that is active for %s, who would begin with a number '
+            'that hidden rows have: let a role with BYPASSRLS, or the owner of the table, create the feed', v_table.label,
+            current_user));
+    END IF;
     IF NOT EXISTS (
         SELECT FROM pg_index AS i
         WHERE i.indrelid = v_table.id AND i.indisunique AND i.indisvalid AND i.indimmediate AND i.indpred IS NULL
@@ -77,23 +70,9 @@ BEGIN
     END IF;
 
     EXECUTE format('SELECT max(%s) FROM %s', v_sync.quoted, v_table.quoted) INTO v_last;
-    INSERT INTO mq.feed (name, last_number, created_at, table_schema, table_name, sync_column, key_columns)
-    VALUES (p_feed, greatest(v_last, 0), clock_timestamp(), v_table.schema_name, v_table.table_name, v_sync.name, v_keys)
-    ON CONFLICT DO NOTHING;
-    created := FOUND::integer;
-    IF created = 0 THEN
-        SELECT * INTO v_feed
-        FROM mq.feed AS f
-        WHERE f.name = p_feed
-            OR f.table_schema = v_table.schema_name AND f.table_name = v_table.table_name AND f.sync_column = v_sync.name
-        ORDER BY f.name = p_feed DESC
-        LIMIT 1;
-        IF v_feed.name <> p_feed THEN
-            PERFORM mq.raise_error('unsuitable_table', format('sync_column serves the feed %s already', v_feed.name));
-        ELSIF (v_feed.table_schema, v_feed.table_name, v_feed.sync_column, v_feed.key_columns)
-            IS DISTINCT FROM (v_table.schema_name, v_table.table_name, v_sync.name, v_keys) THEN
-            PERFORM mq.raise_error('already_exists', format('feed: %s is a feed of other columns or of another table', p_feed));
-        END IF;
-    END IF;
+    v_feed := ROW(p_feed, greatest(v_last, 0), NULL, v_table.schema_name, v_table.table_name, v_sync.name, v_keys);
+    created := mq.add_feed(v_feed, (
+        SELECT m.pass FROM mq.my_pass AS m WHERE m.id = v_table.id AND m.need = 'publish' AND m.written = v_sync.name
+    ));
 END
 $$;

@@ -1,28 +1,26 @@
--- drop_polled_batch: end a claim of rows: delete its batch and say what table it was of.
--- Arguments:   p_batch_key
--- Returns:     the adopted table; all NULL when the batch was lost
--- Errors:      50001 wrong_isolation, 50002 invalid_argument
+-- drop_polled_batch: end a claim of rows: whoever deletes its batch owns what it held.
+-- Arguments:   p_name, p_pass (see my_pass), p_batch_key
+-- Returns:     ids of what it held; NULL when it was lost
+-- Errors:      50006 unsuitable_table
 -- Transaction: joins the caller's; calls for the same batch wait for each other
--- Example:     SELECT mq.drop_polled_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
+-- Example:     SELECT mq.drop_polled_batch('orders', v_shape->>'pass', '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
 
 CREATE OR REPLACE FUNCTION mq.drop_polled_batch(
+    p_name text,
+    p_pass text,
     p_batch_key uuid
-) RETURNS mq.polled
+) RETURNS bigint[]
 LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+SET enable_seqscan = off
 AS $$
-DECLARE
-    v_polled mq.polled;
-    v_name text;
 BEGIN
-    IF p_batch_key IS NULL THEN
-        PERFORM mq.raise_error('invalid_argument', 'batch_key: must not be NULL');
+    PERFORM mq.polled_by_pass(p_name, p_pass, false);
+    DELETE FROM mq.polled_batch WHERE batch_key = p_batch_key AND name = p_name;
+    IF NOT FOUND THEN
+        RETURN NULL;
     END IF;
-    IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
-        PERFORM mq.raise_error('wrong_isolation', format('polling tables need READ COMMITTED, not %s: '
-            'SET TRANSACTION ISOLATION LEVEL READ COMMITTED', upper(current_setting('transaction_isolation'))));
-    END IF;
-    DELETE FROM mq.polled_batch WHERE batch_key = p_batch_key RETURNING name INTO v_name;
-    SELECT * INTO v_polled FROM mq.polled WHERE name = v_name;
-    RETURN v_polled;
+    RETURN ARRAY(SELECT e.id FROM mq.polled_row AS e WHERE e.batch_key = p_batch_key AND e.name = p_name ORDER BY e.id);
 END
 $$;

@@ -1,6 +1,6 @@
 -- feed_stats: each feed with its consumers and how far they are.
 -- Arguments:   p_feed (NULL: all)
--- Returns:     feed, table, last_position, unpublished (counted up to 10,000; NULL: its table cannot be read), consumer,
+-- Returns:     feed, table, last_position, unpublished (counted up to 10,000; NULL: the caller cannot read its table), consumer,
 --              position, behind, moved_at; a feed without consumers has one row
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only, without locks
@@ -19,7 +19,6 @@ CREATE OR REPLACE FUNCTION mq.feed_stats(
     moved_at timestamptz
 )
 LANGUAGE plpgsql
-SECURITY DEFINER
 SET search_path = mq, pg_temp
 SET enable_seqscan = off
 SET enable_bitmapscan = off
@@ -31,7 +30,10 @@ DECLARE
     v_unpublished bigint;
 BEGIN
     PERFORM mq.require_name('feed', p_feed, true);
-    FOR v_feed IN SELECT * FROM mq.feed AS f WHERE p_feed IS NULL OR f.name = p_feed ORDER BY f.name LOOP
+    FOR v_feed IN
+        SELECT s.* FROM mq.feed_names() AS f (name) CROSS JOIN LATERAL mq.feed_settings(f.name) AS s
+        WHERE p_feed IS NULL OR f.name = p_feed ORDER BY f.name
+    LOOP
         v_unpublished := NULL;
         BEGIN
             SELECT * INTO v_found FROM mq.find_feed(v_feed.name);
@@ -46,7 +48,7 @@ BEGIN
                 || v_feed.table_name, v_feed.last_number, v_unpublished, c.consumer,
                 c.position, v_feed.last_number - c.position, c.moved_at
             FROM (SELECT 1) AS one
-            LEFT JOIN mq.feed_consumer AS c ON c.feed = v_feed.name
+            LEFT JOIN mq.feed_positions(v_feed.name, NULL) AS c ON true
             ORDER BY c.consumer;
     END LOOP;
 END

@@ -16,7 +16,6 @@ CREATE OR REPLACE FUNCTION mq.fetch_feed(
     "row" text
 )
 LANGUAGE plpgsql
-SECURITY DEFINER
 SET search_path = mq, pg_temp
 SET timezone = 'UTC'
 SET extra_float_digits = 1
@@ -35,7 +34,8 @@ BEGIN
     PERFORM mq.require_range('size', p_size, 1, 10000);
     -- The counter before the rows: all numbers up to it are committed, and nothing behind it is read.
     SELECT * INTO v_feed FROM mq.find_feed(p_feed);
-    SELECT c.position INTO v_position FROM mq.feed_consumer AS c WHERE c.feed = p_feed AND c.consumer = p_consumer;
+    PERFORM mq.require_rights(v_feed.id, 'show', '');
+    SELECT c.position INTO v_position FROM mq.feed_positions(p_feed, p_consumer) AS c;
     RETURN QUERY EXECUTE format(
         'SELECT t.%s, %s, %s FROM %s AS t WHERE t.%1$s > $1 AND t.%1$s <= $2 ORDER BY t.%1$s LIMIT $3',
         v_feed.sync, mq.row_json(v_feed.id, v_feed.keys, 't'), mq.row_json(v_feed.id, NULL, 't'), v_feed.source)

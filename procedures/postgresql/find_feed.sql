@@ -1,7 +1,7 @@
 -- find_feed: a feed and how its table is read.
 -- Arguments:   p_feed
--- Returns:     last_number, id (the table's oid), label, source (for FROM), sync (its column, for SQL), keys (names), quoted
---              (the keys for SQL, of a row t, with commas between)
+-- Returns:     last_number, id (the table's oid), label, source (for FROM), sync (its column, for SQL), keys (names),
+--              quoted (the keys for SQL, of a row t, with commas between), schema, pass (see my_pass; NULL for who may not publish)
 -- Errors:      50005 not_found (also when the table was dropped), 50006 unsuitable_table (when a column was)
 -- Transaction: reads only
 -- Example:     SELECT * FROM mq.find_feed('orders');
@@ -14,7 +14,9 @@ CREATE OR REPLACE FUNCTION mq.find_feed(
     OUT source text,
     OUT sync text,
     OUT keys text[],
-    OUT quoted text
+    OUT quoted text,
+    OUT schema text,
+    OUT pass text
 )
 LANGUAGE plpgsql
 SET search_path = mq, pg_temp
@@ -24,8 +26,8 @@ DECLARE
     v_found record;
     v_lost text;
 BEGIN
-    SELECT * INTO v_feed FROM mq.feed AS f WHERE f.name = p_feed;
-    IF NOT FOUND THEN
+    v_feed := mq.feed_settings(p_feed);
+    IF v_feed.name IS NULL THEN
         PERFORM mq.raise_error('not_found', format('feed: there is no feed %s', p_feed));
     END IF;
     last_number := v_feed.last_number;
@@ -36,6 +38,11 @@ BEGIN
     -- Tables that inherit from it have rows that its unique index does not know.
     source := CASE v_found.kind WHEN 'p' THEN '' ELSE 'ONLY ' END || v_found.quoted;
     sync := quote_ident(v_feed.sync_column);
+    schema := v_feed.table_schema;
+    pass := (
+        SELECT m.pass FROM mq.my_pass AS m
+        WHERE m.id = v_found.id AND m.need = 'publish' AND m.written = v_feed.sync_column
+    );
     SELECT c.name INTO v_lost
     FROM unnest(keys || v_feed.sync_column) AS c (name)
     WHERE NOT EXISTS (

@@ -4,7 +4,7 @@
 -- Returns:     id, part and place (tableoid and ctid) of its row, row_json (with p_skip only)
 -- Errors:      none
 -- Transaction: joins the caller's; locks the rows
--- Example:     SELECT * FROM mq.find_rows(v_polled, mq.polled_shape(v_polled), ARRAY[17], false);
+-- Example:     SELECT * FROM mq.find_rows(v_polled, v_shape, ARRAY[17], false);
 
 CREATE OR REPLACE FUNCTION mq.find_rows(
     p_polled mq.polled,
@@ -19,6 +19,7 @@ CREATE OR REPLACE FUNCTION mq.find_rows(
 )
 LANGUAGE plpgsql
 SET timezone = 'UTC'
+SET datestyle = 'ISO'
 SET intervalstyle = 'postgres'
 SET extra_float_digits = 1
 SET enable_seqscan = off
@@ -30,6 +31,7 @@ AS $$
 DECLARE
     v_active boolean;
     v_ids bigint[];
+    v_value text;
     v_status text;
     -- Where nothing is written the lock would ask for a right that is not needed.
     v_lock text := CASE WHEN p_shape->>'shape' IN ('b', 'd') THEN '' ELSE 'FOR UPDATE OF t' END
@@ -37,35 +39,36 @@ DECLARE
     v_row text := CASE WHEN p_skip THEN p_shape->>'row' ELSE 'NULL::text' END;
 BEGIN
     FOR v_active, v_ids IN
-        SELECT active, array_agg(id ORDER BY id) FROM mq.polled_row WHERE id = ANY (p_ids) GROUP BY active
+        SELECT active, array_agg(id ORDER BY id) FROM mq.my_polled_row WHERE id = ANY (p_ids) AND name = p_polled.name GROUP BY active
     LOOP
+        v_value := CASE WHEN v_active THEN p_polled.active_value ELSE p_polled.ready_value END;
         v_status := CASE
             WHEN p_polled.status_column IS NULL THEN 'true'
-            WHEN NOT v_active AND p_polled.ready_value IS NULL THEN format('t.%s IS NULL', p_shape->>'status')
-            ELSE format('t.%s = $2::%s', p_shape->>'status', p_shape->>'status_type') END;
+            WHEN v_value IS NULL THEN format('t.%s IS NULL', p_shape->>'status')
+            ELSE p_shape->>'status_is' END;
         IF p_polled.key_columns IS NOT NULL THEN
             RETURN QUERY EXECUTE format('SELECT e.id, t.tableoid, t.ctid, %s
-                FROM unnest($1) AS u (id)
-                CROSS JOIN LATERAL (SELECT * FROM mq.polled_row WHERE id = u.id OFFSET 0) AS e
-                CROSS JOIN LATERAL jsonb_populate_record(NULL::%s, e.ident) AS r
-                JOIN %2$s AS t ON %s AND %s
-                %s', v_row, p_shape->>'quoted', p_shape->>'match', v_status, v_lock)
-            USING v_ids, CASE WHEN v_active THEN p_polled.active_value ELSE p_polled.ready_value END;
+                FROM unnest($2) AS u (id)
+                CROSS JOIN LATERAL (SELECT * FROM mq.my_polled_row WHERE id = u.id OFFSET 0) AS e
+                CROSS JOIN LATERAL jsonb_to_record(e.ident) AS r (%s)
+                JOIN %s AS t ON %s AND %s
+                %s', v_row, p_shape->>'stored', p_shape->>'quoted', p_shape->>'match', v_status, v_lock)
+            USING v_value, v_ids;
         ELSE
             -- As many of the equal rows as are claimed.
             RETURN QUERY EXECUTE format('SELECT g.ids[c.n], c.part, c.place, c.row_json
                 FROM (
-                    SELECT array_agg(id ORDER BY id) AS ids, ident FROM mq.polled_row WHERE id = ANY ($1) GROUP BY ident
+                    SELECT array_agg(id ORDER BY id) AS ids, ident FROM mq.my_polled_row WHERE id = ANY ($2) GROUP BY ident
                 ) AS g
-                CROSS JOIN LATERAL jsonb_populate_record(NULL::%2$s, g.ident) AS r
+                CROSS JOIN LATERAL jsonb_to_record(g.ident) AS r (%s)
                 CROSS JOIN LATERAL (
                     SELECT x.*, row_number() OVER () AS n
                     FROM (
-                        SELECT t.tableoid AS part, t.ctid AS place, %1$s AS row_json
-                        FROM %2$s AS t WHERE %3$s AND %4$s LIMIT cardinality(g.ids) %5$s
+                        SELECT t.tableoid AS part, t.ctid AS place, %s AS row_json
+                        FROM %s AS t WHERE %s AND %s LIMIT cardinality(g.ids) %s
                     ) AS x
-                ) AS c', v_row, p_shape->>'quoted', p_shape->>'match', v_status, v_lock)
-            USING v_ids, CASE WHEN v_active THEN p_polled.active_value ELSE p_polled.ready_value END;
+                ) AS c', p_shape->>'stored', v_row, p_shape->>'quoted', p_shape->>'match', v_status, v_lock)
+            USING v_value, v_ids;
         END IF;
     END LOOP;
 END

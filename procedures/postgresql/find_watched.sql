@@ -12,6 +12,7 @@ CREATE OR REPLACE FUNCTION mq.find_watched(
     OUT quoted text
 )
 LANGUAGE plpgsql
+SET search_path = mq, pg_temp
 AS $$
 DECLARE
     v_state text;
@@ -24,8 +25,7 @@ BEGIN
             GET STACKED DIAGNOSTICS v_state = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
             label := p_table;
     END;
-    PERFORM FROM mq.watched AS w WHERE w.label = find_watched.label;
-    IF FOUND THEN
+    IF mq.is_watched(label) THEN
         RETURN;
     END IF;
     IF v_state = '50002' THEN

@@ -3,7 +3,7 @@
 --              doubled for each
 --              attempt, -1: dead now)
 -- Returns:     done, failed, dead, gone; all 0 when the batch was lost
--- Errors:      50001 wrong_isolation, 50002 invalid_argument
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; waits for others that have locked these rows
 -- Example:     SELECT * FROM mq.finish_rows('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '17,30,busy');
 
@@ -16,7 +16,6 @@ CREATE OR REPLACE FUNCTION mq.finish_rows(
     OUT gone bigint
 )
 LANGUAGE plpgsql
-SECURITY DEFINER
 SET search_path = mq, pg_temp
 SET enable_seqscan = off
 SET enable_hashjoin = off
@@ -26,6 +25,8 @@ AS $$
 DECLARE
     v_polled mq.polled;
     v_shape jsonb;
+    v_opened record;
+    v_held bigint[];
     v_fails record;
     v_ids bigint[];
     v_found record;
@@ -36,11 +37,18 @@ BEGIN
     failed := 0;
     dead := 0;
     gone := 0;
-    v_polled := mq.drop_polled_batch(p_batch_key);
-    IF v_polled.name IS NULL THEN
+    IF p_batch_key IS NULL THEN
+        PERFORM mq.raise_error('invalid_argument', 'batch_key: must not be NULL');
+    END IF;
+    SELECT o.polled, o.shape INTO v_opened FROM mq.open_polled(NULL, p_batch_key) AS o;
+    v_polled := v_opened.polled;
+    v_shape := v_opened.shape;
+    IF v_shape IS NOT NULL THEN
+        v_held := mq.drop_polled_batch(v_polled.name, v_shape->>'pass', p_batch_key);
+    END IF;
+    IF v_held IS NULL THEN
         RETURN;
     END IF;
-    v_shape := mq.polled_shape(v_polled);
     SELECT array_agg(f.id) AS ids, array_agg(f.retry) AS retries, array_agg(f.error) AS errors
     INTO v_fails
     FROM (
@@ -48,10 +56,11 @@ BEGIN
         FROM mq.read_failures(p_failures) WITH ORDINALITY AS l (id, retry, error, n)
         ORDER BY id, n
     ) AS f
-    JOIN mq.polled_row AS e ON e.id = f.id AND e.batch_key = p_batch_key;
-    SELECT array_agg(e.id ORDER BY e.id) INTO v_ids
-    FROM mq.polled_row AS e
-    WHERE e.batch_key = p_batch_key AND e.id <> ALL (coalesce(v_fails.ids, '{}'));
+    JOIN unnest(v_held) AS h (id) ON h.id = f.id;
+    SELECT array_agg(h.id ORDER BY h.id) INTO v_ids
+    FROM unnest(v_held) AS h (id)
+    LEFT JOIN unnest(v_fails.ids) AS f (id) ON f.id = h.id
+    WHERE f.id IS NULL;
 
     IF v_shape->>'shape' NOT IN ('b', 'd') AND v_ids IS NOT NULL THEN
         SELECT array_agg(f.id) AS ids, array_agg(f.part) AS parts, array_agg(f.place) AS places
@@ -66,9 +75,7 @@ BEGIN
         FROM unnest(v_found.ids, v_errors) AS u (id, error)
         WHERE u.error IS NOT NULL;
     END IF;
-    DELETE FROM mq.polled_row WHERE batch_key = p_batch_key AND id <> ALL (coalesce(v_fails.ids, '{}'));
-    GET DIAGNOSTICS done = ROW_COUNT;
-    done := done - gone;
+    done := mq.forget_rows(v_polled.name, v_shape->>'pass', ARRAY(SELECT unnest(v_ids) EXCEPT SELECT unnest(v_fails.ids))) - gone;
     IF v_fails.ids IS NOT NULL THEN
         SELECT * INTO v_counts FROM mq.fail_rows(v_polled, v_shape, v_fails.ids, v_fails.retries, v_fails.errors);
         failed := v_counts.failed;

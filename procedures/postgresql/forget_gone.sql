@@ -13,21 +13,33 @@ CREATE OR REPLACE FUNCTION mq.forget_gone(
     p_found bigint[]
 ) RETURNS void
 LANGUAGE plpgsql
+SET timezone = 'UTC'
+SET datestyle = 'ISO'
+SET intervalstyle = 'postgres'
+SET extra_float_digits = 1
 SET enable_seqscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
 SET jit = off
 AS $$
 DECLARE
-    v_status text := CASE
+    v_gone bigint[];
+    v_active text := CASE WHEN p_polled.status_column IS NULL THEN 'true' ELSE p_shape->>'status_is' END;
+    v_ready text := CASE
         WHEN p_polled.status_column IS NULL THEN 'true'
-        ELSE format('t.%1$s IS NOT DISTINCT FROM CASE WHEN e.active THEN $2::%2$s ELSE $3::%2$s END', p_shape->>'status',
-            p_shape->>'status_type') END;
+        WHEN p_polled.ready_value IS NULL THEN format('t.%s IS NULL', p_shape->>'status')
+        ELSE replace(p_shape->>'status_is', '$1', '$2') END;
 BEGIN
-    EXECUTE format('DELETE FROM mq.polled_row AS e
-        WHERE e.id = ANY ($1) AND NOT EXISTS (
-            SELECT FROM jsonb_populate_record(NULL::%1$s, e.ident) AS r JOIN %1$s AS t ON %2$s AND %3$s
-        )', p_shape->>'quoted', p_shape->>'match', v_status)
-    USING ARRAY(SELECT unnest(p_ids) EXCEPT SELECT unnest(p_found)), p_polled.active_value, p_polled.ready_value;
+    EXECUTE format('SELECT array_agg(e.id) FROM unnest($3) AS u (id)
+        CROSS JOIN LATERAL (SELECT * FROM mq.my_polled_row WHERE id = u.id OFFSET 0) AS e
+        WHERE NOT EXISTS (
+            SELECT FROM jsonb_to_record(e.ident) AS r (%s) JOIN %s AS t ON %s
+                AND CASE WHEN e.active THEN %s ELSE %s END
+        )', p_shape->>'stored', p_shape->>'quoted', p_shape->>'match', v_active, v_ready)
+    INTO v_gone
+    USING p_polled.active_value, p_polled.ready_value, ARRAY(SELECT unnest(p_ids) EXCEPT SELECT unnest(p_found));
+    IF v_gone IS NOT NULL THEN
+        PERFORM mq.forget_rows(p_polled.name, p_shape->>'pass', v_gone);
+    END IF;
 END
 $$;

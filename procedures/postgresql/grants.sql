@@ -1,4 +1,5 @@
--- grants: who may call what. Roles are given functions only, no table; nobody else is given anything.
+-- grants: who may call what. Roles are given functions, and two views that show what the caller may see of tables anyway;
+-- nobody else is given anything.
 -- Arguments:   none; it is run after every change of a procedure
 -- Returns:     nothing; a notice when this user may not create the roles
 -- Errors:      none
@@ -14,6 +15,15 @@ DECLARE
     v_role text;
     v_calls text[];
     v_call text;
+    -- What runs with its caller's rights calls these: they do nothing with a table on which the caller has no right.
+    c_helpers CONSTANT text[] := ARRAY['raise_error', 'require_name', 'require_range', 'reader_name', 'read_failures', 'split_names',
+        'find_table', 'find_columns', 'find_one_column', 'row_json', 'relation_of', 'operator_of', 'polled_need', 'require_rights',
+        'require_index', 'polled_settings', 'open_polled', 'polled_shape', 'lock_polled', 'drop_polled_batch', 'find_rows',
+        'write_rows', 'fail_rows', 'forget_rows', 'put_back_rows', 'find_feed', 'feed_settings', 'feed_positions', 'feed_names'];
+    c_consumer CONSTANT text[] := ARRAY['take_due', 'take_new', 'due_rows', 'gather_rows', 'pick_rows', 'pick_lost', 'settled_place',
+        'polled_marks', 'forget_gone', 'hold_rows', 'move_polled', 'lock_feed', 'move_feed'];
+    c_operator CONSTANT text[] := ARRAY['column_without_equality', 'require_status', 'add_polled', 'drop_polled', 'revive_rows',
+        'add_feed', 'primary_key', 'add_watched', 'drop_watched', 'find_watched', 'is_watched', 'tell_changes'];
 BEGIN
     FOREACH v_role IN ARRAY ARRAY['mq_producer', 'mq_consumer', 'mq_operator'] LOOP
         v_calls := CASE v_role
@@ -22,11 +32,11 @@ BEGIN
             WHEN 'mq_consumer' THEN ARRAY['get_message', 'claim_batch', 'claim_wraparound', 'take_batch', 'complete',
                 'complete_batch', 'fail', 'finish_batch', 'release_batch', 'extend_lease', 'rescue_expired',
                 'wait_for_message', 'queue_stats', 'installed_files', 'publish_feed', 'fetch_feed', 'advance_feed',
-                'feed_stats', 'claim_rows', 'finish_rows', 'extend_rows', 'release_rows', 'peek_rows']
+                'feed_stats', 'claim_rows', 'finish_rows', 'extend_rows', 'release_rows', 'peek_rows'] || c_helpers || c_consumer
             WHEN 'mq_operator' THEN ARRAY['rescue_expired', 'cancel', 'redrive', 'purge', 'purge_archive', 'set_queue',
                 'pause', 'resume', 'queue_stats', 'queue_health', 'installed_files', 'peek', 'create_feed', 'drop_feed',
                 'rewind_feed', 'feed_stats', 'watch_table', 'unwatch_table', 'subscribe', 'unsubscribe',
-                'list_subscriptions', 'adopt_table', 'release_table', 'retry_rows', 'peek_rows']
+                'list_subscriptions', 'adopt_table', 'release_table', 'retry_rows', 'peek_rows'] || c_helpers || c_operator
         END;
         BEGIN
             IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = v_role) THEN
@@ -49,6 +59,9 @@ BEGIN
                 WHERE p.pronamespace = 'mq'::regnamespace AND p.proname = v_call
             );
         END LOOP;
+        IF v_role <> 'mq_producer' THEN
+            EXECUTE format('GRANT SELECT ON mq.my_pass, mq.my_polled_row TO %I', v_role);
+        END IF;
     END LOOP;
 END
 $$;

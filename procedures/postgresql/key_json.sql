@@ -32,6 +32,6 @@ BEGIN
     IF v_names IS NULL THEN
         RETURN quote_literal('{}');
     END IF;
-    RETURN mq.row_json(p_relation, v_names, 'r');
+    RETURN mq.plain_json(p_relation, v_names, 'r');
 END
 $$;

@@ -1,7 +1,7 @@
 -- peek_rows: look at the rows of an adopted table that are claimed, wait for another attempt, or are dead.
 -- Arguments:   p_name, p_state (A, N or E; NULL: all three), p_size (1 to 10,000; NULL: 100)
 -- Returns:     id, key, state, attempts, reader, run_at, error; by state, run_at and id
--- Errors:      50002 invalid_argument, 50005 not_found
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: reads only
 -- Example:     SELECT * FROM mq.peek_rows('orders', 'E');
 
@@ -19,23 +19,34 @@ CREATE OR REPLACE FUNCTION mq.peek_rows(
     error text
 )
 LANGUAGE plpgsql
-SECURITY DEFINER
 SET search_path = mq, pg_temp
 AS $$
 #variable_conflict use_column
+DECLARE
+    v_polled mq.polled;
+    v_table oid;
 BEGIN
     PERFORM mq.require_name('name', p_name, false);
     IF p_state NOT IN ('A', 'N', 'E') THEN
         PERFORM mq.raise_error('invalid_argument', 'state: must be A, N or E');
     END IF;
     PERFORM mq.require_range('size', p_size, 1, 10000);
-    IF NOT EXISTS (SELECT FROM mq.polled WHERE name = p_name) THEN
+    v_polled := mq.polled_settings(p_name, NULL);
+    IF v_polled.name IS NULL THEN
         PERFORM mq.raise_error('not_found', format('name: no table is adopted as %s', p_name));
     END IF;
+    v_table := mq.relation_of(v_polled.schema_name, v_polled.table_name);
+    IF v_table IS NULL THEN
+        PERFORM mq.raise_error('not_found', format('table: there is no %I.%I any more', v_polled.schema_name, v_polled.table_name));
+    ELSIF v_table <> v_polled.table_id AND v_polled.queue_id = 'mq.polled'::regclass THEN
+        PERFORM mq.raise_error('unsuitable_table', format('%I.%I is another table than was adopted: release_table, then adopt_table '
+            'again', v_polled.schema_name, v_polled.table_name));
+    END IF;
+    -- Keys and errors are the table's data.
+    PERFORM mq.require_rights(v_table, 'read', '');
     RETURN QUERY
-    SELECT e.id, e.key_json, e.state::text, e.attempts::integer, e.reader, coalesce(b.lease_until, e.run_at), e.error
-    FROM mq.polled_row AS e
-    LEFT JOIN mq.polled_batch AS b ON b.batch_key = e.batch_key
+    SELECT e.id, e.key_json, e.state::text, e.attempts::integer, e.reader, e.run_at, e.error
+    FROM mq.my_polled_row AS e
     WHERE e.name = p_name AND (p_state IS NULL OR e.state = p_state::"char")
     ORDER BY e.state, e.run_at, e.id
     LIMIT coalesce(p_size, 100);

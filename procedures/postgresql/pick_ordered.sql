@@ -26,7 +26,7 @@ SET enable_seqscan = off
 SET enable_bitmapscan = off
 AS $$
 DECLARE
-    -- Each group costs an entry of the server's lock table until the caller commits.
+    -- What a take holds of the stripes keeps other groups waiting too: see lock_group.
     c_groups CONSTANT integer := 250;
     c_tickets CONSTANT integer := 10000;
     -- Fetched one at a time: a FOR loop would lock tickets ahead, and a take would hide their groups from others.
@@ -61,7 +61,7 @@ BEGIN
         END IF;
         -- Another claim is looking at this group at this moment, or a take holds it: leave the ticket.
         CONTINUE WHEN v_ticket.group_key = ANY (v_used)
-            OR NOT pg_try_advisory_xact_lock(hashtextextended(p_type || E'\n' || v_ticket.group_key, 0));
+            OR NOT mq.lock_group(p_type, v_ticket.group_key);
         IF v_ticket.lone THEN
             -- Its message is at work, failed or finished, or was sent by a transaction that began before the queue was
             -- made ordered: then it joins its group now.
@@ -114,7 +114,6 @@ BEGIN
         attempts := attempts || (v_head.attempts + 1)::smallint;
         IF p_take THEN
             v_used := v_used || v_ticket.group_key;
-            PERFORM mq.issue_tickets(p_type, ARRAY[v_ticket.group_key]);
         ELSE
             -- At work from now on: its other tickets are dropped with this claim, or a long group is walked each time.
             v_busy := v_busy || v_ticket.group_key;
@@ -123,5 +122,9 @@ BEGIN
     END LOOP;
     CLOSE v_tickets;
     DELETE FROM mq.ready WHERE ctid = ANY (v_spent);
+    -- After the spent tickets are gone: one of them may be the next message's own, and would pass for its ticket.
+    IF v_used <> '{}' THEN
+        PERFORM mq.issue_tickets(p_type, v_used);
+    END IF;
 END
 $$;

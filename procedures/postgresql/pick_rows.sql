@@ -46,11 +46,10 @@ DECLARE
     v_columns text := format('t.tableoid AS part, t.ctid AS place, %s AS ident, %s AS key_json, %s AS row_json, %s AS sorted, '
         'hashtextextended((%s)::text, 0) AS hash', p_shape->>'ident', p_shape->>'key', p_shape->>'row',
         coalesce(v_order || '::text', 'NULL::text'), p_shape->>'ident');
-    -- Not an equality: with one, the planner need not sort by the status, and may walk the index of the order alone.
     v_ready text := CASE
         WHEN p_polled.status_column IS NULL THEN 'true'
         WHEN p_polled.ready_value IS NULL THEN format('t.%s IS NULL', p_shape->>'status')
-        ELSE format('t.%1$s >= $1::%2$s AND t.%1$s <= $1::%2$s', p_shape->>'status', p_shape->>'status_type') END;
+        ELSE p_shape->>'status_is' END;
     v_sort text := coalesce('ORDER BY ' || nullif(concat_ws(', ', 't.' || (p_shape->>'status'), p_shape->>'sort'), ''), '');
     -- With a status the dead have one of their own: whoever makes such a row ready again by hand wants it claimed.
     v_dead text := CASE WHEN p_polled.status_column IS NOT NULL THEN 'AND p.state <> ''E''' ELSE '' END;
@@ -60,14 +59,14 @@ DECLARE
 BEGIN
     IF p_shape->>'shape' IN ('a', 'e') THEN
         RETURN QUERY EXECUTE format('SELECT %s, 0::bigint FROM %s AS t WHERE %s %s AND NOT EXISTS (
-                SELECT FROM mq.polled_row AS p
+                SELECT FROM mq.my_polled_row AS p
                 WHERE p.name = $2 AND p.ident_hash = hashtextextended((%5$s)::text, 0) AND p.ident = %5$s %7$s
             ) %6$s LIMIT $3 FOR UPDATE OF t SKIP LOCKED', v_columns, v_quoted, v_ready,
-            CASE WHEN p_place THEN format('AND %s >= $4::%s', v_order, v_type) END, p_shape->>'ident', v_sort, v_dead)
+            CASE WHEN p_place THEN format('AND %s %s $4::%s', v_order, p_shape->>'not_before', v_type) END, p_shape->>'ident', v_sort, v_dead)
         USING p_polled.ready_value, p_polled.name, p_size, p_polled.place;
 
     ELSIF p_shape->>'shape' IN ('c', 'f') THEN
-        SELECT count(*) INTO v_taken FROM mq.polled_row
+        SELECT count(*) INTO v_taken FROM mq.my_polled_row
         WHERE name = p_polled.name AND NOT active AND (state <> 'E' OR p_polled.status_column IS NULL);
         -- Among so many rows there are p_size free ones, if the table has them.
         RETURN QUERY EXECUTE format('SELECT part, place, ident, key_json, row_json, sorted, hash, copy
@@ -79,7 +78,7 @@ BEGIN
                 ) AS x
             ) AS x
             WHERE copy > (
-                SELECT count(*) FROM mq.polled_row AS p
+                SELECT count(*) FROM mq.my_polled_row AS p
                 WHERE p.name = $2 AND p.ident_hash = x.hash AND p.ident = x.ident AND NOT p.active %s
             )
             ORDER BY n LIMIT $4', v_columns, v_quoted, v_ready, v_sort,
@@ -93,20 +92,22 @@ BEGIN
             RETURN;
         END IF;
         -- So that no more than the rows of these order values are sorted.
-        EXECUTE format('SELECT %1$s::text FROM %2$s AS t WHERE %1$s <= $1::%3$s %4$s ORDER BY %1$s LIMIT 1 OFFSET $3',
-            v_order, v_quoted, v_type, CASE WHEN p_polled.place IS NOT NULL THEN format('AND %s > $2::%s', v_order, v_type) END)
+        EXECUTE format('SELECT %1$s::text FROM %2$s AS t WHERE %1$s %5$s $1::%3$s %4$s ORDER BY %1$s LIMIT 1 OFFSET $3',
+            v_order, v_quoted, v_type, CASE WHEN p_polled.place IS NOT NULL
+            THEN format('AND %s %s $2::%s', v_order, p_shape->>'later', v_type) END, p_shape->>'not_later')
         INTO v_high
         USING v_settled, p_polled.place, p_size - 1;
         RETURN QUERY EXECUTE format('SELECT part, place, ident, key_json, row_json, sorted, hash, copy
             FROM (
                 SELECT x.*, row_number() OVER (PARTITION BY x.o, x.hash ORDER BY x.ident::text) AS copy
-                FROM (SELECT %s, %s AS o FROM %s AS t WHERE %2$s <= $1::%4$s %5$s) AS x
+                FROM (SELECT %s, %s AS o FROM %s AS t WHERE %2$s %7$s $1::%4$s %5$s) AS x
             ) AS x
             WHERE %6$s
             ORDER BY o, hash, copy LIMIT $5', v_columns, v_order, v_quoted, v_type,
-            CASE WHEN p_polled.place IS NOT NULL THEN format('AND %s >= $2::%s', v_order, v_type) END,
+            CASE WHEN p_polled.place IS NOT NULL THEN format('AND %s %s $2::%s', v_order, p_shape->>'not_before', v_type) END,
             CASE WHEN p_polled.place IS NULL THEN 'true'
-                ELSE format('(o > $2::%s OR hash > $3 OR hash = $3 AND copy > $4)', v_type) END)
+                ELSE format('(o %s $2::%s OR hash > $3 OR hash = $3 AND copy > $4)', p_shape->>'later', v_type) END,
+            p_shape->>'not_later')
         USING coalesce(v_high, v_settled), p_polled.place, p_polled.place_hash, p_polled.copies, p_size;
     END IF;
 END

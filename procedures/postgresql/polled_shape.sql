@@ -1,86 +1,104 @@
--- polled_shape: the pieces of SQL that an adopted table is read and written by.
+-- polled_shape: the pieces of SQL that an adopted table is read and written by, for a caller who may do so.
 -- Arguments:   p_polled (the adopted table)
--- Returns:     a JSON object: shape (a to f), quoted, path (the search_path of the table's triggers), ident, key, row
---              (expressions over the alias t),
---              match (condition over t and the row r that a stored identity stands for), status, status_type, sort,
---              order, order_type
--- Errors:      50005 not_found, 50006 unsuitable_table, when the table or a column is not there any more
--- Transaction: reads the catalog
--- Example:     SELECT mq.polled_shape(p) FROM mq.polled AS p;
+-- Returns:     a JSON object: shape (a to f), table (its oid), pass (see my_pass), quoted, path (the search_path of the table's
+--              triggers), ident, key, row (expressions over the alias t), stored (columns of a stored identity, for
+--              jsonb_to_record), match (condition over t and such a record r), status, status_type, status_is (a condition over t
+--              and $1: the status it stands at), sort, order, order_type, later (the operator >), not_before (>=),
+--              not_later (<=), indexed (columns that an index must begin with)
+-- Errors:      50005 not_found, 50006 unsuitable_table, when the table, a column or a right is not there any more
+-- Transaction: reads the catalog; keeps the table's columns as they are until the caller commits
+-- Example:     SELECT mq.polled_shape(mq.polled_settings('orders', NULL));
 
 CREATE OR REPLACE FUNCTION mq.polled_shape(
     p_polled mq.polled
 ) RETURNS jsonb
 LANGUAGE plpgsql
+SET search_path = mq, pg_temp
 AS $$
 DECLARE
-    v_table oid;
-    v_missing text;
+    v_table oid := mq.relation_of(p_polled.schema_name, p_polled.table_name);
+    v_quoted text := format('%I.%I', p_polled.schema_name, p_polled.table_name);
     v_label text := CASE WHEN p_polled.schema_name <> 'public' THEN quote_ident(p_polled.schema_name) || '.' ELSE '' END
         || quote_ident(p_polled.table_name);
-    v_match text;
-    v_ident text;
-    v_keys text[];
-    v_status text;
-    v_status_type text;
-    v_order text;
-    v_order_type text;
+    v_need text := mq.polled_need(p_polled);
+    v_order_column text := coalesce(p_polled.order_column,
+        CASE WHEN cardinality(p_polled.key_columns) = 1 THEN p_polled.key_columns[1] END);
+    v_bad text;
+    v_ident record;
+    v_status record;
+    v_order record;
 BEGIN
-    SELECT c.oid INTO v_table
-    FROM pg_class AS c
-    JOIN pg_namespace AS n ON n.oid = c.relnamespace
-    WHERE n.nspname = p_polled.schema_name AND c.relname = p_polled.table_name AND c.relkind IN ('r', 'p');
     IF v_table IS NULL THEN
         PERFORM mq.raise_error('not_found', format('table: there is no %s any more', v_label));
+    ELSIF v_table <> p_polled.table_id AND p_polled.queue_id = 'mq.polled'::regclass THEN
+        PERFORM mq.raise_error('unsuitable_table', format('%s is another table than was adopted: release_table, then adopt_table '
+            'again', v_label));
     END IF;
-    SELECT string_agg(w.name, ', ') INTO v_missing
-    FROM unnest(p_polled.key_columns || p_polled.order_column || p_polled.status_column) AS w (name)
-    WHERE w.name IS NOT NULL AND NOT EXISTS (
-        SELECT FROM pg_attribute AS a WHERE a.attrelid = v_table AND a.attname = w.name AND NOT a.attisdropped
-    );
-    IF v_missing IS NOT NULL THEN
-        PERFORM mq.raise_error('unsuitable_table', format('%s has no column %s any more', v_label, v_missing));
-    END IF;
+    PERFORM mq.require_rights(v_table, v_need, coalesce(p_polled.status_column, ''));
+    -- What is read of the catalog from here on stays true.
+    EXECUTE format('LOCK TABLE ONLY %s IN ACCESS SHARE MODE', v_quoted);
 
-    SELECT string_agg(format(CASE WHEN a.attnotnull THEN 't.%1$I = r.%1$I' ELSE 't.%1$I IS NOT DISTINCT FROM r.%1$I' END,
-            a.attname), ' AND ' ORDER BY a.attnum),
-        'jsonb_build_object(' || string_agg(format('%L, t.%I', a.attname, a.attname), ', ' ORDER BY a.attnum) || ')',
-        array_agg(a.attname::text ORDER BY a.attnum)
-    INTO v_match, v_ident, v_keys
-    FROM pg_attribute AS a
-    WHERE a.attrelid = v_table AND a.attnum > 0 AND NOT a.attisdropped
-        AND CASE WHEN p_polled.key_columns IS NULL THEN a.attname IS DISTINCT FROM p_polled.status_column
-            ELSE a.attname = ANY (p_polled.key_columns) END;
-    IF p_polled.key_columns IS NULL THEN
-        -- A function takes 100 arguments at most, and a table may have more columns than half of that.
-        v_ident := 'to_jsonb(t)' || coalesce(' - ' || quote_literal(p_polled.status_column) || '::text', '');
+    SELECT w.name INTO v_bad
+    FROM unnest(p_polled.ident_columns || p_polled.order_column || p_polled.status_column, p_polled.ident_types)
+        AS w (name, type)
+    LEFT JOIN pg_attribute AS a ON a.attrelid = v_table AND a.attname = w.name AND a.attnum > 0 AND NOT a.attisdropped
+    WHERE w.name IS NOT NULL AND (a.attname IS NULL OR w.type <> format_type(a.atttypid, -1))
+    LIMIT 1;
+    IF v_bad IS NOT NULL THEN
+        PERFORM mq.raise_error('unsuitable_table', format('%s has no column %s any more, or it has another type: '
+            'release_table, then adopt_table again', v_label, quote_ident(v_bad)));
     END IF;
-    SELECT quote_ident(a.attname), format_type(a.atttypid, -1) INTO v_status, v_status_type
-    FROM pg_attribute AS a WHERE a.attrelid = v_table AND a.attname = p_polled.status_column;
-    SELECT quote_ident(a.attname), format_type(a.atttypid, -1) INTO v_order, v_order_type
+    SELECT string_agg(CASE WHEN a.attnotnull THEN format('t.%1$I %2$s r.%1$I', a.attname, o.equal)
+            ELSE format('coalesce(t.%1$I %2$s r.%1$I, t.%1$I IS NULL AND r.%1$I IS NULL)', a.attname, o.equal) END, ' AND ') AS match,
+        '(SELECT pg_catalog.to_jsonb(i) FROM (SELECT ' || string_agg(format('t.%I', a.attname), ', ') || ') AS i)' AS value,
+        string_agg(format('%I %s', a.attname, format_type(a.atttypid, -1)), ', ') AS stored
+    INTO v_ident
     FROM pg_attribute AS a
-    WHERE a.attrelid = v_table
-        AND a.attname = coalesce(p_polled.order_column, CASE WHEN cardinality(p_polled.key_columns) = 1
-            THEN p_polled.key_columns[1] END);
+    CROSS JOIN LATERAL (SELECT mq.operator_of(a.atttypid, 3)) AS o (equal)
+    WHERE a.attrelid = v_table AND a.attname = ANY (p_polled.ident_columns);
+    SELECT quote_ident(a.attname) AS quoted, format_type(a.atttypid, -1) AS type,
+        format('t.%1$I %2$s $1::%4$s AND t.%1$I %3$s $1::%4$s', a.attname, mq.operator_of(a.atttypid, 4),
+            mq.operator_of(a.atttypid, 2), format_type(a.atttypid, -1)) AS is_1
+    INTO v_status
+    FROM pg_attribute AS a WHERE a.attrelid = v_table AND a.attname = p_polled.status_column;
+    SELECT quote_ident(a.attname) AS quoted, format_type(a.atttypid, -1) AS type, mq.operator_of(a.atttypid, 5) AS later,
+        mq.operator_of(a.atttypid, 4) AS not_before, mq.operator_of(a.atttypid, 2) AS not_later
+    INTO v_order
+    FROM pg_attribute AS a WHERE a.attrelid = v_table AND a.attname = v_order_column;
 
     RETURN jsonb_build_object(
         'shape', CASE
             WHEN p_polled.status_column IS NOT NULL THEN CASE WHEN p_polled.key_columns IS NULL THEN 'c' ELSE 'a' END
             WHEN p_polled.on_complete = 'delete' THEN CASE WHEN p_polled.key_columns IS NULL THEN 'f' ELSE 'e' END
             ELSE CASE WHEN p_polled.key_columns IS NULL THEN 'd' ELSE 'b' END END,
-        'label', v_label,
-        'quoted', format('%I.%I', p_polled.schema_name, p_polled.table_name),
+        'table', v_table,
+        'pass', (
+            SELECT m.pass FROM mq.my_pass AS m
+            WHERE m.id = v_table AND m.need = v_need AND m.written = coalesce(p_polled.status_column, '')
+        ),
+        'quoted', v_quoted,
         'path', format('pg_catalog, %I, public, pg_temp', p_polled.schema_name),
-        'ident', v_ident,
-        'key', mq.row_json(v_table, coalesce(p_polled.key_columns, v_keys), 't'),
+        'ident', v_ident.value,
+        'key', mq.row_json(v_table, p_polled.ident_columns, 't'),
         'row', mq.row_json(v_table, NULL, 't'),
-        'match', v_match,
-        'status', v_status,
-        'status_type', v_status_type,
+        'stored', v_ident.stored,
+        'match', v_ident.match,
+        'status', v_status.quoted,
+        'status_type', v_status.type,
+        -- Not an equality: with one, the planner need not sort by the status, and may walk the index of the order alone.
+        'status_is', v_status.is_1,
         'sort', coalesce('t.' || quote_ident(p_polled.order_column),
             (SELECT string_agg('t.' || quote_ident(k.name), ', ' ORDER BY k.n)
             FROM unnest(p_polled.key_columns) WITH ORDINALITY AS k (name, n))),
-        'order', v_order,
-        'order_type', v_order_type);
+        'order', v_order.quoted,
+        'order_type', v_order.type,
+        'later', v_order.later,
+        'not_before', v_order.not_before,
+        'not_later', v_order.not_later,
+        'indexed', CASE WHEN p_polled.status_column IS NULL AND (p_polled.on_complete = 'keep' OR p_polled.order_column IS NOT NULL)
+            THEN jsonb_build_array(v_order_column)
+            WHEN p_polled.status_column IS NOT NULL OR p_polled.key_columns IS NOT NULL THEN to_jsonb(array_remove(
+                p_polled.status_column || coalesce(CASE WHEN p_polled.order_column IS NOT NULL THEN ARRAY[p_polled.order_column] END,
+                p_polled.key_columns, '{}'), NULL)) END);
 END
 $$;

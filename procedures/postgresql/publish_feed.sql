@@ -12,7 +12,6 @@ CREATE OR REPLACE FUNCTION mq.publish_feed(
     OUT count bigint
 )
 LANGUAGE plpgsql
-SECURITY DEFINER
 SET search_path = mq, pg_temp
 SET enable_seqscan = off
 SET enable_bitmapscan = off
@@ -27,16 +26,14 @@ BEGIN
     PERFORM mq.require_name('feed', p_feed, false);
     PERFORM mq.require_range('size', p_size, 1, 10000);
     SELECT * INTO v_feed FROM mq.find_feed(p_feed);
+    PERFORM mq.require_rights(v_feed.id, 'publish', (parse_ident(v_feed.sync))[1]);
     count := 0;
     EXECUTE format('SELECT EXISTS (SELECT FROM %s AS t WHERE t.%s IS NULL)', v_feed.source, v_feed.sync) INTO v_any;
     IF NOT v_any THEN
         RETURN;
     END IF;
     -- The counter before the rows: whoever waits here holds no row that others want.
-    SELECT f.last_number INTO v_last FROM mq.feed AS f WHERE f.name = p_feed FOR NO KEY UPDATE;
-    IF NOT FOUND THEN
-        PERFORM mq.raise_error('not_found', format('feed: there is no feed %s', p_feed));
-    END IF;
+    v_last := mq.lock_feed(p_feed, v_feed.pass);
     -- NO KEY: a row that foreign keys of other tables are just pointing at is not locked for us.
     EXECUTE format('SELECT array_agg(r.ctid ORDER BY r.key), array_agg(r.tableoid ORDER BY r.key) FROM ('
         'SELECT t.ctid, t.tableoid, ROW(%s) AS key FROM %s AS t WHERE t.%s IS NULL LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED) AS r',
@@ -47,10 +44,7 @@ BEGIN
         RETURN;
     END IF;
     -- Triggers of the table are to find what stands beside it, and nothing of the queue's.
-    PERFORM set_config('search_path', (
-        SELECT format('%I, pg_temp', n.nspname) FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-        WHERE c.oid = v_feed.id
-    ), true);
+    PERFORM set_config('search_path', format('pg_catalog, %I, public, pg_temp', v_feed.schema), true);
     EXECUTE format('WITH numbered AS (UPDATE %s AS t SET %s = $1 + n.number FROM ROWS FROM (pg_catalog.unnest($2), '
         'pg_catalog.unnest($3)) WITH ORDINALITY AS n (row_id, part, number) WHERE t.ctid = n.row_id AND t.tableoid = n.part '
         'RETURNING t.%2$s = $1 + n.number AS done) SELECT pg_catalog.count(*) FROM numbered WHERE done',
@@ -61,6 +55,6 @@ BEGIN
     IF count < cardinality(v_rows) THEN
         PERFORM mq.raise_error('unsuitable_table', format('a trigger of %s keeps its rows from being numbered', v_feed.label));
     END IF;
-    UPDATE mq.feed AS f SET last_number = v_last + publish_feed.count WHERE f.name = p_feed;
+    PERFORM mq.move_feed(p_feed, v_feed.pass, v_last, count);
 END
 $$;

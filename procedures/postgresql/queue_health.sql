@@ -99,6 +99,23 @@ BEGIN
         END;
     RETURN NEXT;
 
+    SELECT count(*) AS groups, min(s.type) AS type
+    INTO v_row
+    FROM (
+        SELECT q.type
+        FROM (SELECT type FROM mq.queue WHERE ordered LIMIT 1000) AS q
+        CROSS JOIN LATERAL mq.stuck_groups(q.type, 1000) AS g
+        LIMIT 1000
+    ) AS s;
+    name := 'stuck_groups';
+    value := v_row.groups;
+    unit := 'groups';
+    verdict := CASE WHEN value > 0 THEN 'bad' ELSE 'ok' END;
+    detail := CASE WHEN value = 0 THEN 'every group of an ordered queue can go on'
+        ELSE format('groups of %s have ready messages that no claim finds: SELECT mq.rescue_expired(%L)', v_row.type, v_row.type)
+        END;
+    RETURN NEXT;
+
     SELECT count(*) AS objects, string_agg(i.name, ', ' ORDER BY i.name) AS names
     INTO v_row
     FROM mq.installed_files() AS i

@@ -2,7 +2,7 @@
 -- claimed any more.
 -- Arguments:   p_name
 -- Returns:     count: 1, or 0 when there was none
--- Errors:      50001 wrong_isolation, 50002 invalid_argument
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50006 unsuitable_table
 -- Transaction: joins the caller's; waits for claims of the table and for others that have locked claimed rows
 -- Example:     SELECT mq.release_table('orders');
 
@@ -11,7 +11,6 @@ CREATE OR REPLACE FUNCTION mq.release_table(
     OUT count bigint
 )
 LANGUAGE plpgsql
-SECURITY DEFINER
 SET search_path = mq, pg_temp
 SET enable_seqscan = off
 SET enable_hashjoin = off
@@ -20,33 +19,44 @@ AS $$
 #variable_conflict use_column
 DECLARE
     v_polled mq.polled;
+    v_table oid;
+    v_need text;
     v_shape jsonb;
     v_ids bigint[];
     v_found record;
 BEGIN
     PERFORM mq.require_name('name', p_name, false);
     count := 0;
-    PERFORM FROM mq.polled WHERE name = p_name;
-    IF NOT FOUND THEN
+    v_polled := mq.polled_settings(p_name, NULL);
+    IF v_polled.name IS NULL THEN
         RETURN;
     END IF;
-    v_polled := mq.lock_polled(p_name);
-    DELETE FROM mq.polled_batch WHERE name = p_name;
-    IF v_polled.active_value IS NOT NULL THEN
-        SELECT array_agg(id ORDER BY id) INTO v_ids FROM mq.polled_row WHERE name = p_name AND active AND state <> 'E';
-        BEGIN
-            v_shape := mq.polled_shape(v_polled);
+    v_table := mq.relation_of(v_polled.schema_name, v_polled.table_name);
+    IF v_table <> v_polled.table_id AND v_polled.queue_id = 'mq.polled'::regclass THEN
+        v_table := NULL;  -- another table of that name
+    END IF;
+    v_need := CASE WHEN EXISTS (SELECT FROM pg_attribute AS a WHERE a.attrelid = v_table AND a.attname = v_polled.status_column)
+        OR v_polled.status_column IS NULL THEN mq.polled_need(v_polled) ELSE 'read' END;
+    IF v_table IS NOT NULL THEN
+        PERFORM mq.require_rights(v_table, v_need, coalesce(v_polled.status_column, ''));
+    END IF;
+    BEGIN
+        SELECT o.shape INTO v_shape FROM mq.open_polled(p_name, NULL) AS o;
+        v_polled := mq.lock_polled(p_name, v_shape->>'pass');
+        IF v_polled.active_value IS NOT NULL THEN
+            SELECT array_agg(id ORDER BY id) INTO v_ids FROM mq.my_polled_row WHERE name = p_name AND active;
             SELECT array_agg(f.part) AS parts, array_agg(f.place) AS places
             INTO v_found
             FROM mq.find_rows(v_polled, v_shape, v_ids, false) AS f;
             PERFORM mq.write_rows(v_shape, false, v_polled.ready_value, v_found.parts, v_found.places);
-        EXCEPTION WHEN SQLSTATE '50005' OR SQLSTATE '50006' THEN
-            NULL;  -- the table is not there any more, or not as it was: then there is nothing to give back
-        END;
-    END IF;
-    DELETE FROM mq.polled_row WHERE name = p_name;
-    DELETE FROM mq.polled_mark WHERE name = p_name;
-    DELETE FROM mq.polled WHERE name = p_name;
-    GET DIAGNOSTICS count = ROW_COUNT;
+        END IF;
+    EXCEPTION WHEN SQLSTATE '50005' OR SQLSTATE '50006' THEN
+        NULL;  -- the table is not there any more, or not as it was: then there is nothing to give back
+    END;
+    count := mq.drop_polled(p_name, (
+        SELECT m.pass FROM mq.my_pass AS m
+        WHERE m.id = v_table AND m.need = v_need
+            AND m.written = CASE v_need WHEN 'read' THEN '' WHEN 'delete' THEN '' ELSE v_polled.status_column END
+    ));
 END
 $$;

@@ -27,7 +27,7 @@ BEGIN
     END IF;
     IF (mq.policy(v_message.type)).ordered THEN
         PERFORM mq.require_read_committed();
-        IF NOT pg_try_advisory_xact_lock(hashtextextended(v_message.type || E'\n' || v_message.group_key, 0)) THEN
+        IF NOT mq.lock_group(v_message.type, v_message.group_key) THEN
             RETURN;
         END IF;
         DELETE FROM mq.grouped AS g

@@ -21,6 +21,7 @@ DECLARE
     c_names constant text[] := ARRAY['ready_value', 'active_value', 'done_value', 'error_value'];
     v_values text[] := ARRAY[p_ready, p_active, p_done, p_error];
     v_type text;
+    v_equal text;
     v_full text;
     v_not_null boolean;
     v_number smallint;
@@ -28,8 +29,8 @@ DECLARE
     v_fits boolean;
     v_same boolean;
 BEGIN
-    SELECT format_type(a.atttypid, -1), format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attnum
-    INTO v_type, v_full, v_not_null, v_number
+    SELECT format_type(a.atttypid, -1), format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attnum, mq.operator_of(a.atttypid, 3)
+    INTO v_type, v_full, v_not_null, v_number, v_equal
     FROM pg_attribute AS a WHERE a.attrelid = p_table AND a.attname = p_column;
     IF p_error IS NULL THEN
         PERFORM mq.raise_error('invalid_argument', 'error_value: must not be NULL with a status_column');
@@ -42,7 +43,7 @@ BEGIN
         CONTINUE WHEN v_values[i] IS NULL;
         BEGIN
             -- A cast to varchar(1) cuts what an UPDATE would refuse.
-            EXECUTE format('SELECT $1::%s = $1::%s', v_type, v_full) INTO v_fits USING v_values[i];
+            EXECUTE format('SELECT $1::%s %s $1::%s', v_type, v_equal, v_full) INTO v_fits USING v_values[i];
         EXCEPTION WHEN data_exception OR integrity_constraint_violation THEN
             v_fits := false;
         END;
@@ -60,7 +61,7 @@ BEGIN
         END IF;
         FOR j IN 1 .. i - 1 LOOP
             CONTINUE WHEN v_values[j] IS NULL;
-            EXECUTE format('SELECT $1::%1$s = $2::%1$s', v_type) INTO v_same USING v_values[i], v_values[j];
+            EXECUTE format('SELECT $1::%1$s %2$s $2::%1$s', v_type, v_equal) INTO v_same USING v_values[i], v_values[j];
             IF v_same THEN
                 PERFORM mq.raise_error('invalid_argument', format('%s: must differ from %s', c_names[i], c_names[j]));
             END IF;

@@ -1,4 +1,5 @@
--- rescue_expired: expired claims back to new, or dead when their attempts are used up.
+-- rescue_expired: expired claims back to new, or dead when their attempts are used up; groups of ordered queues that are
+--              stuck (see queue_health) go on.
 -- Arguments:   p_type (NULL: all)
 -- Returns:     count of messages; at most 1,000 claims a type and call
 -- Errors:      50001 wrong_isolation (ordered queues), 50002 invalid_argument
@@ -20,6 +21,7 @@ BEGIN
     PERFORM mq.require_name('type', p_type, true);
     IF p_type IS NOT NULL THEN
         count := mq.rescue(mq.policy(p_type), 1000);
+        PERFORM mq.mend_groups(p_type);
         RETURN;
     END IF;
     count := 0;
@@ -27,6 +29,9 @@ BEGIN
     WHILE v_type IS NOT NULL LOOP
         count := count + mq.rescue(mq.policy(v_type), 1000);
         SELECT min(b.type) INTO v_type FROM mq.batch AS b WHERE b.type > v_type;
+    END LOOP;
+    FOR v_type IN SELECT q.type FROM mq.queue AS q WHERE q.ordered LOOP
+        PERFORM mq.mend_groups(v_type);
     END LOOP;
 END
 $$;

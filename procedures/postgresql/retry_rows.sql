@@ -1,7 +1,7 @@
 -- retry_rows: send dead rows of an adopted table round again, with all their attempts.
 -- Arguments:   p_name, p_id (of the row's claim; NULL: all, up to 10,000 in one call)
 -- Returns:     count of rows sent round again
--- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; waits for others that have locked these rows
 -- Example:     SELECT mq.retry_rows('orders');
 
@@ -11,7 +11,6 @@ CREATE OR REPLACE FUNCTION mq.retry_rows(
     OUT count bigint
 )
 LANGUAGE plpgsql
-SECURITY DEFINER
 SET search_path = mq, pg_temp
 SET enable_seqscan = off
 SET enable_hashjoin = off
@@ -27,11 +26,11 @@ DECLARE
     v_as_dead mq.polled;
 BEGIN
     PERFORM mq.require_name('name', p_name, false);
-    v_polled := mq.lock_polled(p_name);
-    v_shape := mq.polled_shape(v_polled);
+    SELECT o.shape INTO v_shape FROM mq.open_polled(p_name, NULL) AS o;
+    v_polled := mq.lock_polled(p_name, v_shape->>'pass');
     SELECT array_agg(d.id) INTO v_ids
     FROM (
-        SELECT e.id FROM mq.polled_row AS e
+        SELECT e.id FROM mq.my_polled_row AS e
         WHERE e.name = p_name AND e.state = 'E' AND (p_id IS NULL OR e.id = p_id)
         ORDER BY e.run_at, e.id LIMIT 10000
     ) AS d;
@@ -44,12 +43,9 @@ BEGIN
         INTO v_found
         FROM mq.find_rows(v_as_dead, v_shape, v_ids, false) AS f;
         v_errors := mq.write_rows(v_shape, false, v_polled.ready_value, v_found.parts, v_found.places);
-        DELETE FROM mq.polled_row WHERE id = ANY (v_ids) AND id <> ALL (coalesce(v_found.ids, '{}'));
+        PERFORM mq.forget_rows(p_name, v_shape->>'pass', ARRAY(SELECT unnest(v_ids) EXCEPT SELECT unnest(v_found.ids)));
         SELECT array_agg(u.id) INTO v_ids FROM unnest(v_found.ids, v_errors) AS u (id, error) WHERE u.error IS NULL;
     END IF;
-    UPDATE mq.polled_row
-    SET state = 'N', attempts = 0, run_at = clock_timestamp(), active = false
-    WHERE id = ANY (v_ids);
-    GET DIAGNOSTICS count = ROW_COUNT;
+    count := mq.revive_rows(p_name, v_shape->>'pass', v_ids);
 END
 $$;

@@ -1,6 +1,6 @@
 -- unwatch_table: take a table's triggers and subscriptions away.
 -- Arguments:   p_table (as SQL names it; that of a table that was dropped as messages named it)
--- Returns:     no row where the queue's owner may drop the triggers, which only the table's owner can; else the statements that
+-- Returns:     no row where the caller may drop the triggers, which only the table's owner can; else the statements that
 --              its owner may execute: until then they do nothing
 -- Errors:      50002 invalid_argument, 50005 not_found
 -- Transaction: joins the caller's; waits for those that use the table, and they wait for this one
@@ -10,7 +10,6 @@ CREATE OR REPLACE FUNCTION mq.unwatch_table(
     p_table text
 ) RETURNS TABLE (statement text)
 LANGUAGE plpgsql
-SECURITY DEFINER
 SET search_path = mq, pg_temp
 AS $$
 DECLARE
@@ -33,6 +32,6 @@ BEGIN
             END;
         END LOOP;
     END IF;
-    DELETE FROM mq.watched WHERE label = v_watched.label;
+    PERFORM mq.drop_watched(v_watched.label);
 END
 $$;

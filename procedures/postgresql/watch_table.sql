@@ -9,7 +9,6 @@ CREATE OR REPLACE FUNCTION mq.watch_table(
     p_table text
 ) RETURNS TABLE (statement text)
 LANGUAGE plpgsql
-SECURITY DEFINER
 SET search_path = mq, pg_temp
 AS $$
 DECLARE
@@ -21,23 +20,11 @@ BEGIN
     IF v_keys IS NULL THEN
         PERFORM mq.raise_error('unsuitable_table', v_table.label || ' has no primary key, which messages name its rows by');
     END IF;
-    -- Whoever may make triggers on a table could read all that is written there: so much, and no more, is asked of the caller.
-    IF NOT has_table_privilege(session_user, v_table.id, 'TRIGGER') THEN
-        RAISE insufficient_privilege USING MESSAGE = format('permission denied: %I needs the right TRIGGER on table %s',
-            session_user, v_table.label);
-    END IF;
-    IF NOT has_table_privilege(current_user, v_table.id, 'TRIGGER') THEN
-        PERFORM mq.raise_error('unsuitable_table', format('%s: the queue''s owner lacks a right: GRANT TRIGGER ON %s TO %I',
-            v_table.label, v_table.quoted, current_user));
-    END IF;
-    INSERT INTO mq.watched AS w (label, key_names, key_types, key_json)
-    SELECT v_table.label, v_keys, (
-        SELECT array_agg(a.atttypid ORDER BY k.n)
-        FROM unnest(v_keys) WITH ORDINALITY AS k (name, n)
-        JOIN pg_attribute AS a ON a.attrelid = v_table.id AND a.attname = k.name
-    ), mq.row_json(v_table.id, v_keys, 'r')
-    ON CONFLICT (label) DO UPDATE
-    SET key_names = excluded.key_names, key_types = excluded.key_types, key_json = excluded.key_json;
+    -- Whoever may make triggers on a table could read all that is written there: so much is asked of the caller.
+    PERFORM mq.require_rights(v_table.id, 'watch', '');
+    PERFORM mq.add_watched(v_table.label, v_table.schema_name, v_table.table_name, (
+        SELECT m.pass FROM mq.my_pass AS m WHERE m.id = v_table.id AND m.need = 'watch' AND m.written = ''
+    ));
     -- One for each action: PostgreSQL allows transition tables for no more.
     EXECUTE format('CREATE OR REPLACE TRIGGER mq_insert AFTER INSERT ON %s REFERENCING NEW TABLE AS new_rows'
         ' FOR EACH STATEMENT EXECUTE FUNCTION mq.tell_changes(%L)', v_table.quoted, v_table.label);

@@ -101,10 +101,10 @@ def test_claims_and_finishes_need_read_committed(table: Polled) -> None:
             call(table.session, procedure, *values)
 
 
-def test_nobody_gets_at_a_table_through_the_queue_who_may_not_himself(
+def test_a_consumer_needs_the_rights_and_the_queues_owner_none(
     server: servers.Server, empty_database: Database
 ) -> None:
-    """And what the queue's owner lacks is told with the statement that gives it."""
+    """And what the consumer lacks is told with the statement that gives it."""
     owner, operator = (f"u{uuid.uuid4().hex[:12]}" for _ in range(2))
     url = empty_database.url
     values = {"key_columns": "id", "status_column": "status", "ready_value": "N", "done_value": "D", "error_value": "E"}
@@ -115,17 +115,24 @@ def test_nobody_gets_at_a_table_through_the_queue_who_may_not_himself(
         server.query(url, f"GRANT CREATE ON DATABASE {url.rpartition('/')[2]} TO {owner}")
         server.query(url, f"GRANT CREATE ON SCHEMA public TO {owner}")
         install.apply(open_database(owner_url))
-        server.query(url, "CREATE TABLE orders (id int PRIMARY KEY, status text)")
-        server.query(url, "CREATE INDEX ON orders (status, id)")
+        server.query(url, "CREATE SCHEMA shop")
+        server.query(url, "CREATE TABLE shop.orders (id int PRIMARY KEY, status text)")
+        server.query(url, "CREATE INDEX ON shop.orders (status, id)")
         session = open_database(operator_url).connect("operator")
-        with refused("unsuitable_table", f"{operator} must hold SELECT, UPDATE"):
-            call(session, "adopt_table", "orders", "orders", **values)
-        server.query(url, f"GRANT SELECT, UPDATE (status) ON orders TO {operator}")
-        with refused("unsuitable_table", f"GRANT SELECT, UPDATE ON public.orders TO {owner}"):
-            call(session, "adopt_table", "orders", "orders", **values)
-        server.query(url, f"GRANT SELECT, UPDATE ON orders TO {owner}")
-        assert call(session, "adopt_table", "orders", "orders", **values) == [{"created": 1}]
-        server.query(url, "INSERT INTO orders VALUES (1, 'N')")
-        assert len(call(session, "claim_rows", "orders")) == 1
+        with refused(
+            "unsuitable_table", f"GRANT SELECT, UPDATE ON shop.orders TO {operator}; GRANT USAGE ON SCHEMA shop"
+        ):
+            call(session, "adopt_table", "orders", "shop.orders", **values)
+        server.query(url, f"GRANT USAGE ON SCHEMA shop TO {operator}")
+        server.query(url, f"GRANT SELECT, UPDATE (status) ON shop.orders TO {operator}")
+        assert call(session, "adopt_table", "orders", "shop.orders", **values) == [{"created": 1}]
+        server.query(url, "INSERT INTO shop.orders VALUES (1, 'N'), (2, 'N')")
+        rows = call(session, "claim_rows", "orders", 2)
+        assert call(session, "finish_rows", rows[0]["batch_key"], f"{rows[1]['id']},-1,no")[0]["dead"] == 1
+        assert [row["error"] for row in call(session, "peek_rows", "orders")] == ["no"]
+        server.query(url, f"REVOKE UPDATE (status) ON shop.orders FROM {operator}")
+        with refused("unsuitable_table", f"GRANT SELECT, UPDATE ON shop.orders TO {operator}"):
+            call(session, "claim_rows", "orders")
+        assert len(call(session, "peek_rows", "orders")) == 1
         session.close()
         server.query(url, f"DROP OWNED BY {operator}, {owner} CASCADE")

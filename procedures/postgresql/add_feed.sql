@@ -1,0 +1,39 @@
+-- add_feed: write a feed down for a caller who has shown the right to publish it.
+-- Arguments:   p_new (its row), p_pass (see my_pass)
+-- Returns:     1, or 0 when it is there already
+-- Errors:      50006 unsuitable_table, 50007 already_exists
+-- Transaction: joins the caller's
+-- Example:     SELECT mq.add_feed(v_new, v_pass);
+
+CREATE OR REPLACE FUNCTION mq.add_feed(
+    p_new mq.feed,
+    p_pass text
+) RETURNS integer
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+AS $$
+DECLARE
+    v_feed mq.feed;
+BEGIN
+    PERFORM mq.require_pass(p_pass, mq.relation_of(p_new.table_schema, p_new.table_name), 'publish', p_new.sync_column);
+    p_new.created_at := clock_timestamp();
+    INSERT INTO mq.feed SELECT p_new.* ON CONFLICT DO NOTHING;
+    IF FOUND THEN
+        RETURN 1;
+    END IF;
+    SELECT * INTO v_feed
+    FROM mq.feed AS f
+    WHERE f.name = p_new.name
+        OR f.table_schema = p_new.table_schema AND f.table_name = p_new.table_name AND f.sync_column = p_new.sync_column
+    ORDER BY f.name = p_new.name DESC
+    LIMIT 1;
+    IF v_feed.name <> p_new.name THEN
+        PERFORM mq.raise_error('unsuitable_table', format('sync_column serves the feed %s already', v_feed.name));
+    ELSIF (v_feed.table_schema, v_feed.table_name, v_feed.sync_column, v_feed.key_columns)
+        IS DISTINCT FROM (p_new.table_schema, p_new.table_name, p_new.sync_column, p_new.key_columns) THEN
+        PERFORM mq.raise_error('already_exists', format('feed: %s is a feed of other columns or of another table', p_new.name));
+    END IF;
+    RETURN 0;
+END
+$$;

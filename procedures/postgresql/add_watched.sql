@@ -1,0 +1,35 @@
+-- add_watched: write a watched table down for a caller who may put triggers on it.
+-- Arguments:   p_label, p_schema and p_name (as find_table has them), p_pass (see my_pass)
+-- Returns:     nothing
+-- Errors:      50006 unsuitable_table
+-- Transaction: joins the caller's
+-- Example:     SELECT mq.add_watched('stock', 'public', 'stock', v_pass);
+
+CREATE OR REPLACE FUNCTION mq.add_watched(
+    p_label text,
+    p_schema text,
+    p_name text,
+    p_pass text
+) RETURNS void
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+AS $$
+DECLARE
+    v_table oid := mq.relation_of(p_schema, p_name);
+    v_keys text[] := mq.primary_key(v_table);
+BEGIN
+    PERFORM mq.require_pass(p_pass, v_table, 'watch', '');
+    IF p_label <> (CASE p_schema WHEN 'public' THEN '' ELSE p_schema || '.' END || p_name) THEN
+        PERFORM mq.raise_error('unsuitable_table', format('%s is not the name of that table', p_label));
+    END IF;
+    INSERT INTO mq.watched AS w (label, key_names, key_types, key_json)
+    SELECT p_label, v_keys, (
+        SELECT array_agg(a.atttypid ORDER BY k.n)
+        FROM unnest(v_keys) WITH ORDINALITY AS k (name, n)
+        JOIN pg_attribute AS a ON a.attrelid = v_table AND a.attname = k.name
+    ), mq.plain_json(v_table, v_keys, 'r')
+    ON CONFLICT (label) DO UPDATE
+    SET key_names = excluded.key_names, key_types = excluded.key_types, key_json = excluded.key_json;
+END
+$$;

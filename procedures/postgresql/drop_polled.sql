@@ -1,0 +1,40 @@
+-- drop_polled: forget an adopted table and all its claims.
+-- Arguments:   p_name, p_pass (see my_pass; to read, when the status column is gone; none, when the table is, or is another)
+-- Returns:     1, or 0 when there was none
+-- Errors:      50006 unsuitable_table
+-- Transaction: joins the caller's; waits for claims of the table
+-- Example:     SELECT mq.drop_polled('orders', v_shape->>'pass');
+
+CREATE OR REPLACE FUNCTION mq.drop_polled(
+    p_name text,
+    p_pass text
+) RETURNS integer
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+SET enable_seqscan = off
+AS $$
+DECLARE
+    v_polled mq.polled;
+    v_table oid;
+BEGIN
+    SELECT * INTO v_polled FROM mq.polled WHERE name = p_name;
+    v_table := mq.relation_of(v_polled.schema_name, v_polled.table_name);
+    IF v_table IS NOT NULL AND (v_table = v_polled.table_id OR v_polled.queue_id <> 'mq.polled'::regclass) THEN
+        IF v_polled.status_column IS NULL OR EXISTS (
+            SELECT FROM pg_attribute AS a WHERE a.attrelid = v_table AND a.attname = v_polled.status_column
+        ) THEN
+            PERFORM mq.require_pass(p_pass, v_table, mq.polled_need(v_polled), coalesce(v_polled.status_column, ''));
+        ELSE
+            PERFORM mq.require_pass(p_pass, v_table, 'read', '');
+        END IF;
+    END IF;
+    -- Claims end first, and none begins any more.
+    PERFORM FROM mq.polled WHERE name = p_name FOR UPDATE;
+    DELETE FROM mq.polled_batch WHERE name = p_name;
+    DELETE FROM mq.polled_row WHERE name = p_name;
+    DELETE FROM mq.polled_mark WHERE name = p_name;
+    DELETE FROM mq.polled WHERE name = p_name;
+    RETURN FOUND::integer;
+END
+$$;

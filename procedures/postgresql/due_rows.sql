@@ -1,0 +1,47 @@
+-- due_rows: rows of an adopted table that wait for another attempt and are due, those of lost claims among them.
+-- Arguments:   p_name, p_pass (see my_pass), p_size, p_now
+-- Returns:     ids of claims, in order; NULL for none
+-- Errors:      50006 unsuitable_table
+-- Transaction: joins the caller's
+-- Example:     SELECT mq.due_rows('orders', v_shape->>'pass', 100, clock_timestamp());
+
+CREATE OR REPLACE FUNCTION mq.due_rows(
+    p_name text,
+    p_pass text,
+    p_size integer,
+    p_now timestamptz
+) RETURNS bigint[]
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+AS $$
+BEGIN
+    PERFORM mq.polled_by_pass(p_name, p_pass, false);
+    -- What a lost consumer held comes again.
+    WITH lost AS (
+        DELETE FROM mq.polled_batch
+        WHERE batch_key IN (
+            SELECT b.batch_key FROM mq.polled_batch AS b
+            WHERE b.name = p_name AND b.lease_until <= p_now
+            FOR UPDATE SKIP LOCKED
+        )
+        RETURNING batch_key
+    )
+    UPDATE mq.polled_row AS e
+    SET state = 'N', batch_key = NULL, run_at = p_now, error = 'lease expired'
+    FROM lost WHERE e.batch_key = lost.batch_key;
+
+    RETURN (
+        SELECT array_agg(d.id ORDER BY d.n)
+        FROM (
+            SELECT e.id, row_number() OVER (ORDER BY e.run_at, e.id) AS n
+            FROM mq.polled_row AS e
+            WHERE e.name = p_name AND e.state = 'N' AND e.run_at <= p_now
+            ORDER BY e.run_at, e.id LIMIT p_size
+        ) AS d
+    );
+END
+$$;

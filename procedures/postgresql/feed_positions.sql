@@ -1,0 +1,28 @@
+-- feed_positions: how far the consumers of a feed are.
+-- Arguments:   p_feed, p_consumer (NULL: all)
+-- Returns:     consumer, position, moved_at
+-- Errors:      none
+-- Transaction: reads only
+-- Example:     SELECT * FROM mq.feed_positions('orders', 'search');
+
+CREATE OR REPLACE FUNCTION mq.feed_positions(
+    p_feed text,
+    p_consumer text
+) RETURNS TABLE (
+    consumer text,
+    "position" bigint,
+    moved_at timestamptz
+)
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+SET enable_seqscan = off
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT c.consumer, c.position, c.moved_at
+    FROM mq.feed_consumer AS c
+    WHERE c.feed = p_feed AND (p_consumer IS NULL OR c.consumer = p_consumer);
+END
+$$;

@@ -1,0 +1,26 @@
+-- forget_rows: forget claims of rows of an adopted table that are done, or not there any more.
+-- Arguments:   p_name, p_pass (see my_pass), p_ids
+-- Returns:     how many
+-- Errors:      50006 unsuitable_table
+-- Transaction: joins the caller's
+-- Example:     SELECT mq.forget_rows('orders', v_shape->>'pass', ARRAY[17]);
+
+CREATE OR REPLACE FUNCTION mq.forget_rows(
+    p_name text,
+    p_pass text,
+    p_ids bigint[]
+) RETURNS bigint
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+SET enable_seqscan = off
+AS $$
+DECLARE
+    v_count bigint;
+BEGIN
+    PERFORM mq.polled_by_pass(p_name, p_pass, false);
+    DELETE FROM mq.polled_row WHERE id = ANY (p_ids) AND name = p_name;
+    GET DIAGNOSTICS v_count = ROW_COUNT;
+    RETURN v_count;
+END
+$$;

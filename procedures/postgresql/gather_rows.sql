@@ -1,0 +1,52 @@
+-- gather_rows: what pick_rows or pick_lost find, as arrays side by side.
+-- Arguments:   p_polled, p_shape (polled_shape), p_size (0: nothing), p_lost (what was lost while active), p_place (ready rows
+--              from the place of the last claim on)
+-- Returns:     count; side by side: hashes, idents, keys, rows, parts, places, sorted, copies
+-- Errors:      none
+-- Transaction: joins the caller's; passes over rows that other sessions have locked
+-- Example:     SELECT * FROM mq.gather_rows(v_polled, v_shape, 100, false, false);
+
+CREATE OR REPLACE FUNCTION mq.gather_rows(
+    p_polled mq.polled,
+    p_shape jsonb,
+    p_size integer,
+    p_lost boolean,
+    p_place boolean,
+    OUT count integer,
+    OUT hashes bigint[],
+    OUT idents jsonb[],
+    OUT keys text[],
+    OUT rows text[],
+    OUT parts oid[],
+    OUT places tid[],
+    OUT sorted text[],
+    OUT copies bigint[]
+)
+LANGUAGE plpgsql
+AS $$
+#variable_conflict use_column
+BEGIN
+    count := 0;
+    IF p_size > 0 AND NOT p_lost THEN
+        SELECT count(*), array_agg(x.hash), array_agg(x.ident), array_agg(x.key_json), array_agg(x.row_json), array_agg(x.part),
+            array_agg(x.place), array_agg(x.sorted), array_agg(x.copy)
+        INTO count, hashes, idents, keys, rows, parts, places, sorted, copies
+        FROM mq.pick_rows(p_polled, p_shape, p_size, p_place) AS x;
+    ELSIF p_size > 0 AND p_polled.active_value IS NOT NULL THEN
+        SELECT count(*), array_agg(x.hash), array_agg(x.ident), array_agg(x.key_json), array_agg(x.row_json), array_agg(x.part),
+            array_agg(x.place), array_agg(x.sorted), array_agg(x.copy)
+        INTO count, hashes, idents, keys, rows, parts, places, sorted, copies
+        FROM mq.pick_lost(p_polled, p_shape, p_size) AS x;
+    END IF;
+    IF count = 0 THEN
+        hashes := '{}';
+        idents := '{}';
+        keys := '{}';
+        rows := '{}';
+        parts := '{}';
+        places := '{}';
+        sorted := '{}';
+        copies := '{}';
+    END IF;
+END
+$$;

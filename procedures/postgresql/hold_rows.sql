@@ -1,0 +1,69 @@
+-- hold_rows: put rows of an adopted table under a new batch key and a lease.
+-- Arguments:   p_name, p_pass (see my_pass), p_reader, p_seconds, p_again (claims that come again); side by side, of rows claimed
+--              for the first time: p_hashes, p_idents, p_keys; p_active (of the former, then the latter: the status stands at
+--              active_value)
+-- Returns:     batch_key, lease_until; ids and attempts side by side, first those that come again
+-- Errors:      50006 unsuitable_table
+-- Transaction: joins the caller's
+-- Example:     SELECT * FROM mq.hold_rows('orders', v_shape->>'pass', 'worker-1', 60, ARRAY[17], '{}', '{}', '{}', ARRAY[true]);
+
+CREATE OR REPLACE FUNCTION mq.hold_rows(
+    p_name text,
+    p_pass text,
+    p_reader text,
+    p_seconds integer,
+    p_again bigint[],
+    p_hashes bigint[],
+    p_idents jsonb[],
+    p_keys text[],
+    p_active boolean[],
+    OUT batch_key uuid,
+    OUT lease_until timestamptz,
+    OUT ids bigint[],
+    OUT attempts integer[]
+)
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+AS $$
+#variable_conflict use_column
+DECLARE
+    v_now timestamptz := clock_timestamp();
+    v_batch uuid := gen_random_uuid();
+    v_polled mq.polled := mq.polled_by_pass(p_name, p_pass, false);
+BEGIN
+    IF v_polled.status_column IS NOT NULL AND v_polled.key_columns IS NOT NULL THEN
+        -- Dead once, and made ready again by hand.
+        DELETE FROM mq.polled_row AS e
+        USING unnest(p_hashes, p_idents) AS u (hash, ident)
+        WHERE e.name = p_name AND e.ident_hash = u.hash AND e.ident = u.ident AND e.state = 'E';
+    END IF;
+    WITH again AS (
+        UPDATE mq.polled_row AS e
+        SET state = 'A', batch_key = v_batch, attempts = e.attempts + 1, reader = p_reader, active = u.active
+        FROM unnest(p_again, p_active[:cardinality(p_again)]) AS u (id, active)
+        WHERE e.id = u.id AND e.name = p_name AND e.state = 'N'
+        RETURNING e.id, e.attempts
+    )
+    SELECT array_agg(a.id ORDER BY array_position(p_again, a.id)), array_agg(a.attempts ORDER BY array_position(p_again, a.id))
+    INTO ids, attempts
+    FROM again AS a;
+    WITH claimed AS (
+        INSERT INTO mq.polled_row (batch_key, run_at, ident_hash, attempts, active, state, name, ident, key_json, reader)
+        SELECT v_batch, v_now, u.hash, 1, u.active, 'A', p_name, u.ident, u.key_json, p_reader
+        FROM unnest(p_hashes, p_idents, p_keys, p_active[cardinality(p_again) + 1:]) WITH ORDINALITY AS u (hash, ident, key_json,
+            active, n)
+        ORDER BY u.n
+        RETURNING id
+    )
+    SELECT ids || array_agg(c.id ORDER BY c.id), attempts || array_fill(1, ARRAY[count(*)::integer]) INTO ids, attempts
+    FROM claimed AS c;
+    batch_key := v_batch;
+    lease_until := v_now + make_interval(secs => p_seconds);
+    INSERT INTO mq.polled_batch (batch_key, lease_until, lease_seconds, name, reader)
+    VALUES (v_batch, hold_rows.lease_until, p_seconds, p_name, p_reader);
+END
+$$;

@@ -1,0 +1,18 @@
+-- is_watched: whether a table is watched.
+-- Arguments:   p_label
+-- Returns:     true or false
+-- Errors:      none
+-- Transaction: reads only
+-- Example:     SELECT mq.is_watched('stock');
+
+CREATE OR REPLACE FUNCTION mq.is_watched(
+    p_label text
+) RETURNS boolean
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+AS $$
+BEGIN
+    RETURN EXISTS (SELECT FROM mq.watched AS w WHERE w.label = p_label);
+END
+$$;

@@ -1,0 +1,29 @@
+-- lock_feed: lock a feed's counter, for a caller who has shown the right to publish it.
+-- Arguments:   p_feed, p_pass (see my_pass)
+-- Returns:     last_number
+-- Errors:      50005 not_found, 50006 unsuitable_table
+-- Transaction: joins the caller's; publishers of one feed wait for each other
+-- Example:     SELECT mq.lock_feed('orders', v_feed.pass);
+
+CREATE OR REPLACE FUNCTION mq.lock_feed(
+    p_feed text,
+    p_pass text
+) RETURNS bigint
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+AS $$
+DECLARE
+    v_feed mq.feed;
+BEGIN
+    SELECT * INTO v_feed FROM mq.feed WHERE name = p_feed;
+    IF FOUND THEN
+        PERFORM mq.require_pass(p_pass, mq.relation_of(v_feed.table_schema, v_feed.table_name), 'publish', v_feed.sync_column);
+        SELECT * INTO v_feed FROM mq.feed WHERE name = p_feed FOR NO KEY UPDATE;
+    END IF;
+    IF NOT FOUND THEN
+        PERFORM mq.raise_error('not_found', format('feed: there is no feed %s', p_feed));
+    END IF;
+    RETURN v_feed.last_number;
+END
+$$;

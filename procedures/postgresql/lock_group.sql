@@ -1,0 +1,25 @@
+-- lock_group: keep other claims and takes away from a group of an ordered queue until the caller commits.
+-- Arguments:   p_type, p_group (the group key, '' for none)
+-- Returns:     false when another transaction holds the group, or one that shares its stripe
+-- Errors:      none
+-- Transaction: joins the caller's; never waits
+-- Example:     SELECT mq.lock_group('invoice', 'customer-7');
+--
+-- A row lock and not an advisory lock: any role that can connect could take that one and stall the group, and each costs an
+-- entry of the server's lock table.
+
+CREATE OR REPLACE FUNCTION mq.lock_group(
+    p_type text,
+    p_group text
+) RETURNS boolean
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+AS $$
+BEGIN
+    PERFORM FROM mq.stripe
+    WHERE n = hashtext(p_type || E'\n' || p_group) & 16383
+    FOR NO KEY UPDATE SKIP LOCKED;
+    RETURN FOUND;
+END
+$$;

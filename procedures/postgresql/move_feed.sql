@@ -1,0 +1,25 @@
+-- move_feed: move a feed's counter on, for a caller who has shown the right to publish it.
+-- Arguments:   p_feed, p_pass (see my_pass), p_last (where lock_feed has found it), p_count
+-- Returns:     nothing
+-- Errors:      50005 not_found, 50006 unsuitable_table
+-- Transaction: joins the caller's
+-- Example:     SELECT mq.move_feed('orders', v_feed.pass, 17, 100);
+
+CREATE OR REPLACE FUNCTION mq.move_feed(
+    p_feed text,
+    p_pass text,
+    p_last bigint,
+    p_count bigint
+) RETURNS void
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+AS $$
+BEGIN
+    PERFORM mq.lock_feed(p_feed, p_pass);
+    UPDATE mq.feed SET last_number = p_last + p_count WHERE name = p_feed AND last_number = p_last AND p_count >= 0;
+    IF NOT FOUND THEN
+        PERFORM mq.raise_error('not_found', format('feed: the counter of %s does not stand at %s', p_feed, p_last));
+    END IF;
+END
+$$;

@@ -1,0 +1,30 @@
+-- move_polled: remember how far claims of an adopted table have come.
+-- Arguments:   p_name, p_pass (see my_pass), p_place, p_hash and p_copies (all NULL: as before), p_looked (a claim has
+--              looked from the start, or after what was lost; NULL: not this time)
+-- Returns:     nothing
+-- Errors:      50006 unsuitable_table
+-- Transaction: joins the caller's
+-- Example:     SELECT mq.move_polled('orders', v_shape->>'pass', '17', 4711, 1, clock_timestamp());
+
+CREATE OR REPLACE FUNCTION mq.move_polled(
+    p_name text,
+    p_pass text,
+    p_place text,
+    p_hash bigint,
+    p_copies bigint,
+    p_looked timestamptz
+) RETURNS void
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+AS $$
+BEGIN
+    PERFORM mq.polled_by_pass(p_name, p_pass, false);
+    UPDATE mq.polled
+    SET place = coalesce(p_place, place),
+        place_hash = CASE WHEN p_place IS NULL THEN place_hash ELSE p_hash END,
+        copies = CASE WHEN p_place IS NULL THEN copies ELSE p_copies END,
+        looked_at = coalesce(p_looked, looked_at)
+    WHERE name = p_name;
+END
+$$;

@@ -1,0 +1,36 @@
+-- my_pass: for each table and right that the role has which asks: a word that proves it to the queue's own functions.
+-- Arguments:   none; ask by id (the table's oid), need and written (the column that is to be written, '' for none)
+-- Returns:     id, need, written, pass
+-- Errors:      none
+-- Transaction: reads the catalog only; a pass is good for this session's transaction and no other
+-- Example:     SELECT pass FROM mq.my_pass WHERE id = 'shop.orders'::regclass AND need = 'read' AND written = '';
+--
+-- A SECURITY DEFINER function cannot know its caller: session_user is the login, not the role whose rights count, when it is called
+-- from autovacuum's evaluation of an index or from somebody's own SECURITY DEFINER function. In a view current_user is that role.
+
+CREATE OR REPLACE VIEW mq.my_pass WITH (security_barrier) AS
+SELECT c.oid AS id, n.need, n.written,
+    encode(sha256(convert_to(concat_ws('/', s.word, c.oid, n.need, n.written, pg_backend_pid(), extract(epoch FROM now())),
+        'UTF8')), 'hex') AS pass
+FROM pg_class AS c
+CROSS JOIN mq.secret AS s
+CROSS JOIN LATERAL (
+    SELECT 'read' AS need, '' AS written
+    WHERE has_table_privilege(c.oid, 'SELECT') AND NOT row_security_active(c.oid)
+    UNION ALL
+    SELECT 'delete', ''
+    WHERE has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'DELETE')
+        AND has_any_column_privilege(c.oid, 'UPDATE') AND NOT row_security_active(c.oid)
+    UNION ALL
+    SELECT w.need, a.attname::text
+    FROM pg_attribute AS a
+    CROSS JOIN (VALUES ('write'), ('write, delete'), ('publish')) AS w (need)
+    WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+        AND has_table_privilege(c.oid, 'SELECT') AND has_column_privilege(c.oid, a.attnum, 'UPDATE')
+        AND (w.need <> 'write, delete' OR has_table_privilege(c.oid, 'DELETE'))
+        AND (w.need = 'publish' OR NOT row_security_active(c.oid))
+    UNION ALL
+    SELECT 'watch', ''
+    WHERE has_table_privilege(c.oid, 'TRIGGER')
+) AS n
+WHERE c.relkind IN ('r', 'p') AND has_schema_privilege(c.relnamespace, 'USAGE');

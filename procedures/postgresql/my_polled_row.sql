@@ -1,0 +1,22 @@
+-- my_polled_row: what claims keep of the rows of those adopted tables that the role may read which asks.
+-- Arguments:   none
+-- Returns:     id, name, state, active, attempts, run_at (of a claimed row: the end of its lease), ident_hash, ident, key_json,
+--              reader, error; no batch key, which would be a right on the claim
+-- Errors:      none
+-- Transaction: reads only
+-- Example:     SELECT * FROM mq.my_polled_row WHERE name = 'orders';
+
+CREATE OR REPLACE VIEW mq.my_polled_row WITH (security_barrier) AS
+SELECT e.id, e.name, e.state, e.active, e.attempts, coalesce(b.lease_until, e.run_at) AS run_at, e.ident_hash, e.ident, e.key_json,
+    e.reader, e.error
+FROM mq.polled_row AS e
+LEFT JOIN mq.polled_batch AS b ON b.batch_key = e.batch_key
+-- An array: made once a statement, however many rows there are.
+WHERE e.name = ANY (ARRAY(
+    SELECT p.name
+    FROM mq.polled AS p
+    JOIN pg_namespace AS n ON n.nspname = p.schema_name
+    JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = p.table_name
+    WHERE c.relkind IN ('r', 'p') AND (c.oid = p.table_id OR p.queue_id <> 'mq.polled'::regclass)
+        AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') AND NOT row_security_active(c.oid)
+));

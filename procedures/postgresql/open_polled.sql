@@ -1,0 +1,29 @@
+-- open_polled: an adopted table and how it is read and written by the caller, who must have the rights that its claims need.
+-- Arguments:   p_name; or, with NULL, p_batch_key (of a claim)
+-- Returns:     polled (without its place) and shape (polled_shape); NULL when the batch was lost
+-- Errors:      50001 wrong_isolation, 50005 not_found, 50006 unsuitable_table
+-- Transaction: must be READ COMMITTED, so that each statement sees what others have claimed meanwhile
+-- Example:     SELECT * FROM mq.open_polled('orders', NULL);
+
+CREATE OR REPLACE FUNCTION mq.open_polled(
+    p_name text,
+    p_batch_key uuid,
+    OUT polled mq.polled,
+    OUT shape jsonb
+)
+LANGUAGE plpgsql
+SET search_path = mq, pg_temp
+AS $$
+BEGIN
+    IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
+        PERFORM mq.raise_error('wrong_isolation', format('polling tables need READ COMMITTED, not %s: '
+            'SET TRANSACTION ISOLATION LEVEL READ COMMITTED', upper(current_setting('transaction_isolation'))));
+    END IF;
+    polled := mq.polled_settings(p_name, p_batch_key);
+    IF polled.name IS NOT NULL THEN
+        shape := mq.polled_shape(polled);
+    ELSIF p_name IS NOT NULL THEN
+        PERFORM mq.raise_error('not_found', format('name: no table is adopted as %s', p_name));
+    END IF;
+END
+$$;

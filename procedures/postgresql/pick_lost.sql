@@ -1,0 +1,75 @@
+-- pick_lost: find rows of an adopted table that stand at active_value, and that no claim stands for any more.
+-- Arguments:   p_polled (whose row the caller has locked), p_shape (polled_shape), p_size
+-- Returns:     as pick_rows
+-- Errors:      none
+-- Transaction: joins the caller's; passes over rows that other sessions have locked
+-- Example:     SELECT * FROM mq.pick_lost(v_polled, v_shape, 100);
+--
+-- Another program has changed the key, or without one any column, of a row that was claimed; or it has set the status itself.
+-- While a claim stands for the row as it was, there are as many claims as rows, and none is lost: so no more rows are
+-- taken than there are too many.
+
+CREATE OR REPLACE FUNCTION mq.pick_lost(
+    p_polled mq.polled,
+    p_shape jsonb,
+    p_size integer
+) RETURNS TABLE (
+    part oid,
+    place tid,
+    ident jsonb,
+    key_json text,
+    row_json text,
+    sorted text,
+    hash bigint,
+    copy bigint
+)
+LANGUAGE plpgsql
+SET timezone = 'UTC'
+SET datestyle = 'ISO'
+SET intervalstyle = 'postgres'
+SET bytea_output = 'hex'
+SET extra_float_digits = 1
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET enable_sort = off
+SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+    v_columns text := format('t.tableoid AS part, t.ctid AS place, %s AS ident, %s AS key_json, %s AS row_json, NULL::text AS sorted, '
+        'hashtextextended((%s)::text, 0) AS hash', p_shape->>'ident', p_shape->>'key', p_shape->>'row', p_shape->>'ident');
+    v_held bigint;
+    v_lost bigint;
+BEGIN
+    -- From one snapshot: finishing does not wait for claims.
+    EXECUTE format('SELECT e.held, (SELECT count(*) FROM (SELECT FROM %s AS t WHERE %s LIMIT e.held + $2) AS c) - e.held
+        FROM (SELECT count(*) AS held FROM mq.my_polled_row WHERE name = $3 AND active) AS e', p_shape->>'quoted',
+        p_shape->>'status_is')
+    INTO v_held, v_lost
+    USING p_polled.active_value, p_size, p_polled.name;
+    IF v_lost <= 0 THEN
+        RETURN;
+    END IF;
+    IF p_polled.key_columns IS NOT NULL THEN
+        RETURN QUERY EXECUTE format('SELECT %s, 0::bigint FROM %s AS t WHERE %s AND NOT EXISTS (
+                SELECT FROM mq.my_polled_row AS p
+                WHERE p.name = $2 AND p.ident_hash = hashtextextended((%4$s)::text, 0) AND p.ident = %4$s AND p.state <> ''E''
+            ) LIMIT $3 FOR UPDATE OF t SKIP LOCKED', v_columns, p_shape->>'quoted', p_shape->>'status_is', p_shape->>'ident')
+        USING p_polled.active_value, p_polled.name, v_lost;
+    ELSE
+        RETURN QUERY EXECUTE format('SELECT part, place, ident, key_json, row_json, sorted, hash, copy
+            FROM (
+                SELECT x.*, row_number() OVER (PARTITION BY x.hash, x.ident) AS copy
+                FROM (SELECT %s FROM %s AS t WHERE %s LIMIT $3 FOR UPDATE OF t SKIP LOCKED) AS x
+            ) AS x
+            WHERE copy > (
+                SELECT count(*) FROM mq.my_polled_row AS p
+                WHERE p.name = $2 AND p.ident_hash = x.hash AND p.ident = x.ident AND p.active
+            )
+            LIMIT $4', v_columns, p_shape->>'quoted', p_shape->>'status_is')
+        USING p_polled.active_value, p_polled.name, v_held + v_lost, v_lost;
+    END IF;
+END
+$$;

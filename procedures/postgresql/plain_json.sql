@@ -1,0 +1,38 @@
+-- plain_json: the expression that makes a JSON text of a row, where it is executed with other rights than the table's owner has.
+-- Arguments:   p_table (the table's oid), p_columns (names as the catalog has them, in the order wanted), p_alias (the row's name
+--              in the statement)
+-- Returns:     the expression
+-- Errors:      none
+-- Transaction: reads the catalog only
+-- Example:     SELECT mq.plain_json('shop.orders'::regclass, ARRAY['id'], 'r');
+--
+-- The server's own types become JSON as ever. A value of any other type is written by the type's output function, which only a
+-- superuser can have made, and told as a text: to_json would call a cast that the type's owner has made.
+
+CREATE OR REPLACE FUNCTION mq.plain_json(
+    p_table oid,
+    p_columns text[],
+    p_alias text
+) RETURNS text
+LANGUAGE sql
+STABLE
+SET search_path = mq, pg_temp
+AS $$
+    SELECT format('(SELECT pg_catalog.row_to_json(r)::pg_catalog.text FROM (SELECT %s) AS r)',
+        string_agg(format(CASE
+            WHEN b.base = 'bytea'::regtype
+                THEN $f$pg_catalog.translate(pg_catalog.encode(%1$I.%2$I, 'base64'), E'\n', '') AS %2$I$f$
+            WHEN b.base < 16384 THEN '%1$I.%2$I'
+            ELSE $f$CASE WHEN pg_catalog.num_nulls(%1$I.%2$I) = 0 THEN pg_catalog.format('%%s', %1$I.%2$I) END AS %2$I$f$ END,
+            p_alias, a.attname), ', ' ORDER BY array_position(p_columns, a.attname::text)))
+    FROM pg_attribute AS a
+    CROSS JOIN LATERAL (
+        WITH RECURSIVE d (base) AS (
+            SELECT a.atttypid
+            UNION ALL
+            SELECT t.typbasetype FROM d JOIN pg_type AS t ON t.oid = d.base WHERE t.typbasetype <> 0
+        )
+        SELECT d.base FROM d JOIN pg_type AS t ON t.oid = d.base WHERE t.typbasetype = 0
+    ) AS b
+    WHERE a.attrelid = p_table AND a.attnum > 0 AND NOT a.attisdropped AND a.attname = ANY (p_columns);
+$$;

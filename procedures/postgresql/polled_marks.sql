@@ -1,0 +1,39 @@
+-- polled_marks: how far an adopted table without a status had come late_seconds ago, and when that was last remembered.
+-- Arguments:   p_name, p_pass (see my_pass), p_now, p_highest (the highest order value now, to be remembered; NULL: none)
+-- Returns:     settled (the order value, NULL for none yet), is_old (it is time to remember the highest one)
+-- Errors:      50006 unsuitable_table
+-- Transaction: joins the caller's
+-- Example:     SELECT * FROM mq.polled_marks('orders', v_shape->>'pass', clock_timestamp(), NULL);
+
+CREATE OR REPLACE FUNCTION mq.polled_marks(
+    p_name text,
+    p_pass text,
+    p_now timestamptz,
+    p_highest text,
+    OUT settled text,
+    OUT is_old boolean
+)
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+SET enable_seqscan = off
+AS $$
+#variable_conflict use_column
+DECLARE
+    v_polled mq.polled := mq.polled_by_pass(p_name, p_pass, false);
+    v_seen timestamptz;
+BEGIN
+    IF p_highest IS NOT NULL THEN
+        INSERT INTO mq.polled_mark (name, seen_at, place) VALUES (p_name, p_now, p_highest) ON CONFLICT DO NOTHING;
+    END IF;
+    -- Marks of a time that is still to come: the clock was set back, and they would stop all claims until it has caught up.
+    DELETE FROM mq.polled_mark WHERE name = p_name AND seen_at > p_now + interval '1 second';
+    SELECT max(seen_at) INTO v_seen FROM mq.polled_mark WHERE name = p_name;
+    is_old := coalesce(v_seen, '-infinity') <= p_now - make_interval(secs => greatest(1, v_polled.late_seconds / 10));
+    SELECT place, seen_at INTO settled, v_seen
+    FROM mq.polled_mark
+    WHERE name = p_name AND seen_at <= p_now - make_interval(secs => v_polled.late_seconds)
+    ORDER BY seen_at DESC LIMIT 1;
+    DELETE FROM mq.polled_mark WHERE name = p_name AND seen_at < v_seen AND polled_marks.settled IS NOT NULL;
+END
+$$;

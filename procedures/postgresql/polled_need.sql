@@ -1,0 +1,19 @@
+-- polled_need: what right on an adopted table its consumers need, as my_pass names it.
+-- Arguments:   p_polled
+-- Returns:     read, write, delete or 'write, delete'
+-- Errors:      none
+-- Transaction: reads nothing
+-- Example:     SELECT mq.polled_need(p) FROM mq.polled AS p;
+
+CREATE OR REPLACE FUNCTION mq.polled_need(
+    p_polled mq.polled
+) RETURNS text
+LANGUAGE plpgsql
+IMMUTABLE
+AS $$
+BEGIN
+    RETURN CASE
+        WHEN p_polled.status_column IS NULL THEN CASE p_polled.on_complete WHEN 'delete' THEN 'delete' ELSE 'read' END
+        ELSE CASE p_polled.on_complete WHEN 'delete' THEN 'write, delete' ELSE 'write' END END;
+END
+$$;

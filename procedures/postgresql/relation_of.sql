@@ -1,0 +1,23 @@
+-- relation_of: the table of this name, without asking for any right.
+-- Arguments:   p_schema, p_name (as the catalog has them)
+-- Returns:     its oid; NULL when there is none, or it is a view or something else
+-- Errors:      none
+-- Transaction: reads the catalog only
+-- Example:     SELECT mq.relation_of('shop', 'orders');
+
+CREATE OR REPLACE FUNCTION mq.relation_of(
+    p_schema text,
+    p_name text
+) RETURNS oid
+LANGUAGE plpgsql
+STABLE
+AS $$
+BEGIN
+    RETURN (
+        SELECT c.oid
+        FROM pg_class AS c
+        JOIN pg_namespace AS n ON n.oid = c.relnamespace
+        WHERE n.nspname = p_schema AND c.relname = p_name AND c.relkind IN ('r', 'p')
+    );
+END
+$$;

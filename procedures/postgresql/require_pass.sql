@@ -1,0 +1,24 @@
+-- require_pass: refuse a caller who has not shown that he holds a right on a table.
+-- Arguments:   p_pass, p_table (the table's oid), p_need and p_written: see my_pass
+-- Returns:     nothing
+-- Errors:      50006 unsuitable_table
+-- Transaction: reads only
+-- Example:     SELECT mq.require_pass(p_pass, 'shop.orders'::regclass, 'write', 'status');
+
+CREATE OR REPLACE FUNCTION mq.require_pass(
+    p_pass text,
+    p_table oid,
+    p_need text,
+    p_written text
+) RETURNS void
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    PERFORM FROM mq.secret AS s
+    WHERE p_pass = encode(sha256(convert_to(concat_ws('/', s.word, p_table, p_need, p_written, pg_backend_pid(),
+        extract(epoch FROM now())), 'UTF8')), 'hex') AND p_table IS NOT NULL;
+    IF NOT FOUND THEN
+        PERFORM mq.raise_error('unsuitable_table', format('no right to %s it was shown', p_need));
+    END IF;
+END
+$$;

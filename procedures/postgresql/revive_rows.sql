@@ -1,0 +1,28 @@
+-- revive_rows: dead rows of an adopted table are due again, with all their attempts.
+-- Arguments:   p_name, p_pass (see my_pass), p_ids (of claims)
+-- Returns:     how many
+-- Errors:      50006 unsuitable_table
+-- Transaction: joins the caller's
+-- Example:     SELECT mq.revive_rows('orders', v_shape->>'pass', ARRAY[17]);
+
+CREATE OR REPLACE FUNCTION mq.revive_rows(
+    p_name text,
+    p_pass text,
+    p_ids bigint[]
+) RETURNS bigint
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+SET enable_seqscan = off
+AS $$
+DECLARE
+    v_count bigint;
+BEGIN
+    PERFORM mq.polled_by_pass(p_name, p_pass, false);
+    UPDATE mq.polled_row
+    SET state = 'N', attempts = 0, run_at = clock_timestamp(), active = false
+    WHERE id = ANY (p_ids) AND name = p_name AND state = 'E';
+    GET DIAGNOSTICS v_count = ROW_COUNT;
+    RETURN v_count;
+END
+$$;

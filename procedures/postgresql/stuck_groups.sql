@@ -1,0 +1,56 @@
+-- stuck_groups: groups of an ordered queue that have something due, are not at work, and that no claim would ever meet.
+-- Arguments:   p_type, p_most (at most so many)
+-- Returns:     their group keys ('' for none); no row when all is well
+-- Errors:      none
+-- Transaction: reads only, from one snapshot, and up to 10,000 entries of each table
+-- Example:     SELECT * FROM mq.stuck_groups('invoice', 1000);
+
+CREATE OR REPLACE FUNCTION mq.stuck_groups(
+    p_type text,
+    p_most integer
+) RETURNS SETOF text
+LANGUAGE sql
+STABLE
+SET search_path = mq, pg_temp
+SET enable_seqscan = off
+SET enable_sort = off
+SET jit = off
+AS $$
+    WITH RECURSIVE due (group_key, n) AS (
+        -- The groups one after the other, from the front of the index.
+        (SELECT g.group_key, 1 FROM mq.grouped AS g WHERE g.type = p_type ORDER BY g.type, g.group_key LIMIT 1)
+        UNION ALL
+        SELECT (
+            SELECT g.group_key FROM mq.grouped AS g
+            WHERE g.type = p_type AND g.group_key > d.group_key
+            ORDER BY g.type, g.group_key LIMIT 1
+        ), d.n + 1
+        FROM due AS d WHERE d.group_key IS NOT NULL AND d.n < 10000
+    ), ticketed AS MATERIALIZED (
+        SELECT DISTINCT coalesce(m.group_key, '') AS group_key
+        FROM (SELECT r.id FROM mq.ready AS r WHERE r.type = p_type LIMIT 10000) AS r
+        CROSS JOIN LATERAL (SELECT group_key FROM mq.message WHERE id = r.id OFFSET 0) AS m
+    ), held AS MATERIALIZED (
+        SELECT unnest(b.ids) AS id FROM (SELECT ids FROM mq.batch WHERE type = p_type LIMIT 10000) AS b
+    )
+    SELECT d.group_key
+    FROM due AS d
+    LEFT JOIN mq.group_lock AS l ON l.type = p_type AND l.group_key = d.group_key
+    WHERE d.group_key IS NOT NULL
+        AND CASE WHEN l.id IS NULL
+            -- Neither among the first tickets nor, should there be more of them, one of its first messages' own.
+            THEN d.group_key NOT IN (SELECT t.group_key FROM ticketed AS t)
+                AND NOT EXISTS (
+                    SELECT FROM (
+                        SELECT g.id FROM mq.grouped AS g
+                        WHERE g.type = p_type AND g.group_key = d.group_key
+                        ORDER BY g.type, g.group_key, g.id LIMIT 1000
+                    ) AS g
+                    JOIN mq.ready AS r ON r.type = p_type AND r.id = g.id
+                )
+            -- Said to be at work, and nobody holds its head, nor does that wait for its next attempt.
+            ELSE l.id NOT IN (SELECT h.id FROM held AS h)
+                AND NOT EXISTS (SELECT FROM mq.delayed AS w WHERE w.id = l.id)
+            END
+    LIMIT p_most;
+$$;
