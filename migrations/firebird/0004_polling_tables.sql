@@ -12,7 +12,10 @@ CREATE TABLE mq_polled (
     name mq_name NOT NULL,
     id bigint NOT NULL,
     table_name varchar(63) CHARACTER SET UTF8 NOT NULL,
+    table_owner varchar(63) CHARACTER SET UTF8 NOT NULL,
     key_columns mq_text,
+    ident_columns mq_text NOT NULL,
+    ident_types mq_text NOT NULL,
     order_column varchar(63) CHARACTER SET UTF8,
     status_column varchar(63) CHARACTER SET UTF8,
     ready_value mq_status,
@@ -32,7 +35,7 @@ CREATE TABLE mq_polled (
     CONSTRAINT mq_polled_on_complete CHECK (on_complete IN ('keep', 'delete'))
 );
 
-COMMENT ON TABLE mq_polled IS 'Adopted tables. place is how far claims have come, where the shape of the table has a position. Claims of one table take turns by locking its row.';
+COMMENT ON TABLE mq_polled IS 'Adopted tables. ident_columns, with their types then, tell a row. place is how far claims have come, where the shape of the table has a position. Claims of one table take turns by locking its row.';
 
 CREATE UNIQUE INDEX mq_polled_by_id ON mq_polled (id);
 
@@ -70,6 +73,7 @@ CREATE TABLE mq_polled_row (
 COMMENT ON TABLE mq_polled_row IS 'Rows of adopted tables that are claimed (A), wait for another attempt (N) or are dead (E). active: their status stands at active_value.';
 
 CREATE INDEX mq_polled_row_ident ON mq_polled_row (name, ident_hash);
+CREATE INDEX mq_polled_row_active ON mq_polled_row (name, active);
 CREATE INDEX mq_polled_row_batch ON mq_polled_row (batch_key);
 CREATE INDEX mq_polled_row_due ON mq_polled_row (name, state, run_at, id);
 

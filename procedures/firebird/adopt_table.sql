@@ -7,7 +7,7 @@
 -- Transaction: joins the caller's
 -- Example:     SELECT * FROM mq_adopt_table('orders', 'orders', 'id', NULL, 'status', 'N', 'A', 'D', 'E');
 --
--- What stands between the users and their table is mq_use_table, which is granted what it needs here if the caller may grant it.
+-- The table is read and changed with the rights of whoever calls: here and by everybody who claims its rows.
 
 SET TERM ^ ;
 
@@ -44,7 +44,7 @@ DECLARE v_bytes bigint;
 DECLARE v_kind smallint;
 DECLARE v_nullable smallint;
 DECLARE v_wanted mq_text;
-DECLARE v_rights varchar(30) CHARACTER SET ASCII;
+DECLARE v_ident mq_text;
 DECLARE v_same integer;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('name', p_name, 0);
@@ -87,8 +87,9 @@ BEGIN
     IF (v_keys IS NULL AND COALESCE(p_equal_rows, 0) = 0) THEN
         EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'equal rows of ' || v_table
             || ' cannot be told apart: give key_columns, or accept that with equal_rows 1');
+    v_ident = COALESCE(v_keys, mq_ident_columns(v_table, v_status));
     SELECT MIN(IIF(kind IN (10, 27) OR as_text IS NULL, name, NULL)), SUM(bytes + 7)
-    FROM mq_columns_as_text('key_columns', :v_table, COALESCE(:v_keys, mq_ident_columns(:v_table, :v_status)))
+    FROM mq_columns_as_text('key_columns', :v_table, :v_ident)
     INTO v_bad, v_bytes;
     IF (v_bad IS NOT NULL) THEN
         EXECUTE PROCEDURE mq_raise_error('unsuitable_table',
@@ -142,41 +143,16 @@ BEGIN
     )) THEN
         EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'order_column: ' || v_order
             || ' must be a number, a text or a time');
-    IF (v_wanted IS NOT NULL AND mq_claim_index(v_table, v_wanted) IS NULL) THEN
-        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'claims would read the whole table, it needs: CREATE INDEX '
-            || LEFT(v_table, 20) || '_CLAIM ON ' || v_quoted || ' (' || REPLACE(v_wanted, ',', ', ') || ')');
+    EXECUTE PROCEDURE mq_require_claim_index(v_table, v_wanted) RETURNING_VALUES v_bad;
 
-    -- Nobody gets at a table through the queue who may not himself: without CALLER PRIVILEGES these are the user's own rights.
-    -- What is never executed is checked all the same.
     v_bad = '"' || REPLACE(v_status, '"', '""') || '"';
-    IF (v_delete = 1) THEN
+    IF (v_delete = 1 AND v_status IS NULL) THEN
         -- A lock needs the right to change any column.
-        SELECT FIRST 1 quoted FROM mq_find_columns('table', :v_table, mq_ident_columns(:v_table, NULL)) INTO v_by;
-    v_rights = 'SELECT' || TRIM(TRAILING FROM IIF(v_status IS NULL AND v_delete = 0, '', ', UPDATE'))
-        || TRIM(TRAILING FROM IIF(v_delete = 1, ', DELETE', ''));
+        SELECT FIRST 1 quoted FROM mq_find_columns('table', :v_table, :v_ident) INTO v_bad;
     BEGIN
-        EXECUTE STATEMENT 'EXECUTE BLOCK AS DECLARE v_one bigint; BEGIN IF (1 = 0) THEN BEGIN SELECT COUNT(*) FROM ' || v_quoted
-            || ' INTO v_one; '
-            || IIF(v_rights LIKE '%UPDATE%', 'UPDATE ' || v_quoted || ' SET ' || COALESCE(v_bad, v_by) || ' = NULL; ', '')
-            || IIF(v_delete = 1, 'DELETE FROM ' || v_quoted || '; ', '') || 'END END';
-        WHEN GDSCODE no_priv DO
-            EXECUTE PROCEDURE mq_raise_error('unsuitable_table', v_table || ' may not be worked off by ' || TRIM(CURRENT_USER)
-                || ': GRANT ' || v_rights || ' ON ' || v_quoted || ' TO USER ' || TRIM(CURRENT_USER));
-    END
-    SELECT COUNT(DISTINCT rdb$privilege) FROM rdb$user_privileges
-    WHERE rdb$relation_name = :v_table AND rdb$object_type = 0 AND rdb$field_name IS NULL
-        AND (rdb$user = 'MQ_USE_TABLE' AND rdb$user_type = 5 OR rdb$user = 'PUBLIC' AND rdb$user_type = 8)
-        AND (rdb$privilege = 'S' OR rdb$privilege = 'U' AND :v_rights LIKE '%UPDATE%' OR rdb$privilege = 'D' AND :v_delete = 1)
-    INTO v_n;
-    IF (v_n < 1 + IIF(v_rights LIKE '%UPDATE%', 1, 0) + v_delete) THEN
-    BEGIN
-        v_wanted = 'GRANT ' || v_rights || ' ON ' || v_quoted || ' TO PROCEDURE mq_use_table';
-        EXECUTE STATEMENT v_wanted;
-        WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict DO
-            EXCEPTION;
-        WHEN ANY DO
-            EXECUTE PROCEDURE mq_raise_error('unsuitable_table', v_table
-                || ' is closed to the queue, and you may not open it; let its owner say: ' || v_wanted);
+        EXECUTE PROCEDURE mq_require_rights(v_quoted, v_bad, v_delete);
+        WHEN GDSCODE read_only_field DO
+            EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'status_column: ' || v_status || ' is computed');
     END
 
     SELECT MIN(LEFT(name, 60)) FROM mq_polled
@@ -189,9 +165,11 @@ BEGIN
             v_table || ' is adopted as ' || v_bad || ' already: its rows would be claimed twice');
     created = IIF(EXISTS (SELECT * FROM mq_polled WHERE name = :p_name), 0, 1);
     IF (created = 1) THEN
-        INSERT INTO mq_polled (name, id, table_name, key_columns, order_column, status_column, ready_value, active_value,
+        INSERT INTO mq_polled (name, id, table_name, table_owner, key_columns, ident_columns, ident_types, order_column, status_column, ready_value, active_value,
             done_value, error_value, on_complete, late_seconds, equal_rows, max_attempts)
-        VALUES (:p_name, NEXT VALUE FOR mq_polled_id, :v_table, :v_keys, :v_order, :v_status, :p_ready_value, :p_active_value,
+        VALUES (:p_name, NEXT VALUE FOR mq_polled_id, :v_table,
+            (SELECT TRIM(rdb$owner_name) FROM rdb$relations WHERE rdb$relation_name = :v_table), :v_keys, :v_ident,
+            (SELECT LIST(COALESCE(type, '') || ';', '') FROM mq_find_columns('key_columns', :v_table, :v_ident)), :v_order, :v_status, :p_ready_value, :p_active_value,
             :p_done_value, :p_error_value, IIF(:v_delete = 1, 'delete', 'keep'), :p_late_seconds, COALESCE(:p_equal_rows, 0),
             COALESCE(:p_max_attempts, 10));
     ELSE

@@ -1,7 +1,7 @@
 -- columns_as_text: expressions of a row r that are a column's values as text, exactly, in bytes.
 -- Arguments:   p_argument (its name in the contract), p_table (as find_table returns its name), p_list (of columns)
 -- Returns:     n (from 1), name, quoted, as_text (NULL: it has none that reads back as the same, as a BLOB), kind
---              (RDB$FIELD_TYPE), nullable, bytes (the most that a text can have)
+--              (RDB$FIELD_TYPE), nullable, bytes (the most that a text can have), type (as find_columns has it)
 -- Errors:      50002 invalid_argument
 -- Transaction: reads the catalog only
 -- Example:     SELECT as_text FROM mq_columns_as_text('key_columns', 'ORDERS', 'id');
@@ -20,20 +20,20 @@ RETURNS (
     as_text varchar(400) CHARACTER SET UTF8,
     kind smallint,
     nullable smallint,
-    bytes integer
+    bytes integer,
+    type varchar(120) CHARACTER SET UTF8
 )
 AS
-DECLARE v_type varchar(120) CHARACTER SET UTF8;
 DECLARE v_charset smallint;
 DECLARE v_room integer;
 BEGIN
     FOR SELECT n, name, quoted, type, nullable, kind, charset, room FROM mq_find_columns(:p_argument, :p_table, :p_list)
-        INTO n, name, quoted, v_type, nullable, kind, v_charset, v_room
+        INTO n, name, quoted, type, nullable, kind, v_charset, v_room
     DO
     BEGIN
         bytes = 63;
         as_text = 'r.' || quoted;
-        IF (v_type IS NULL OR kind = 261) THEN
+        IF (type IS NULL OR kind = 261) THEN
             as_text = NULL;
         ELSE IF (kind IN (10, 27)) THEN
             as_text = 'mq_number_text(' || as_text || ', ' || IIF(kind = 10, 1, 0) || ')';

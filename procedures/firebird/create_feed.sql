@@ -7,7 +7,7 @@
 -- Transaction: joins the caller's; waits for another that makes the same feed, in a NO WAIT transaction for two seconds
 -- Example:     SELECT * FROM mq_create_feed('orders', 'orders', 'id', 'sync');
 --
--- What stands between users and the table is mq_use_table: it is granted here what feeds need, if the caller may grant it.
+-- The table is read and changed with the rights of whoever calls, here and in publish_feed and fetch_feed.
 
 SET TERM ^ ;
 
@@ -57,13 +57,8 @@ BEGIN
     IF (v_count > 1 OR POSITION(',' || v_sync_quoted || ',', ',' || v_keys || ',') > 0) THEN
         EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'sync_column: must be one column, and none of key_columns');
 
-    -- Without CALLER PRIVILEGES: by the user's own rights. What is never executed is checked all the same.
     BEGIN
-        EXECUTE STATEMENT 'EXECUTE BLOCK AS DECLARE v_one bigint; BEGIN IF (1 = 0) THEN BEGIN SELECT FIRST 1 ' || v_sync_quoted
-            || ' FROM ' || v_quoted || ' INTO v_one; UPDATE ' || v_quoted || ' SET ' || v_sync_quoted || ' = NULL; END END';
-        WHEN GDSCODE no_priv DO
-            EXECUTE PROCEDURE mq_raise_error('unsuitable_table', v_table || ' may not be read and changed by '
-                || TRIM(CURRENT_USER) || ': GRANT SELECT, UPDATE ON ' || v_quoted || ' TO USER ' || TRIM(CURRENT_USER));
+        EXECUTE PROCEDURE mq_require_rights(v_quoted, v_sync_quoted, 0);
         WHEN GDSCODE read_only_field DO
             v_type = 'computed';
     END
@@ -105,22 +100,6 @@ BEGIN
             || REPLACE(v_statement, '"', '') || '" ON ' || v_quoted || ' (' || v_sync_quoted || ')');
     END
 
-    SELECT COUNT(DISTINCT rdb$privilege) FROM rdb$user_privileges
-    WHERE rdb$relation_name = :v_table AND rdb$object_type = 0
-        AND (rdb$user = 'MQ_USE_TABLE' AND rdb$user_type = 5 OR rdb$user = 'PUBLIC' AND rdb$user_type = 8)
-        AND (rdb$privilege = 'S' OR rdb$privilege = 'U' AND (rdb$field_name IS NULL OR rdb$field_name = :v_sync))
-    INTO v_count;
-    IF (v_count < 2) THEN
-    BEGIN
-        v_statement = 'GRANT SELECT, UPDATE (' || v_sync_quoted || ') ON ' || v_quoted || ' TO PROCEDURE mq_use_table';
-        EXECUTE STATEMENT v_statement;
-        WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict DO
-            EXCEPTION;
-        WHEN ANY DO
-            EXECUTE PROCEDURE mq_raise_error('unsuitable_table', v_table
-                || ' is closed to the queue, and you may not open it; let its owner say: ' || v_statement);
-    END
-
     EXECUTE PROCEDURE mq_lock_counter('N', v_table, v_sync) RETURNING_VALUES v_last;
     EXECUTE PROCEDURE mq_lock_counter('N', p_feed, NULL) RETURNING_VALUES v_last;
     SELECT FIRST 1 name, table_name, sync_column, key_columns FROM mq_feed
@@ -131,12 +110,12 @@ BEGIN
     IF (created = 1) THEN
     BEGIN
         -- There is no descending index to read a MAX from: the least number that no row reaches, by halves.
-        SELECT number FROM mq_use_table('EXECUTE BLOCK RETURNS (number bigint, k varchar(1), r varchar(1)) AS '
+        EXECUTE STATEMENT 'EXECUTE BLOCK RETURNS (number bigint) AS '
             || 'DECLARE v_to bigint = 4611686018427387903; DECLARE v_mid bigint; BEGIN number = 0; '
             || 'WHILE (number < v_to) DO BEGIN v_mid = number + (v_to - number + 1) / 2; '
-            || 'IF (EXISTS (SELECT * FROM ' || :v_quoted || ' AS t WHERE t.' || :v_sync_quoted || ' >= :v_mid)) THEN '
-            || 'number = v_mid; ELSE v_to = v_mid - 1; END SUSPEND; END', NULL, NULL, NULL)
-        INTO v_last;
+            || 'IF (EXISTS (SELECT * FROM ' || v_quoted || ' AS t WHERE t.' || v_sync_quoted || ' >= :v_mid)) THEN '
+            || 'number = v_mid; ELSE v_to = v_mid - 1; END SUSPEND; END'
+            INTO v_last;
         INSERT INTO mq_feed (name, last_number, created_at, table_name, sync_column, key_columns)
         VALUES (:p_feed, :v_last, mq_utc_now(), :v_table, :v_sync, :v_keys);
     END

@@ -1,6 +1,6 @@
 -- feed_stats: each feed with its consumers and how far they are.
 -- Arguments:   p_feed (NULL: all)
--- Returns:     feed, table, last_position, unpublished (counted up to 10,000; NULL: its table cannot be read), consumer,
+-- Returns:     feed, table, last_position, unpublished (counted up to 10,000; NULL: the caller may not read the table), consumer,
 --              position, behind, moved_at; a feed without consumers has one row
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only, without locks
@@ -22,6 +22,8 @@ RETURNS (
     moved_at timestamp
 )
 AS
+DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
+DECLARE v_sync varchar(130) CHARACTER SET UTF8;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('feed', p_feed, 1);
     FOR SELECT name, table_name, last_number FROM mq_feed WHERE :p_feed IS NULL OR name = :p_feed ORDER BY name
@@ -29,13 +31,12 @@ BEGIN
     DO
     BEGIN
         BEGIN
-            SELECT u.number
-            FROM mq_find_feed(:feed) AS f
-            LEFT JOIN mq_use_table('SELECT COUNT(*), NULL, NULL FROM (SELECT 1 AS one FROM ' || f.quoted || ' AS t WHERE t.'
-                || f.sync || ' IS NULL ROWS 10000) AS d', NULL, NULL, NULL) AS u ON 1 = 1
-            INTO unpublished;
+            SELECT quoted, sync FROM mq_find_feed(:feed) INTO v_quoted, v_sync;
+            EXECUTE STATEMENT 'SELECT COUNT(*) FROM (SELECT 1 AS one FROM ' || v_quoted || ' AS t WHERE t.' || v_sync
+                || ' IS NULL ROWS 10000) AS d'
+                INTO unpublished;
             WHEN ANY DO
-                -- Dropped, changed or closed to us: the rest is told all the same.
+                -- Dropped, changed or closed to the caller: the rest is told all the same.
                 unpublished = NULL;
         END
         FOR SELECT c.consumer, c."POSITION", :last_position - c."POSITION", c.moved_at

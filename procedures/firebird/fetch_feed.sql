@@ -34,14 +34,18 @@ BEGIN
     SELECT name, quoted, sync, key_columns, last_number FROM mq_find_feed(:p_feed)
     INTO v_name, v_quoted, v_sync, v_keys, v_last;
     SELECT "POSITION" FROM mq_feed_consumer WHERE feed = :p_feed AND consumer = :p_consumer INTO v_position;
-    FOR SELECT number, "KEY", "ROW"
-        FROM mq_use_table('SELECT "t".' || :v_sync || ', ' || mq_row_json(:v_name, :v_keys, 't') || ', '
-            || mq_row_json(:v_name, NULL, 't') || ' FROM ' || :v_quoted || ' AS "t" WHERE "t".' || :v_sync || ' > ? AND "t".'
-            || :v_sync || ' <= ? ORDER BY "t".' || :v_sync || ' ROWS CAST(? AS bigint)', :v_position, :v_last,
-            COALESCE(:p_size, 100))
+    FOR EXECUTE STATEMENT ('SELECT "t".' || v_sync || ', ' || mq_row_json(v_name, v_keys, 't') || ', '
+            || mq_row_json(v_name, NULL, 't') || ' FROM ' || v_quoted || ' AS "t" WHERE "t".' || v_sync || ' > ? AND "t".'
+            || v_sync || ' <= ? ORDER BY "t".' || v_sync || ' ROWS CAST(? AS bigint)')
+            (v_position, v_last, COALESCE(p_size, 100))
         INTO "POSITION", "KEY", "ROW"
     DO
         SUSPEND;
+    WHEN GDSCODE no_priv DO
+    BEGIN
+        EXECUTE PROCEDURE mq_require_rights(v_quoted, NULL, 0);
+        EXCEPTION;
+    END
 END^
 
 SET TERM ; ^

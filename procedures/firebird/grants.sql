@@ -77,7 +77,25 @@ BEGIN
         EXECUTE STATEMENT 'REVOKE ' || v_right;
 END^
 
+-- Rights on tables of users were given to a procedure once, which nobody needs any more.
+EXECUTE BLOCK
+AS
+BEGIN
+    IF (EXISTS (SELECT 1 FROM rdb$procedures AS p JOIN rdb$relations AS r ON r.rdb$relation_name = 'MQ_MESSAGE'
+        WHERE p.rdb$procedure_name = 'MQ_USE_TABLE' AND p.rdb$owner_name = r.rdb$owner_name)) THEN
+    BEGIN
+        EXECUTE STATEMENT 'REVOKE ALL ON ALL FROM PROCEDURE mq_use_table';
+        EXECUTE STATEMENT 'DROP PROCEDURE mq_use_table';
+    END
+END^
+
 SET TERM ; ^
+
+-- Statements on tables of users have the rights of their caller, and call these with them: they read and write nothing.
+GRANT EXECUTE ON FUNCTION mq_escape_json TO mq_consumer, mq_operator;
+GRANT EXECUTE ON FUNCTION mq_number_text TO mq_consumer, mq_operator;
+GRANT EXECUTE ON FUNCTION mq_base64 TO mq_consumer, mq_operator;
+GRANT EXECUTE ON FUNCTION mq_utf8_bytes TO mq_consumer, mq_operator;
 
 -- For times that are to come: DATEADD(1 HOUR TO mq_utc_now()).
 GRANT EXECUTE ON FUNCTION mq_utc_now TO mq_producer, mq_consumer, mq_operator;

@@ -23,6 +23,10 @@ BEGIN
     IF (NOT EXISTS (SELECT 1 FROM rdb$triggers WHERE rdb$trigger_name = :p_trigger)) THEN
         EXECUTE STATEMENT 'CREATE TRIGGER ' || p_trigger || ' FOR ' || p_table
             || ' INACTIVE AFTER INSERT OR UPDATE OR DELETE POSITION 0 AS BEGIN END';
+    -- Somebody else's of that name, made a moment ago, is not to get the rights.
+    IF (NOT EXISTS (SELECT 1 FROM rdb$triggers AS t WHERE t.rdb$trigger_name = :p_trigger AND t.rdb$relation_name = :p_label)) THEN
+        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', p_label || ': ' || p_trigger
+            || ' is the trigger of another table: call watch_table again');
     SELECT TRIM(rdb$owner_name) FROM rdb$relations WHERE rdb$relation_name = 'MQ_MESSAGE' INTO v_owner;
     FOR
         SELECT TRIM(r.verb) || ' ' || r.name

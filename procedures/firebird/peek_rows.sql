@@ -1,7 +1,7 @@
 -- peek_rows: look at the rows that are claimed, wait for another attempt, or are dead.
 -- Arguments:   p_name, p_state (A, N or E; NULL: all three), p_size (1 to 10,000; NULL: 100)
 -- Returns:     up to p_size of them: id, key as JSON, state, attempts, reader, run_at, error
--- Errors:      50002 invalid_argument, 50005 not_found
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: reads only, without locks
 -- Example:     SELECT id, attempts, error FROM mq_peek_rows('orders', 'E', 20);
 
@@ -30,6 +30,8 @@ BEGIN
     EXECUTE PROCEDURE mq_require_range('size', p_size, 1, 10000);
     IF (NOT EXISTS (SELECT * FROM mq_polled WHERE name = :p_name)) THEN
         EXECUTE PROCEDURE mq_raise_error('not_found', 'name: no table is adopted as ' || p_name);
+    -- Keys and errors are the table's data: they are for those who may read it.
+    EXECUTE PROCEDURE mq_require_polled(p_name);
     p_size = COALESCE(p_size, 100);
     FOR SELECT p.id, p.key_json, p.state, p.attempts, p.reader, COALESCE(b.lease_until, p.run_at), p.error
         FROM mq_polled_row AS p

@@ -1,10 +1,9 @@
 -- polled_shape: the pieces of SQL that an adopted table is read and written by.
 -- Arguments:   p_name (of an adopted table)
 -- Returns:     kind (S: has a status, D: none, rows are deleted, K: none, rows are kept), counted (1: equal rows), the names in
---              quotes of the table, the status, the first order column and the index that claims walk, and expressions of a
---              row r:
---              see below
--- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table: the table is not as it was adopted
+--              quotes of the table, the status and the first order column, wanted (the columns of the index that claims read
+--              by), and expressions of a row r: see below
+-- Errors:      50005 not_found, 50006 unsuitable_table: the table is not as it was adopted
 -- Transaction: reads the catalog only
 -- Example:     EXECUTE PROCEDURE mq_polled_shape('orders') RETURNING_VALUES v_kind, v_counted, ...
 --
@@ -23,11 +22,13 @@ RETURNS (
     quoted varchar(130) CHARACTER SET UTF8,
     status varchar(130) CHARACTER SET UTF8,
     order_column varchar(130) CHARACTER SET UTF8,
-    claim_index varchar(130) CHARACTER SET UTF8,
+    wanted mq_text,
     -- ORDER BY
     sorting mq_text,
     -- the order column as text
     place mq_text,
+    -- a column that a lock may be asked for, quoted
+    to_write varchar(130) CHARACTER SET UTF8,
     -- declarations of k1, k2 and so on, statements that fill them from v_ident, a condition that finds the row then
     declares mq_text,
     parse mq_text,
@@ -44,28 +45,37 @@ DECLARE v_order varchar(63) CHARACTER SET UTF8;
 DECLARE v_status varchar(63) CHARACTER SET UTF8;
 DECLARE v_on_complete varchar(6) CHARACTER SET ASCII;
 DECLARE v_list mq_text;
-DECLARE v_wanted mq_text;
+DECLARE v_types mq_text;
+DECLARE v_types_then mq_text;
+DECLARE v_owner varchar(63) CHARACTER SET UTF8;
+DECLARE v_type_now varchar(120) CHARACTER SET UTF8;
 DECLARE v_n integer;
 DECLARE v_name varchar(63) CHARACTER SET UTF8;
 DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
 DECLARE v_text varchar(400) CHARACTER SET UTF8;
 DECLARE v_type varchar(300) CHARACTER SET UTF8;
 BEGIN
-    SELECT table_name, key_columns, order_column, status_column, on_complete FROM mq_polled WHERE name = :p_name
-    INTO v_table, v_keys, v_order, v_status, v_on_complete;
+    SELECT table_name, table_owner, key_columns, ident_columns, ident_types, order_column, status_column, on_complete
+    FROM mq_polled WHERE name = :p_name
+    INTO v_table, v_owner, v_keys, v_list, v_types_then, v_order, v_status, v_on_complete;
     SELECT quoted FROM mq_find_table('table', '"' || REPLACE(:v_table, '"', '""') || '"') INTO quoted;
+    -- Entries tell of the rows of a table, and not to whoever makes another one of its name.
+    IF (NOT EXISTS (SELECT * FROM rdb$relations WHERE rdb$relation_name = :v_table AND rdb$owner_name = :v_owner)) THEN
+        EXECUTE PROCEDURE mq_require_polled(p_name);
     kind = IIF(v_status IS NOT NULL, 'S', IIF(v_on_complete = 'delete', 'D', 'K'));
     counted = IIF(v_keys IS NULL, 1, 0);
     status = '"' || REPLACE(v_status, '"', '""') || '"';
-    v_list = COALESCE(v_keys, mq_ident_columns(v_table, v_status));
     declares = '';
     parse = 'v_at = 1; ';
     matches = '';
     ident = '';
-    FOR SELECT n, quoted, as_text FROM mq_columns_as_text(IIF(:v_keys IS NULL, 'table', 'key_columns'), :v_table, :v_list)
-        INTO v_n, v_quoted, v_text
+    v_types = '';
+    FOR SELECT n, quoted, as_text, type FROM mq_columns_as_text('key_columns', :v_table, :v_list)
+        INTO v_n, v_quoted, v_text, v_type_now
     DO
     BEGIN
+        v_types = v_types || COALESCE(v_type_now, '') || ';';
+        to_write = COALESCE(to_write, v_quoted);
         v_type = 'TYPE OF COLUMN ' || quoted || '.' || v_quoted;
         declares = declares || 'DECLARE k' || v_n || ' ' || v_type || '; ';
         parse = parse || 'IF (SUBSTRING(v_ident FROM v_at FOR 1) = x''2D'') THEN BEGIN k' || v_n
@@ -80,8 +90,12 @@ BEGIN
             || ') AS varchar(6) CHARACTER SET OCTETS) || x''3A'' || ' || v_text || ', x''2D'')';
         order_column = COALESCE(order_column, v_quoted);
         sorting = COALESCE(sorting || ', ', '') || 'r.' || v_quoted;
-        v_wanted = COALESCE(v_wanted || ',', '') || v_quoted;
+        wanted = COALESCE(wanted || ',', '') || v_quoted;
     END
+    -- All columns together are a row's identity as texts, and those differ from type to type.
+    IF (v_keys IS NULL AND v_types <> v_types_then) THEN
+        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', LEFT(p_name, 100) || ': ' || quoted
+            || ' has got a column of another type since it was adopted: call release_table, then adopt_table again');
     ident = 'CAST(' || ident || ' AS mq_ident)';
     -- Texts that are equal to each other need not be the same.
     IF (v_keys IS NULL) THEN
@@ -93,13 +107,13 @@ BEGIN
     BEGIN
         order_column = '"' || REPLACE(v_order, '"', '""') || '"';
         sorting = 'r.' || order_column;
-        v_wanted = order_column;
+        wanted = order_column;
     END
     ELSE IF (v_keys IS NULL) THEN
     BEGIN
         order_column = NULL;
         sorting = NULL;
-        v_wanted = NULL;
+        wanted = NULL;
     END
     IF (order_column IS NOT NULL) THEN
         SELECT as_text FROM mq_columns_as_text('order_column', :v_table, :order_column) INTO place;
@@ -107,11 +121,12 @@ BEGIN
     BEGIN
         EXECUTE PROCEDURE mq_find_one_column('status_column', v_table, status) RETURNING_VALUES v_name;
         sorting = 'r.' || status || COALESCE(', ' || sorting, '');
-        v_wanted = status || COALESCE(',' || v_wanted, '');
+        wanted = status || COALESCE(',' || wanted, '');
     END
-    claim_index = mq_claim_index(v_table, v_wanted);
+    to_write = COALESCE(status, IIF(kind = 'D', to_write, NULL));
     WHEN EXCEPTION mq_50002 DO
-        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', p_name || ': its table has lost a column that it was adopted with');
+        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', LEFT(p_name, 100) || ': ' || quoted
+            || ' has lost a column that it was adopted with: call release_table, then adopt_table again');
 END^
 
 SET TERM ; ^

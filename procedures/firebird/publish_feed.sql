@@ -6,6 +6,7 @@
 --              publishers of one feed wait for each other, for two seconds; passes over rows that writers have locked
 -- Example:     SELECT * FROM mq_publish_feed('orders', 500);
 --
+-- The user's rows are read and changed with the rights of the connected user.
 -- The first rows of the index, in the order of their keys. Where too many of them were locked, those behind as well.
 
 SET TERM ^ ;
@@ -33,9 +34,8 @@ BEGIN
     EXECUTE PROCEDURE mq_require_read_committed;
     SELECT quoted, label, sync, key_columns FROM mq_find_feed(:p_feed) INTO v_quoted, v_label, v_sync, v_keys;
     "COUNT" = 0;
-    SELECT number FROM mq_use_table('SELECT 1, NULL, NULL FROM ' || :v_quoted || ' AS t WHERE t.' || :v_sync
-        || ' IS NULL ORDER BY t.' || :v_sync || ' ROWS 1', NULL, NULL, NULL)
-    INTO v_any;
+    EXECUTE STATEMENT 'SELECT 1 FROM ' || v_quoted || ' AS t WHERE t.' || v_sync || ' IS NULL ORDER BY t.' || v_sync || ' ROWS 1'
+        INTO v_any;
     IF (v_any IS NOT NULL) THEN
     BEGIN
         -- The counter before the rows: whoever waits here holds no row that others want.
@@ -48,19 +48,19 @@ BEGIN
         -- On 4.0 an UPDATE that meets what was committed since this call began spoils the block: it gives no answer, or one of
         -- these errors. The caller is to call again then, as after any other conflict.
         BEGIN
-            SELECT number FROM mq_use_table('EXECUTE BLOCK (p_last bigint = ?, p_to bigint = ?, p_size bigint = ?) '
-                || 'RETURNS (number bigint, k varchar(1), r varchar(1)) AS '
+            EXECUTE STATEMENT ('EXECUTE BLOCK (p_last bigint = ?, p_to bigint = ?, p_size bigint = ?) '
+                || 'RETURNS (number bigint) AS '
                 || 'DECLARE v_place char(8) CHARACTER SET OCTETS; DECLARE v_last bigint; DECLARE v_given bigint; '
                 || 'DECLARE v_met bigint = 0; BEGIN v_last = p_last; '
-                || 'FOR SELECT d.place FROM (SELECT t.RDB$DB_KEY AS place, ' || :v_keys || ' FROM ' || :v_quoted
-                || ' AS t WHERE t.' || :v_sync || ' IS NULL ORDER BY t.' || :v_sync || ' ROWS :p_size) AS d ORDER BY ' || :v_order
+                || 'FOR SELECT d.place FROM (SELECT t.RDB$DB_KEY AS place, ' || v_keys || ' FROM ' || v_quoted
+                || ' AS t WHERE t.' || v_sync || ' IS NULL ORDER BY t.' || v_sync || ' ROWS :p_size) AS d ORDER BY ' || v_order
                 || ' INTO v_place DO BEGIN v_met = v_met + 1; v_given = v_last; '
-                || mq_number_row(:v_quoted, :v_sync, 'c1') || :v_check
-                || ' END IF (v_met = p_size AND v_last < p_to) THEN FOR SELECT t.RDB$DB_KEY FROM ' || :v_quoted
-                || ' AS t WHERE t.' || :v_sync || ' IS NULL ORDER BY t.' || :v_sync || ' INTO v_place DO BEGIN v_given = v_last; '
-                || mq_number_row(:v_quoted, :v_sync, 'c2') || :v_check || ' IF (v_last >= p_to) THEN LEAVE; END '
-                || 'number = v_last; SUSPEND; END', :v_last, :v_last + COALESCE(:p_size, 500), COALESCE(:p_size, 500))
-            INTO v_number;
+                || mq_number_row(v_quoted, v_sync, 'c1') || v_check
+                || ' END IF (v_met = p_size AND v_last < p_to) THEN FOR SELECT t.RDB$DB_KEY FROM ' || v_quoted
+                || ' AS t WHERE t.' || v_sync || ' IS NULL ORDER BY t.' || v_sync || ' INTO v_place DO BEGIN v_given = v_last; '
+                || mq_number_row(v_quoted, v_sync, 'c2') || v_check || ' IF (v_last >= p_to) THEN LEAVE; END '
+                || 'number = v_last; SUSPEND; END') (v_last, v_last + COALESCE(p_size, 500), COALESCE(p_size, 500))
+                INTO v_number;
             WHEN GDSCODE req_sync, GDSCODE malformed_string DO
                 v_number = NULL;
         END
@@ -75,6 +75,11 @@ BEGIN
         UPDATE mq_feed SET last_number = :v_number WHERE name = :p_feed;
     END
     SUSPEND;
+    WHEN GDSCODE no_priv DO
+    BEGIN
+        EXECUTE PROCEDURE mq_require_rights(v_quoted, v_sync, 0);
+        EXCEPTION;
+    END
 END^
 
 SET TERM ; ^

@@ -1,8 +1,9 @@
 -- release_table: forget an adopted table: what is claimed gets its ready_value back, and nothing is claimed any more.
 -- Arguments:   p_name
 -- Returns:     count: 1, or 0 when there was none
--- Errors:      50002 invalid_argument
--- Transaction: joins the caller's, READ COMMITTED NO WAIT at best; works without the user's table
+-- Errors:      50002 invalid_argument, 50006 unsuitable_table
+-- Transaction: joins the caller's, READ COMMITTED NO WAIT at best; works without the user's table, and without a right on it when
+--              nothing stands at active_value
 -- Example:     SELECT * FROM mq_release_table('orders');
 
 SET TERM ^ ;
@@ -15,6 +16,8 @@ RETURNS (
 )
 AS
 DECLARE v_n bigint;
+DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
+DECLARE v_status varchar(130) CHARACTER SET UTF8;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('name', p_name, 0);
     "COUNT" = 0;
@@ -27,9 +30,19 @@ BEGIN
             INSERT INTO mq_polled_write (id, kind)
             SELECT id, 'R' FROM mq_polled_row WHERE name = :p_name AND active = 1 AND state <> 'E';
             EXECUTE PROCEDURE mq_settle_rows(p_name) RETURNING_VALUES v_n, v_n, v_n, v_n, v_n;
-            -- The table is not there any more, or not as it was: then there is nothing to give back.
-            WHEN EXCEPTION mq_50005, EXCEPTION mq_50006, EXCEPTION mq_50002 DO
-                v_n = 0;
+            WHEN EXCEPTION mq_50005, EXCEPTION mq_50006 DO
+            BEGIN
+                -- The table is not there any more, or not as it was: then there is nothing to give back. A right that the caller
+                -- lacks is another matter.
+                SELECT '"' || REPLACE(TRIM(r.rdb$relation_name), '"', '""') || '"', '"' || REPLACE(TRIM(r.rdb$field_name), '"', '""') || '"'
+                FROM mq_polled AS p
+                JOIN rdb$relations AS t ON t.rdb$relation_name = p.table_name AND t.rdb$owner_name = p.table_owner
+                JOIN rdb$relation_fields AS r ON r.rdb$relation_name = t.rdb$relation_name AND r.rdb$field_name = p.status_column
+                WHERE p.name = :p_name
+                INTO v_quoted, v_status;
+                IF (v_quoted IS NOT NULL) THEN
+                    EXECUTE PROCEDURE mq_require_rights(v_quoted, v_status, 0);
+            END
         END
         DELETE FROM mq_polled_row WHERE name = :p_name;
         DELETE FROM mq_polled_mark WHERE name = :p_name;

@@ -3,7 +3,7 @@
 -- Returns:     the last words of FOR SELECT
 -- Errors:      none
 -- Transaction: reads nothing
--- Example:     'FOR SELECT ... FROM "T" AS r WHERE r.RDB$DB_KEY = :v_place ' || mq_row_lock() || ' DO'
+-- Example:     'FOR SELECT ... FROM "T" AS r WHERE r.RDB$DB_KEY = p_place ' || mq_row_lock() || ' DO'
 --
 -- This is the text for Firebird 5.0 and later, beside row_lock.sql: what another has changed since this call began is passed over
 -- as well, where the other makes the engine begin the whole call again.
@@ -14,7 +14,7 @@ CREATE OR ALTER FUNCTION mq_row_lock
 RETURNS varchar(100) CHARACTER SET UTF8
 AS
 BEGIN
-    RETURN 'WITH LOCK SKIP LOCKED INTO v_json, v_content AS CURSOR c';
+    RETURN 'WITH LOCK SKIP LOCKED INTO json, content AS CURSOR c';
 END^
 
 SET TERM ; ^

@@ -2,12 +2,13 @@
 -- Arguments:   p_name
 -- Returns:     nothing. to_status: D, E, R (done_value, error_value, ready_value), X (delete), L (only look); outcome: W
 --              (written), G (gone: it is not there any more as we left it) or X (the table refuses it, with the error)
--- Errors:      as polled_shape; the engine's lock conflict when another transaction keeps a row for longer than two seconds
+-- Errors:      as polled_shape and require_rights; the engine's lock conflict when another transaction keeps a row for longer than
+--              two seconds
 -- Transaction: joins the caller's, which is NO WAIT
 -- Example:     EXECUTE PROCEDURE mq_write_rows('orders');
 --
--- A row at a time, each in a block of its own: what a trigger or a constraint refuses does not stop the others. Of equal rows
--- each turn changes one.
+-- A row at a time, each by a statement of its own, with the rights of the connected user: what a trigger or a constraint refuses
+-- does not stop the others. Of equal rows each turn changes one.
 
 SET TERM ^ ;
 
@@ -21,74 +22,103 @@ DECLARE v_counted smallint;
 DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
 DECLARE v_status varchar(130) CHARACTER SET UTF8;
 DECLARE v_order varchar(130) CHARACTER SET UTF8;
-DECLARE v_index varchar(130) CHARACTER SET UTF8;
+DECLARE v_wanted mq_text;
 DECLARE v_sorting mq_text;
 DECLARE v_place mq_text;
+DECLARE v_to_write varchar(130) CHARACTER SET UTF8;
 DECLARE v_declares mq_text;
 DECLARE v_parse mq_text;
 DECLARE v_matches mq_text;
 DECLARE v_ident mq_text;
 DECLARE v_content mq_text;
 DECLARE v_json mq_text;
-DECLARE v_id bigint;
 DECLARE v_delete smallint;
+DECLARE v_ready mq_status;
+DECLARE v_active mq_status;
+DECLARE v_done mq_status;
+DECLARE v_dead mq_status;
 DECLARE v_type varchar(300) CHARACTER SET UTF8;
-DECLARE v_text mq_text;
+DECLARE v_write mq_text;
+DECLARE v_id bigint;
+DECLARE v_values mq_ident;
+DECLARE v_from varchar(1) CHARACTER SET ASCII;
+DECLARE v_to varchar(1) CHARACTER SET ASCII;
+DECLARE v_now timestamp;
+DECLARE v_until timestamp;
+DECLARE v_again_at timestamp;
+DECLARE v_outcome varchar(1) CHARACTER SET ASCII;
+DECLARE v_error mq_error;
 BEGIN
     IF (NOT EXISTS (SELECT * FROM mq_polled_write WHERE to_status IS NOT NULL AND outcome IS NULL)) THEN
         EXIT;
     EXECUTE PROCEDURE mq_polled_shape(p_name)
-        RETURNING_VALUES v_kind, v_counted, v_quoted, v_status, v_order, v_index, v_sorting, v_place, v_declares, v_parse,
-            v_matches, v_ident, v_content, v_json;
-    SELECT id, IIF(on_complete = 'delete', 1, 0) FROM mq_polled WHERE name = :p_name INTO v_id, v_delete;
+        RETURNING_VALUES v_kind, v_counted, v_quoted, v_status, v_order, v_wanted, v_sorting, v_place, v_to_write, v_declares,
+            v_parse, v_matches, v_ident, v_content, v_json;
+    SELECT IIF(on_complete = 'delete', 1, 0), ready_value, active_value, done_value, error_value
+    FROM mq_polled WHERE name = :p_name
+    INTO v_delete, v_ready, v_active, v_done, v_dead;
     v_type = COALESCE('TYPE OF COLUMN ' || v_quoted || '.' || v_status, 'smallint');
     IF (v_kind = 'S') THEN
         v_matches = v_matches || ' AND r.' || v_status || ' IS NOT DISTINCT FROM :s_from';
-    v_text = 'EXECUTE BLOCK AS DECLARE v_id bigint; '
-        || 'DECLARE v_ident mq_ident; DECLARE v_from varchar(1); DECLARE v_to varchar(1); DECLARE v_outcome varchar(1); '
-        || 'DECLARE v_error mq_error; DECLARE v_busy integer; DECLARE v_until timestamp; DECLARE v_again_at timestamp; '
+    -- The numbers are those of deadlock, lock_conflict, update_conflict, random, no_cur_rec, and then of what is cancelled and of no
+    -- right: not by a WHEN of their own, see pick_rows.
+    v_write = 'EXECUTE BLOCK (p_ident mq_ident = ?, p_from mq_status = ?, p_to mq_status = ?, p_do varchar(1) = ?, '
+        || 'p_last smallint = ?) RETURNS (outcome varchar(1), error mq_error) AS DECLARE v_ident mq_ident; '
         || 'DECLARE v_place char(8) CHARACTER SET OCTETS; DECLARE v_at integer; DECLARE v_end integer; DECLARE v_length integer; '
-        || 'DECLARE v_found integer; '
-        || 'DECLARE s_ready ' || v_type || '; DECLARE s_active ' || v_type || '; DECLARE s_done ' || v_type
-        || '; DECLARE s_error '
-        || v_type || '; DECLARE s_from ' || v_type || '; DECLARE s_to ' || v_type || '; DECLARE s_is ' || v_type || '; '
-        || v_declares
-        || 'BEGIN '
-        || IIF(v_kind = 'S', 'SELECT ready_value, active_value, done_value, error_value FROM mq_polled WHERE id = ' || v_id
-            || ' INTO s_ready, s_active, s_done, s_error; ', '')
-        || 'FOR SELECT w.id, p.ident, w.from_status, w.to_status FROM mq_polled_write AS w '
-        || 'JOIN mq_polled_row AS p ON p.id = w.id WHERE w.to_status IS NOT NULL AND w.outcome IS NULL ORDER BY w.id '
-        || 'INTO v_id, v_ident, v_from, v_to DO BEGIN ' || v_parse
-        || IIF(v_kind = 'S', 's_from = CASE v_from WHEN ''A'' THEN s_active WHEN ''E'' THEN s_error ELSE s_ready END; '
-            || 's_to = CASE v_to WHEN ''D'' THEN s_done WHEN ''E'' THEN s_error ELSE s_ready END; ', '')
-        || 'v_outcome = NULL; v_until = NULL; WHILE (v_outcome IS NULL) DO BEGIN v_busy = 0; v_error = NULL; '
+        || 'DECLARE v_found integer; DECLARE v_busy smallint = 0; DECLARE s_from ' || v_type || '; DECLARE s_to ' || v_type
+        || '; DECLARE s_is ' || v_type || '; ' || v_declares || 'BEGIN v_ident = p_ident; s_from = p_from; s_to = p_to; ' || v_parse
         || 'FOR SELECT r.RDB$DB_KEY FROM ' || v_quoted || ' AS r WHERE ' || v_matches || ' INTO v_place DO BEGIN BEGIN '
         || 'FOR SELECT 1 AS found FROM ' || v_quoted || ' AS r WHERE r.RDB$DB_KEY = :v_place AND ' || v_matches
         || ' INTO v_found AS CURSOR c DO BEGIN '
-        || 'IF (v_to = ''L'') THEN v_outcome = ''W''; '
-        || IIF(v_kind = 'S', 'ELSE IF (v_to <> ''X'') THEN BEGIN UPDATE ' || v_quoted || ' SET ' || v_status
-            || ' = :s_to WHERE CURRENT OF c; v_outcome = ''W''; END ', '')
+        || 'IF (p_do = ''L'') THEN outcome = ''W''; '
+        || IIF(v_kind = 'S', 'ELSE IF (p_do <> ''X'') THEN BEGIN UPDATE ' || v_quoted || ' SET ' || v_status
+            || ' = :s_to WHERE CURRENT OF c; outcome = ''W''; END ', '')
         -- Where nothing is ever deleted, nobody needs the right to.
-        || IIF(v_delete = 1, 'ELSE BEGIN DELETE FROM ' || v_quoted || ' WHERE CURRENT OF c; v_outcome = ''W''; END ', '')
+        || IIF(v_delete = 1, 'ELSE BEGIN DELETE FROM ' || v_quoted || ' WHERE CURRENT OF c; outcome = ''W''; END ', '')
         || 'END '
         -- A trigger may have set it to something else.
-        || IIF(v_kind = 'S', 'IF (v_outcome = ''W'' AND v_to NOT IN (''L'', ''X'')) THEN BEGIN SELECT r.' || v_status
-        || ' FROM ' || v_quoted
-            || ' AS r WHERE r.RDB$DB_KEY = :v_place INTO s_is; IF (s_is IS NOT DISTINCT FROM s_from) THEN BEGIN v_outcome = '
-            || '''X''; '
-            || 'v_error = ''the status stays as it was: a trigger?''; END END ', '')
-        -- Not WHEN GDSCODE: see pick_rows. The last two are cancelled and no_priv.
+        || IIF(v_kind = 'S', 'IF (outcome = ''W'' AND p_do NOT IN (''L'', ''X'')) THEN BEGIN SELECT r.' || v_status
+            || ' FROM ' || v_quoted || ' AS r WHERE r.RDB$DB_KEY = :v_place INTO s_is; '
+            || 'IF (s_is IS NOT DISTINCT FROM s_from) THEN BEGIN outcome = ''X''; '
+            || 'error = ''the status stays as it was: a trigger?''; END END ', '')
         || 'WHEN ANY DO BEGIN IF (GDSCODE IN (335544336, 335544345, 335544451, 335544382, 335544348)) THEN BEGIN '
-        || 'IF (v_until < mq_utc_now()) THEN EXCEPTION; v_busy = 1; v_outcome = NULL; END '
+        || 'IF (p_last = 1) THEN EXCEPTION; v_busy = 1; outcome = NULL; END '
         || 'ELSE IF (GDSCODE IN (335544794, 335544352)) THEN EXCEPTION; '
-        || 'ELSE BEGIN v_outcome = ''X''; v_error = ' || mq_error_expression() || '; END END END '
-        || 'IF (v_outcome IS NOT NULL) THEN LEAVE; END '
-        || 'IF (v_outcome IS NULL AND v_busy = 0) THEN v_outcome = ''G''; IF (v_outcome IS NULL) THEN BEGIN '
-        || 'v_again_at = DATEADD(1 MILLISECOND TO mq_utc_now()); v_until = COALESCE(v_until, DATEADD(' || c_seconds
-        || ' SECOND TO v_again_at)); WHILE (mq_utc_now() < v_again_at) DO v_busy = 1; END END '
-        || 'UPDATE mq_polled_write SET outcome = :v_outcome, error = COALESCE(:v_error, error) WHERE id = :v_id; END END';
-    FOR SELECT number FROM mq_use_table(:v_text, NULL, NULL, 0) INTO v_id DO
-        v_kind = NULL;
+        || 'ELSE BEGIN outcome = ''X''; error = ' || mq_error_expression() || '; END END END '
+        || 'IF (outcome IS NOT NULL) THEN LEAVE; END '
+        || 'IF (outcome IS NULL AND v_busy = 0) THEN outcome = ''G''; SUSPEND; END';
+    FOR SELECT w.id, p.ident, w.from_status, w.to_status
+        FROM mq_polled_write AS w
+        JOIN mq_polled_row AS p ON p.id = w.id
+        WHERE w.to_status IS NOT NULL AND w.outcome IS NULL
+        ORDER BY w.id
+        INTO v_id, v_values, v_from, v_to
+    DO
+    BEGIN
+        v_outcome = NULL;
+        v_until = NULL;
+        WHILE (v_outcome IS NULL) DO
+        BEGIN
+            v_error = NULL;
+            v_now = mq_utc_now();
+            v_until = COALESCE(v_until, DATEADD(c_seconds SECOND TO v_now));
+            -- Nobody waits for longer than that, however the server's clock is set back meanwhile.
+            v_until = MINVALUE(v_until, DATEADD(c_seconds SECOND TO v_now));
+            EXECUTE STATEMENT (v_write) (v_values,
+                    CASE v_from WHEN 'A' THEN v_active WHEN 'E' THEN v_dead ELSE v_ready END,
+                    CASE v_to WHEN 'D' THEN v_done WHEN 'E' THEN v_dead ELSE v_ready END, v_to, IIF(v_now >= v_until, 1, 0))
+                INTO v_outcome, v_error;
+            v_again_at = DATEADD(1 MILLISECOND TO mq_utc_now());
+            WHILE (v_outcome IS NULL AND mq_utc_now() BETWEEN v_now AND v_again_at) DO
+                v_error = NULL;
+        END
+        UPDATE mq_polled_write SET outcome = :v_outcome, error = COALESCE(:v_error, error) WHERE id = :v_id;
+    END
+    WHEN GDSCODE no_priv DO
+    BEGIN
+        EXECUTE PROCEDURE mq_require_rights(v_quoted, v_to_write, v_delete);
+        EXCEPTION;
+    END
 END^
 
 SET TERM ; ^

@@ -1,16 +1,18 @@
 """Polling tables where Firebird is unlike the others: NO WAIT, statements begun again, rights, types of 4.0, reads."""
 
 import json
+import random
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 from capabilities import BY_DATABASE
 from polling import SHAPES, Polled, Shape, Sql, create_table
 from queues import call, refused
-from rowqueue.databases import Database, Forbidden, Row, Session, open_database
+from rowqueue.databases import Database, Forbidden, Session, open_database
 
 from . import Server
 from .firebird import driver
@@ -114,40 +116,77 @@ def test_only_transactions_that_do_not_wait_and_see_what_is_committed_claim_and_
 # ---- rights --------------------------------------------------------------------------------------
 
 
-@pytest.mark.one_version
-def test_a_consumer_needs_no_right_on_the_table_and_an_operator_all_that_is_used(
+def test_who_adopts_and_who_claims_need_the_rights_on_the_table_themselves(
     make: Make, server: Server, database: Database, sql: Sql
 ) -> None:
     table = make(SHAPES["a"])
     create_table(sql, CAN, table.name, *table.shape.columns, index=table.shape.index)
     sql(f"REVOKE SELECT, UPDATE, DELETE ON {table.name} FROM PUBLIC")
     names = [f"login_{uuid.uuid4().hex[:12]}" for _ in range(2)]
+
+    def lacks(name: str) -> tuple[str, str]:
+        return f'GRANT SELECT, UPDATE ON "{table.name.upper()}"', f"TO USER {name.upper()}"
+
+    sessions: list[Session] = []
+
+    def by(url: str) -> Polled:
+        # A connection keeps in mind which rights it has.
+        for one in sessions:
+            one.close()
+        sessions.append(open_database(url).connect("another"))
+        return Polled(table.name, sessions[-1], sql, CAN, table.shape)
+
     with server.login(database.url, names[0], "mq_operator") as url:
-
-        def adopt() -> list[Row]:
-            # A connection keeps in mind which rights it has.
-            operator = open_database(url).connect("operator")
-            try:
-                return Polled(table.name, operator, sql, CAN, table.shape).adopt()
-            finally:
-                operator.close()
-
-        with refused("unsuitable_table", "GRANT SELECT, UPDATE ON", f"TO USER {names[0].upper()}"):
-            adopt()
+        with refused("unsuitable_table", *lacks(names[0])):
+            by(url).adopt()
         sql(f"GRANT SELECT, UPDATE ON {table.name} TO USER {names[0]}")
-        with refused("unsuitable_table", "GRANT SELECT, UPDATE ON", "TO PROCEDURE mq_use_table"):
-            adopt()
-        sql(f"GRANT SELECT, UPDATE ON {table.name} TO PROCEDURE mq_use_table")
-        assert adopt() == [{"created": 1}]
+        operator = by(url)
+        assert operator.adopt() == [{"created": 1}]
     with server.login(database.url, names[1], "mq_consumer") as url:
-        consumer = open_database(url).connect("consumer")
-        mine = Polled(table.name, consumer, sql, CAN, table.shape).insert("1", "2")
-        rows = mine.claim(2)
-        assert mine.finish(rows[0]["batch_key"], f"{rows[1]['id']},-1,no") == (1, 0, 1, 0)
+        table.insert("1", "2")
+        for procedure in ("claim_rows", "peek_rows"):
+            with refused("unsuitable_table", "TO USER " + names[1].upper()):
+                call(by(url).session, procedure, table.name)
+        sql(f"GRANT SELECT, UPDATE ON {table.name} TO USER {names[1]}")
+        rows = by(url).claim(2)
+        key = rows[0]["batch_key"]
+        sql(f"REVOKE UPDATE ON {table.name} FROM USER {names[1]}")
+        with refused("unsuitable_table", *lacks(names[1])):
+            by(url).finish(key)
+        sql(f"GRANT UPDATE ON {table.name} TO USER {names[1]}")
+        assert by(url).finish(key, f"{rows[1]['id']},-1,no") == (1, 0, 1, 0)
         with pytest.raises(Forbidden):
-            call(consumer, "release_table", table.name)
-        consumer.close()
+            call(by(url).session, "release_table", table.name)
     assert table.left() == {"1": "D", "2": "E"}
+    sql(f"REVOKE ALL ON {table.name} FROM USER {names[0]}")
+    with server.login(database.url, names[0], "mq_operator") as url:
+        with refused("unsuitable_table", *lacks(names[0])):
+            call(by(url).session, "retry_rows", table.name)
+        call(by(url).session, "release_table", table.name)
+        sessions[-1].close()
+
+
+def test_keys_and_errors_are_told_to_nobody_who_takes_the_tables_name(
+    make: Make, server: Server, database: Database, sql: Sql
+) -> None:
+    """Its owner has dropped it, and another one makes one of that name."""
+    table = make(SHAPES["a"]).create().insert("1", "2")
+    key = table.claim(2)[0]["batch_key"]
+    sql(f"DROP TABLE {table.name}")
+    with refused("not_found", table.name):
+        table.peek()
+    name = f"login_{uuid.uuid4().hex[:12]}"
+    sql(f"GRANT CREATE TABLE TO USER {name}")
+    with server.login(database.url, name, "mq_consumer") as url:
+        with server.client(url) as client:
+            client.execute(f"CREATE TABLE {table.name} (id bigint NOT NULL PRIMARY KEY, v varchar(50), status char(1))")
+            client.execute(f"CREATE INDEX i{table.name} ON {table.name} (status, id)")
+        session = open_database(url).connect("thief")
+        for procedure, argument in (("peek_rows", table.name), ("claim_rows", table.name), ("finish_rows", key)):
+            with refused("unsuitable_table", "another of its name", "release_table"):
+                call(session, procedure, argument)
+        session.close()
+    assert table.count("release_table", table.name) == 1
 
 
 # ---- what the table itself does ------------------------------------------------------------------
@@ -168,6 +207,153 @@ def test_a_trigger_that_keeps_a_status_is_a_failure_and_one_that_raises_stops_no
     assert table.left() == {"1": "D", "3": "D", "kept": "N", "refused": "N"}
     errors = " ".join(row["error"] for row in call(table.session, "peek_rows", table.name, "N"))
     assert "a trigger?" in errors and ("not this one" in errors if later(server) else "error 335544517" in errors)
+
+
+# ---- the table or a row changes under a claim ----------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["c", "c-never-active", "d", "f"])
+def test_a_column_that_is_added_changes_no_rows_identity(make: Make, sql: Sql, name: str) -> None:
+    table = make(SHAPES[name]).create().insert("1").copies("2", 2)
+    rows = table.claim(2)
+    sql(f"ALTER TABLE {table.name} ADD extra integer DEFAULT 5")
+    more = table.claim(9)
+    assert len(rows) == 2 and len(more) == 1
+    assert table.finish(rows[0]["batch_key"], f"{rows[0]['id']},0,no") == (1, 1, 0, 0)
+    assert table.finish(more[0]["batch_key"]) == (1, 0, 0, 0)
+    [again] = table.claim(9)
+    assert again["attempt"] == 2
+    assert table.finish(again["batch_key"]) == (1, 0, 0, 0)
+    assert table.claim(9) == []
+
+
+@pytest.mark.parametrize("change", ["DROP extra", "ALTER extra TO renamed", "ALTER extra TYPE varchar(40)"])
+def test_a_column_that_is_dropped_renamed_or_of_another_type_is_an_error_that_says_what_to_do(
+    make: Make, sql: Sql, change: str
+) -> None:
+    table = make(SHAPES["f"]).create()
+    table.count("release_table", table.name)
+    sql(f"ALTER TABLE {table.name} ADD extra varchar(20)")
+    table.adopt()
+    table.insert("1", "2")
+    [row] = table.claim()
+    sql(f"ALTER TABLE {table.name} {change}")
+    for procedure, value in (("claim_rows", table.name), ("finish_rows", row["batch_key"])):
+        with refused("unsuitable_table", "release_table", "adopt_table again"):
+            call(table.session, procedure, value)
+    assert table.count("release_table", table.name) == 1
+    table.adopt()
+    assert len(table.claim(9)) == 2
+
+
+def test_what_claims_need_is_named_when_it_is_gone(make: Make, sql: Sql) -> None:
+    table = make(SHAPES["a"]).create().insert("1", "2")
+    [row] = table.claim()
+    sql(f"DROP INDEX i{table.name}")
+    with refused("unsuitable_table", "CREATE INDEX", '("STATUS", "ID")'):
+        table.claim()
+    assert table.finish(row["batch_key"]) == (1, 0, 0, 0)
+    sql(f"CREATE INDEX i{table.name} ON {table.name} (status, id)")
+    [row] = table.claim()
+    sql(f"DROP TABLE {table.name}")
+    for procedure, value in (("claim_rows", table.name), ("finish_rows", row["batch_key"])):
+        with refused("not_found", table.name):
+            call(table.session, procedure, value)
+    assert table.count("release_table", table.name) == 1
+
+
+@pytest.mark.parametrize("name", ["a", "a-deleted", "c"])
+def test_a_row_whose_key_or_content_changes_under_its_claim_is_claimed_again(make: Make, sql: Sql, name: str) -> None:
+    table = make(SHAPES[name]).create().insert("1", "2", "3")
+    key = table.claim(2)[0]["batch_key"]
+    change = "v = 'changed'" if name == "c" else "id = 77, v = 'changed'"
+    sql(f"UPDATE {table.name} SET {change} WHERE v = '1'")
+    # Its old entry lives: as many entries as rows.
+    assert table.values(table.claim(9)) == ["3"]
+    assert table.finish(key) == (1, 0, 0, 1)
+    [row] = table.claim(9)
+    assert table.v(row) == "changed"
+    assert table.claim(9) == []
+    assert table.finish(row["batch_key"]) == (1, 0, 0, 0)
+    assert "A" not in [status for v, status in table.left().items() if v != "3"]
+
+
+def test_a_claim_that_finds_enough_looks_for_lost_rows_once_a_second(make: Make, sql: Sql) -> None:
+    table = make(SHAPES["a"]).create().insert("lost", status="A").insert(*map(str, range(200)))
+    found: list[str] = []
+    until = time.monotonic() + 3
+    while "lost" not in found and time.monotonic() < until:
+        found += table.values(table.claim())
+        time.sleep(0.05)
+    assert "lost" in found and len(found) < 100
+
+
+def test_rows_of_a_dead_claim_that_were_deleted_done_or_set_back_block_nobody(make: Make, sql: Sql) -> None:
+    table = make(SHAPES["a"]).create().insert("deleted", "done", "back", "moved", "same")
+    assert len(table.claim(9, lease_seconds=0)) == 5
+    sql(f"DELETE FROM {table.name} WHERE v = 'deleted'")
+    sql(f"UPDATE {table.name} SET status = 'D' WHERE v = 'done'")
+    sql(f"UPDATE {table.name} SET status = 'N' WHERE v = 'back'")
+    sql(f"UPDATE {table.name} SET id = 99 WHERE v = 'moved'")
+    rows = [row for _ in range(3) for row in table.claim(9)]
+    assert sorted(table.values(rows)) == ["back", "moved", "same"]
+    for key in {row["batch_key"] for row in rows}:
+        table.finish(key)
+    assert table.left() == dict.fromkeys(["done", "back", "moved", "same"], "D")
+    assert table.sql("SELECT * FROM mq_polled_row WHERE name = %s", table.name) == []
+
+
+@pytest.mark.parametrize("name", ["a", "c"])
+def test_beside_a_writer_who_does_anything_no_row_is_stuck(
+    make: Make, connect: Callable[..., Session], sql: Sql, name: str, server: Server, database: Database
+) -> None:
+    table = make(SHAPES[name]).create().insert(*(f"v{n}" for n in range(60)))
+    stop = time.monotonic() + 6
+    columns = {"a": "id", "c": "made"}[name]
+
+    def consume(number: int) -> None:
+        mine = table.by(connect(f"c{number}"))
+        chance = random.Random(number)
+        while time.monotonic() < stop:
+            rows = mine.claim(4, lease_seconds=chance.choice([0, 1]))
+            time.sleep(0.01)
+            if rows and chance.random() < 0.7:
+                lines = [f"{row['id']},0,no" for row in rows if chance.random() < 0.2]
+                mine.finish(rows[0]["batch_key"], "\n".join(lines) or None)
+
+    def write() -> None:
+        chance = random.Random(7)
+        with server.client(database.url) as client:
+            while time.monotonic() < stop:
+                n = chance.randrange(60)
+                change = chance.choice(
+                    [
+                        "SET status = 'N'",
+                        "SET status = 'D'",
+                        f"SET v = 'w{chance.randrange(10**9)}'",
+                        "SET id = id + 1000" if name == "a" else "SET made = DATEADD(1 DAY TO made)",
+                        "DELETE",
+                    ]
+                )
+                where = f"WHERE v = (SELECT v FROM {table.name} ORDER BY {columns} ROWS {n + 1} TO {n + 1})"
+                text = f"UPDATE {table.name} {change}" if change != "DELETE" else f"DELETE FROM {table.name}"
+                with suppress(driver().DatabaseError):
+                    client.execute(f"{text} {where}")
+                time.sleep(0.005)
+
+    with ThreadPoolExecutor() as pool:
+        for work in [*(pool.submit(consume, n) for n in range(3)), pool.submit(write)]:
+            work.result()
+    time.sleep(1.1)  # the last leases
+    until = time.monotonic() + 20
+    while time.monotonic() < until:
+        rows = table.claim(50)
+        if rows:
+            table.finish(rows[0]["batch_key"])
+        elif set(table.left().values()) <= {"D", "E"}:
+            break
+    assert set(table.left().values()) <= {"D", "E"}
+    assert {state for state, _ in table.states()} <= {"E"}
 
 
 # ---- types ---------------------------------------------------------------------------------------

@@ -1,0 +1,34 @@
+-- add_polled_row: note a row of an adopted table that was claimed for the first time.
+-- Arguments:   p_name, p_batch_key, p_hash and p_ident (its identity), p_active (1: it stands at active_value), p_json (its key),
+--              p_content (the row; NULL: the table has refused it), p_error (what the table said then)
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's
+-- Example:     EXECUTE PROCEDURE mq_add_polled_row('orders', v_key, v_hash, v_ident, 1, v_json, v_content, NULL);
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_add_polled_row (
+    p_name mq_name,
+    p_batch_key mq_key,
+    p_hash bigint,
+    p_ident mq_ident,
+    p_active smallint,
+    p_json mq_text,
+    p_content mq_text,
+    p_error mq_error
+)
+AS
+DECLARE v_id bigint;
+BEGIN
+    v_id = NEXT VALUE FOR mq_polled_row_id;
+    INSERT INTO mq_polled_row (id, batch_key, run_at, ident_hash, attempts, active, state, name, ident, key_json, reader)
+    SELECT :v_id, :p_batch_key, mq_utc_now(), :p_hash, 1, :p_active, 'A', :p_name, :p_ident, COALESCE(:p_json, '{}'), reader
+    FROM mq_polled WHERE name = :p_name;
+    IF (p_content IS NOT NULL) THEN
+        INSERT INTO mq_polled_taken (id, content) VALUES (:v_id, :p_content);
+    ELSE
+        INSERT INTO mq_polled_write (id, kind, error) VALUES (:v_id, 'F', :p_error);
+END^
+
+SET TERM ; ^

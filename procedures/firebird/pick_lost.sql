@@ -1,0 +1,50 @@
+-- pick_lost: claim again rows of an adopted table that stand at active_value though no claim knows of them.
+-- Arguments:   p_name, p_batch_key, p_size, p_counted (as polled_shape has it), p_active (active_value; NULL: there is none),
+--              p_count (a statement that counts rows at a status), p_walk and p_take (as pick_new has them)
+-- Returns:     still_wanted: p_size less what was claimed
+-- Errors:      those of the statements
+-- Transaction: joins the caller's, which has the row of mq_polled
+-- Example:     EXECUTE PROCEDURE mq_pick_lost('orders', v_key, 10, 0, 'A', v_count, v_walk, v_take) RETURNING_VALUES v_left;
+--
+-- Such a row has got another key under its claim, or was put there by somebody. While the entry of the old key is there, there are
+-- as many entries as rows, and nothing is claimed twice. Entries are counted first: what is finished meanwhile is then missing
+-- among the rows, and not the other way round.
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_pick_lost (
+    p_name mq_name,
+    p_batch_key mq_key,
+    p_size integer,
+    p_counted smallint,
+    p_active mq_status,
+    p_count mq_text,
+    p_walk mq_text,
+    p_take mq_text
+)
+RETURNS (
+    still_wanted integer
+)
+AS
+DECLARE v_entries bigint;
+DECLARE v_rows bigint;
+DECLARE v_size integer;
+DECLARE v_last mq_ident;
+BEGIN
+    still_wanted = p_size;
+    IF (p_active IS NOT NULL AND p_size > 0) THEN
+    BEGIN
+        SELECT COUNT(*) FROM mq_polled_row WHERE name = :p_name AND active = 1 INTO v_entries;
+        EXECUTE STATEMENT (p_count) (v_entries + p_size, p_active) INTO v_rows;
+        IF (v_rows > v_entries) THEN
+        BEGIN
+            v_size = v_rows - v_entries;
+            EXECUTE PROCEDURE mq_pick_new(p_name, p_batch_key, v_size, 'A', p_counted, p_active, NULL, p_walk, p_take, NULL)
+                RETURNING_VALUES still_wanted, v_last;
+            still_wanted = p_size - v_size + still_wanted;
+        END
+        UPDATE mq_polled SET looked_at = mq_utc_now() WHERE name = :p_name;
+    END
+END^
+
+SET TERM ; ^

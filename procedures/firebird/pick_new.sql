@@ -1,0 +1,107 @@
+-- pick_new: claim rows of an adopted table that no entry stands for.
+-- Arguments:   p_name, p_batch_key, p_size, p_kind (as polled_shape has it; A: rows that stand at active_value), p_counted,
+--              p_status (of the rows that are looked for), p_active (the status that they get; NULL: none), p_walk (a statement
+--              that finds rows, of p_from and a status), p_take (one that takes a row: see pick_rows), p_from (where to begin)
+-- Returns:     still_wanted: p_size less what was claimed; last_text: the order column of the last row
+-- Errors:      those of the statements
+-- Transaction: joins the caller's, which has the row of mq_polled
+-- Example:     EXECUTE PROCEDURE mq_pick_new('orders', v_key, 10, 'S', 0, 'N', 'A', v_walk, v_take, NULL)
+--                  RETURNING_VALUES v_left, v_last;
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_pick_new (
+    p_name mq_name,
+    p_batch_key mq_key,
+    p_size integer,
+    p_kind varchar(1) CHARACTER SET ASCII,
+    p_counted smallint,
+    p_status mq_status,
+    p_active mq_status,
+    p_walk mq_text,
+    p_take mq_text,
+    p_from mq_ident
+)
+RETURNS (
+    still_wanted integer,
+    last_text mq_ident
+)
+AS
+DECLARE v_before bigint;
+DECLARE v_active smallint;
+DECLARE v_place char(8) CHARACTER SET OCTETS;
+DECLARE v_ident mq_ident;
+DECLARE v_text mq_ident;
+DECLARE v_hash bigint;
+DECLARE v_free smallint;
+DECLARE v_held integer;
+DECLARE v_seen integer;
+DECLARE v_mine smallint;
+DECLARE v_json mq_text;
+DECLARE v_content mq_text;
+DECLARE v_error mq_error;
+BEGIN
+    still_wanted = p_size;
+    v_before = GEN_ID(mq_polled_row_id, 0);
+    -- What an entry says of a row at this status.
+    v_active = IIF(p_kind = 'A', 1, 0);
+    DELETE FROM mq_polled_seen;
+    FOR EXECUTE STATEMENT (p_walk) (p_from, p_status) INTO v_place, v_ident, v_text DO
+    BEGIN
+        IF (still_wanted <= 0) THEN
+            LEAVE;
+        v_hash = HASH(v_ident);
+        v_free = 1;
+        IF (p_counted = 0) THEN
+        BEGIN
+            -- Of a dead row that was made ready again by hand the old entry does not count; nor does, for a row at active_value,
+            -- one that waits at ready_value.
+            IF (EXISTS (
+                SELECT * FROM mq_polled_row AS p
+                WHERE p.name = :p_name AND p.ident_hash = :v_hash AND p.ident = :v_ident
+                    AND (:p_kind = 'D' OR p.active = 1 OR :p_kind = 'S' AND p.state <> 'E')
+            )) THEN
+                v_free = 0;
+        END
+        ELSE
+        BEGIN
+            -- As many are passed over as have entries from before.
+            SELECT COUNT(*) FROM mq_polled_row AS p
+            WHERE p.name = :p_name AND p.ident_hash = :v_hash AND p.ident = :v_ident AND p.id <= :v_before
+                AND (:p_kind = 'D' OR p.active = :v_active AND (:p_kind = 'A' OR p.state <> 'E'))
+            INTO v_held;
+            IF (v_held > 0) THEN
+            BEGIN
+                v_seen = 0;
+                SELECT copies FROM mq_polled_seen WHERE ident_hash = :v_hash AND ident = :v_ident INTO v_seen;
+                IF (v_seen < v_held) THEN
+                BEGIN
+                    v_free = 0;
+                    IF (v_seen = 0) THEN
+                        INSERT INTO mq_polled_seen (ident_hash, ident, copies) VALUES (:v_hash, :v_ident, 1);
+                    ELSE
+                        UPDATE mq_polled_seen SET copies = copies + 1 WHERE ident_hash = :v_hash AND ident = :v_ident;
+                END
+            END
+        END
+        IF (v_free = 1) THEN
+        BEGIN
+            v_mine = 0;
+            EXECUTE STATEMENT (p_take) (v_place, v_ident, p_active, IIF(p_active IS NULL, 0, 1), p_status)
+                INTO v_mine, v_json, v_content, v_error;
+            IF (v_mine > 0) THEN
+            BEGIN
+                IF (p_kind <> 'D' AND p_counted = 0) THEN
+                    DELETE FROM mq_polled_row WHERE name = :p_name AND ident_hash = :v_hash AND ident = :v_ident;
+                EXECUTE PROCEDURE mq_add_polled_row(p_name, p_batch_key, v_hash, v_ident,
+                    IIF(p_kind = 'A' OR p_active IS NOT NULL AND v_mine = 1, 1, 0), v_json,
+                    IIF(v_mine = 1, v_content, NULL), v_error);
+                IF (v_mine = 1) THEN
+                    still_wanted = still_wanted - 1;
+                last_text = v_text;
+            END
+        END
+    END
+END^
+
+SET TERM ; ^

@@ -1,0 +1,120 @@
+-- pick_placed: claim rows of an adopted table without a status whose rows are kept: those behind the place that claims have come to.
+-- Arguments:   p_name, p_batch_key, p_size, p_quoted, p_order and p_index (the table, its order column and its index, for SQL),
+--              p_place and p_ident (expressions: the order column as text, the identity), p_take (as pick_new has it)
+-- Returns:     nothing
+-- Errors:      those of the statements
+-- Transaction: joins the caller's, which has the row of mq_polled
+-- Example:     EXECUTE PROCEDURE mq_pick_placed('events', v_key, 10, '"EVENTS"', '"MADE"', '"EVENTS_MADE"', v_place, v_ident, v_take);
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_pick_placed (
+    p_name mq_name,
+    p_batch_key mq_key,
+    p_size integer,
+    p_quoted varchar(130) CHARACTER SET UTF8,
+    p_order varchar(130) CHARACTER SET UTF8,
+    p_index varchar(130) CHARACTER SET UTF8,
+    p_place mq_text,
+    p_ident mq_text,
+    p_take mq_text
+)
+AS
+DECLARE v_now timestamp;
+DECLARE v_late integer;
+DECLARE v_from mq_ident;
+DECLARE v_from_ident mq_ident;
+DECLARE v_from_copies integer;
+DECLARE v_type varchar(300) CHARACTER SET UTF8;
+DECLARE v_as_text mq_text;
+DECLARE v_where mq_text;
+DECLARE v_seen_at timestamp;
+DECLARE v_settled mq_ident;
+DECLARE v_place char(8) CHARACTER SET OCTETS;
+DECLARE v_ident mq_ident;
+DECLARE v_last_ident mq_ident;
+DECLARE v_text mq_ident;
+DECLARE v_past smallint;
+DECLARE v_copies integer = 0;
+DECLARE v_mine smallint;
+DECLARE v_json mq_text;
+DECLARE v_content mq_text;
+DECLARE v_error mq_error;
+BEGIN
+    v_now = mq_utc_now();
+    SELECT late_seconds, place, place_ident, copies FROM mq_polled WHERE name = :p_name
+    INTO v_late, v_from, v_from_ident, v_from_copies;
+    v_type = 'TYPE OF COLUMN ' || p_quoted || '.' || p_order;
+    IF (v_late > 0) THEN
+    BEGIN
+        -- The highest value there is, at most once a second; what lay below it late_seconds ago is settled.
+        SELECT seen_at, place FROM mq_polled_mark WHERE name = :p_name ORDER BY name DESC, seen_at DESC ROWS 1
+        INTO v_seen_at, v_settled;
+        IF (v_seen_at IS NULL OR v_seen_at NOT BETWEEN DATEADD(-MAXVALUE(1000, CAST(v_late AS bigint) * 100) MILLISECOND TO v_now)
+            AND v_now) THEN
+        BEGIN
+            -- A clock that was set back: the same values, seen now.
+            DELETE FROM mq_polled_mark WHERE name = :p_name AND seen_at > :v_now;
+            v_as_text = REPLACE(p_place, 'r.' || p_order, 'r.x');
+            EXECUTE STATEMENT ('EXECUTE BLOCK (p_from mq_ident = ?) RETURNS (place mq_ident) AS DECLARE o_from ' || v_type
+                || '; DECLARE o_to ' || v_type || '; BEGIN o_from = CAST(p_from AS ' || v_type || '); '
+                || 'IF (o_from IS NULL) THEN SELECT MAX(r.' || p_order || ') FROM ' || p_quoted || ' AS r INTO o_to; '
+                || 'ELSE SELECT MAX(r.' || p_order || ') FROM ' || p_quoted || ' AS r WHERE r.' || p_order || ' >= :o_from INTO o_to; '
+                || 'o_to = COALESCE(o_to, o_from); SELECT ' || v_as_text || ' FROM (SELECT CAST(:o_to AS ' || v_type
+                || ') AS x FROM rdb$database) AS r INTO place; SUSPEND; END') (v_settled) INTO v_text;
+            IF (v_text IS NOT NULL) THEN
+                UPDATE OR INSERT INTO mq_polled_mark (name, seen_at, place) VALUES (:p_name, :v_now, :v_text);
+        END
+        v_settled = NULL;
+        v_seen_at = NULL;
+        SELECT seen_at, place FROM mq_polled_mark
+        WHERE name = :p_name AND seen_at <= DATEADD(-:v_late SECOND TO :v_now) ORDER BY seen_at DESC ROWS 1
+        INTO v_seen_at, v_settled;
+        DELETE FROM mq_polled_mark WHERE name = :p_name AND seen_at < :v_seen_at;
+        IF (v_settled IS NULL) THEN
+            EXIT;
+    END
+    IF (p_size <= 0) THEN
+        EXIT;
+
+    -- Up to the value of the last row wanted, so that a sort is of no more than these and their equals.
+    v_where = ' WHERE ' || IIF(v_from IS NULL, '1 = 1', 'r.' || p_order || ' #than :o_from')
+        || TRIM(TRAILING FROM IIF(v_late > 0, ' AND r.' || p_order || ' <= :o_settled', ''));
+    FOR EXECUTE STATEMENT ('EXECUTE BLOCK (p_from mq_ident = ?, p_settled mq_ident = ?, p_size bigint = ?) RETURNS (place char(8) '
+            || 'CHARACTER SET OCTETS, ident mq_ident, order_text mq_ident, past smallint) AS DECLARE o_from ' || v_type
+            || '; DECLARE o_settled ' || v_type || '; DECLARE o_to ' || v_type || '; BEGIN o_from = CAST(p_from AS ' || v_type
+            || '); o_settled = CAST(p_settled AS ' || v_type || '); SELECT r.' || p_order || ' FROM ' || p_quoted || ' AS r'
+            || REPLACE(v_where, '#than', '>') || COALESCE(' PLAN (r ORDER ' || p_index || ')', '') || ' ORDER BY r.' || p_order
+            || ' ROWS :p_size TO :p_size INTO o_to; '
+            || IIF(v_late > 0, 'o_to = COALESCE(o_to, o_settled); ', 'IF (o_to IS NULL) THEN SELECT MAX(r.' || p_order || ') FROM '
+                || p_quoted || ' AS r' || REPLACE(v_where, '#than', '>=') || ' INTO o_to; ')
+            || 'FOR SELECT r.RDB$DB_KEY, ' || p_ident || ', ' || p_place || ', '
+            || IIF(v_from IS NULL, '1', 'IIF(r.' || p_order || ' > :o_from, 1, 0)') || ' FROM ' || p_quoted || ' AS r WHERE r.'
+            || p_order || ' <= :o_to' || IIF(v_from IS NULL, '', ' AND r.' || p_order || ' >= :o_from') || ' ORDER BY r.' || p_order
+            || ', 2 INTO place, ident, order_text, past DO SUSPEND; END')
+            (v_from, v_settled, CAST(p_size AS bigint))
+        INTO v_place, v_ident, v_text, v_past
+    DO
+    BEGIN
+        IF (p_size <= 0) THEN
+            LEAVE;
+        -- The order column is a part of the identity of rows that are equal to each other.
+        v_copies = IIF(v_ident = v_last_ident, v_copies + 1, 1);
+        v_last_ident = v_ident;
+        IF (v_past = 1 OR v_ident > v_from_ident OR v_ident = v_from_ident AND v_copies > v_from_copies) THEN
+        BEGIN
+            v_mine = 0;
+            EXECUTE STATEMENT (p_take) (v_place, v_ident, NULL, 0, NULL) INTO v_mine, v_json, v_content, v_error;
+            IF (v_mine > 0) THEN
+            BEGIN
+                EXECUTE PROCEDURE mq_add_polled_row(p_name, p_batch_key, HASH(v_ident), v_ident, 0, v_json,
+                    IIF(v_mine = 1, v_content, NULL), v_error);
+                IF (v_mine = 1) THEN
+                    p_size = p_size - 1;
+            END
+            UPDATE mq_polled SET place = :v_text, place_ident = :v_ident, copies = :v_copies WHERE name = :p_name;
+        END
+    END
+END^
+
+SET TERM ; ^

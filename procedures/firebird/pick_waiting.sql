@@ -1,0 +1,101 @@
+-- pick_waiting: claim rows of an adopted table that wait for another attempt.
+-- Arguments:   p_name, p_batch_key, p_size, p_kind and p_counted (as polled_shape has them), p_active and p_ready (the values),
+--              p_find (a statement that finds the rows of an identity at a status), p_take (one that takes a row: see pick_rows)
+-- Returns:     still_wanted: p_size less what was claimed
+-- Errors:      those of the statements
+-- Transaction: joins the caller's, which has the row of mq_polled
+-- Example:     EXECUTE PROCEDURE mq_pick_waiting('orders', v_key, 10, 'S', 0, 'A', 'N', v_find, v_take) RETURNING_VALUES v_left;
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_pick_waiting (
+    p_name mq_name,
+    p_batch_key mq_key,
+    p_size integer,
+    p_kind varchar(1) CHARACTER SET ASCII,
+    p_counted smallint,
+    p_active mq_status,
+    p_ready mq_status,
+    p_find mq_text,
+    p_take mq_text
+)
+RETURNS (
+    still_wanted integer
+)
+AS
+DECLARE v_now timestamp;
+DECLARE v_max integer;
+DECLARE v_reader mq_name;
+DECLARE v_id bigint;
+DECLARE v_ident mq_ident;
+DECLARE v_hash bigint;
+DECLARE v_attempts smallint;
+DECLARE v_active smallint;
+DECLARE v_status mq_status;
+DECLARE v_held integer;
+DECLARE v_place char(8) CHARACTER SET OCTETS;
+-- -1: not there, 0: locked, 1: ours, 2: refused by the table, 3: without attempts left.
+DECLARE v_mine smallint;
+DECLARE v_json mq_text;
+DECLARE v_content mq_text;
+DECLARE v_error mq_error;
+BEGIN
+    still_wanted = p_size;
+    v_now = mq_utc_now();
+    SELECT max_attempts, reader FROM mq_polled WHERE name = :p_name INTO v_max, v_reader;
+    FOR SELECT p.id, p.ident, p.ident_hash, p.attempts, p.active
+        FROM mq_polled_row AS p
+        WHERE p.name = :p_name AND p.state = 'N' AND p.run_at <= :v_now
+        PLAN (p ORDER mq_polled_row_due)
+        ORDER BY p.name, p.state, p.run_at, p.id
+        INTO v_id, v_ident, v_hash, v_attempts, v_active
+    DO
+    BEGIN
+        IF (still_wanted <= 0) THEN
+            LEAVE;
+        v_mine = -1;
+        v_status = IIF(v_active = 1 AND p_active IS NOT NULL, p_active, p_ready);
+        v_held = 0;
+        IF (p_counted = 1 AND p_kind <> 'K') THEN
+            -- Of equal rows, those that others hold are passed over.
+            SELECT COUNT(*) FROM mq_polled_row AS p
+            WHERE p.name = :p_name AND p.ident_hash = :v_hash AND p.ident = :v_ident AND p.active = :v_active
+                AND (p.state = 'A' OR p.state = 'E' AND :p_kind = 'D')
+            INTO v_held;
+        FOR EXECUTE STATEMENT (p_find) (v_ident, v_status) INTO v_place DO
+        BEGIN
+            IF (v_held > 0) THEN
+                v_held = v_held - 1;
+            ELSE
+            BEGIN
+                v_mine = IIF(v_attempts >= v_max, 3, 0);
+                IF (v_mine = 0) THEN
+                    EXECUTE STATEMENT (p_take) (v_place, v_ident, p_active, IIF(v_active = 0 AND p_active IS NOT NULL, 1, 0), v_status)
+                        INTO v_mine, v_json, v_content, v_error;
+                IF (v_mine > 0) THEN
+                    LEAVE;
+            END
+        END
+        IF (v_mine = -1) THEN
+            DELETE FROM mq_polled_row WHERE id = :v_id;
+        ELSE IF (v_mine = 3) THEN
+            INSERT INTO mq_polled_write (id, kind, retry, error)
+            SELECT id, 'F', -1, error FROM mq_polled_row WHERE id = :v_id;
+        ELSE IF (v_mine > 0) THEN
+        BEGIN
+            UPDATE mq_polled_row
+            SET state = 'A', batch_key = :p_batch_key, attempts = attempts + 1, reader = :v_reader,
+                active = IIF(:v_mine = 1 AND :p_active IS NOT NULL, 1, active)
+            WHERE id = :v_id;
+            IF (v_mine = 1) THEN
+            BEGIN
+                UPDATE OR INSERT INTO mq_polled_taken (id, content) VALUES (:v_id, :v_content);
+                still_wanted = still_wanted - 1;
+            END
+            ELSE
+                INSERT INTO mq_polled_write (id, kind, error) VALUES (:v_id, 'F', :v_error);
+        END
+    END
+END^
+
+SET TERM ; ^

@@ -1,0 +1,26 @@
+-- require_claim_index: the index that claims of an adopted table read by; without one they would read the whole table.
+-- Arguments:   p_table (as the catalog has it), p_columns (quoted, with commas between them; NULL: none is needed)
+-- Returns:     claim_index: its name, quoted, or NULL
+-- Errors:      50006 unsuitable_table, with the CREATE INDEX to run
+-- Transaction: reads the catalog only
+-- Example:     EXECUTE PROCEDURE mq_require_claim_index('ORDERS', '"STATUS","ID"') RETURNING_VALUES v_index;
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_require_claim_index (
+    p_table varchar(63) CHARACTER SET UTF8,
+    p_columns mq_text
+)
+RETURNS (
+    claim_index varchar(130) CHARACTER SET UTF8
+)
+AS
+BEGIN
+    claim_index = mq_claim_index(p_table, p_columns);
+    IF (p_columns IS NOT NULL AND claim_index IS NULL) THEN
+        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'claims would read the whole table, it needs: CREATE INDEX "'
+            || REPLACE(LEFT(p_table, 20), '"', '') || '_CLAIM" ON "' || REPLACE(p_table, '"', '""') || '" ('
+            || REPLACE(p_columns, ',', ', ') || ')');
+END^
+
+SET TERM ; ^

@@ -1,0 +1,36 @@
+-- require_rights: refuse a caller who has not himself the rights on a user's table that the call uses.
+-- Arguments:   p_quoted (the table, as find_table returns it for SQL), p_column (one that can be written, quoted; NULL: none is),
+--              p_delete (1: rows are deleted)
+-- Returns:     nothing
+-- Errors:      50006 unsuitable_table, with the GRANT to run
+-- Transaction: reads nothing
+-- Example:     EXECUTE PROCEDURE mq_require_rights('"ORDERS"', '"STATUS"', 0);
+--
+-- A dynamic statement has the rights of the connected user and none of ours. What is never executed is checked all the same.
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_require_rights (
+    p_quoted varchar(130) CHARACTER SET UTF8,
+    p_column varchar(130) CHARACTER SET UTF8,
+    p_delete smallint
+)
+AS
+DECLARE v_user varchar(130) CHARACTER SET UTF8;
+BEGIN
+    EXECUTE STATEMENT 'EXECUTE BLOCK AS DECLARE v_one bigint; BEGIN IF (1 = 0) THEN BEGIN SELECT COUNT(*) FROM ' || p_quoted
+        || ' INTO v_one; '
+        || COALESCE('UPDATE ' || p_quoted || ' SET ' || p_column || ' = NULL; ', '')
+        || IIF(p_delete = 1, 'DELETE FROM ' || p_quoted || '; ', '') || 'END END';
+    WHEN GDSCODE no_priv DO
+    BEGIN
+        v_user = TRIM(CURRENT_USER);
+        IF (v_user NOT SIMILAR TO '[A-Z][A-Z0-9$#_]*' ESCAPE '#') THEN
+            v_user = '"' || REPLACE(v_user, '"', '""') || '"';
+        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', TRIM(CURRENT_USER) || ' may not work on ' || p_quoted
+            || ', and the queue has no rights there: GRANT SELECT' || TRIM(TRAILING FROM IIF(p_column IS NULL, '', ', UPDATE'))
+            || TRIM(TRAILING FROM IIF(p_delete = 1, ', DELETE', '')) || ' ON ' || p_quoted || ' TO USER ' || v_user);
+    END
+END^
+
+SET TERM ; ^
