@@ -14,7 +14,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_find_watched(
     OUT p_label longtext CHARACTER SET utf8mb4,
     OUT p_quoted longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY INVOKER
+SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_schema, v_name varchar(200) CHARACTER SET utf8mb4;
