@@ -53,7 +53,7 @@ BEGIN
         SET p.place = e.place, p.place_hash = e.ident_hash, p.copies = e.copies,
             p.looked_at = IF(p_looked, UTC_TIMESTAMP(6), p.looked_at)
         WHERE p.name = v_name;
-    ELSE
+    ELSEIF v_status OR NOT v_keyed AND v_deletes THEN
         -- In a cluster the lock on this row holds on one node only. A change of it lets one of two claims at one moment fail with
         -- a conflict, where both would get the same rows. These shapes have no place, so copies is free.
         UPDATE mq_polled SET copies = COALESCE(copies, 0) + 1 WHERE name = v_name;

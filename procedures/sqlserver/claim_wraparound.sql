@@ -27,7 +27,7 @@ CREATE OR ALTER PROCEDURE mq.claim_wraparound
     @after_id bigint = NULL
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     -- For as long as this call: claims pass over locked rows, which no higher level allows.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
@@ -69,7 +69,8 @@ BEGIN
             FROM mq.ring WITH (READPAST, READCOMMITTEDLOCK)
             WHERE type = @name AND reader = N''
             ORDER BY n DESC, after_id DESC;
-            IF @now < @low_until AND @now > DATEADD(MINUTE, -1, @low_until)
+            -- Further ahead than it was put, or a promotion ahead, means that the clock was set back.
+            IF @now < @low_until AND @now >= DATEADD(SECOND, -5, @low_until) AND @low_promoted_to <= @now
                 SELECT @full = 0, @low = @low_after, @promoted_to = @low_promoted_to;
             -- What takes long at first, a plan or pages that nobody has read for a while, does not take long again.
             WHILE @tries < 2
@@ -312,11 +313,11 @@ BEGIN
             VALUES (@name, @who, COALESCE(@n, 0) + CASE WHEN @after_id IS NULL THEN 0 ELSE 1 END
                 + CASE WHEN @last > @after THEN 0 ELSE 1 END, @last);
             -- Not the place before: until we commit it is the only one that others see. But those that were left a little behind
-            -- it, and at the end of a round the last two.
+            -- it, the last one of the round before, and at the end of a round the last two.
             IF @after_id IS NULL AND @last > @after
                 DELETE FROM mq.ring WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
-                WHERE type = @name AND reader = @who AND n = @n
-                    AND after_id < @place_after AND after_id >= @place_after - 20 * COALESCE(@size, 1);
+                WHERE type = @name AND reader = @who
+                    AND ((n = @n AND after_id < @place_after AND after_id >= @place_after - 20 * COALESCE(@size, 1)) OR n = @n - 1);
             ELSE
                 DELETE FROM mq.ring WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
                 WHERE type = @name AND reader = @who AND n <= @n AND n >= @n - 1 AND (n < @n OR after_id < @place_after);
