@@ -338,6 +338,16 @@ class PostgreSQL(Database):
         yield f"{_RECORD_HEAD}FROM (VALUES\n{records}\n) AS f (kind, name, sha256);\n"
         yield "COMMIT;\n"
 
+    def adopted_tables(self) -> list[str]:
+        with _translated(), self._open("rowqueue uninstall") as connection:
+            if connection.execute("SELECT to_regclass('mq.polled')").fetchone() == (None,):
+                return []
+            return [name for (name,) in connection.execute("SELECT name FROM mq.polled ORDER BY 1")]
+
+    def dependents(self) -> list[str]:
+        with _translated(), self._open("rowqueue uninstall") as connection:
+            return [name for (name,) in connection.execute(_DEPENDENTS)]
+
     def uninstall(self) -> None:
         with self.installing(), _translated(), self._open("rowqueue uninstall") as connection, connection.transaction():
             migrations = {name for name, entry in (self.installed() or {}).items() if entry.kind == "migration"}
@@ -379,6 +389,33 @@ def embedded(data_dir: Path | None = None) -> Iterator[Database]:
     with postgresql_embedded.running(data_dir) as url:
         yield PostgreSQL(url)
 
+
+# What would go with the schema, without the triggers of watched tables, which are the queue's own.
+_DEPENDENTS = """\
+WITH own AS (
+    SELECT 'pg_class'::regclass AS classid, oid FROM pg_class WHERE relnamespace = to_regnamespace('mq')
+    UNION ALL SELECT 'pg_proc'::regclass, oid FROM pg_proc WHERE pronamespace = to_regnamespace('mq')
+    UNION ALL SELECT 'pg_type'::regclass, oid FROM pg_type WHERE typnamespace = to_regnamespace('mq')
+), used AS (
+    SELECT d.classid, d.objid, d.objsubid, coalesce(r.ev_class, a.adrelid, c.conrelid) AS relation
+    FROM pg_depend AS d
+    INNER JOIN own AS o ON o.classid = d.refclassid AND o.oid = d.refobjid
+    LEFT JOIN pg_rewrite AS r ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid
+    LEFT JOIN pg_attrdef AS a ON d.classid = 'pg_attrdef'::regclass AND a.oid = d.objid
+    LEFT JOIN pg_constraint AS c ON d.classid = 'pg_constraint'::regclass AND c.oid = d.objid
+    WHERE d.deptype = 'n' AND d.classid <> 'pg_trigger'::regclass
+)
+SELECT DISTINCT CASE
+    WHEN u.classid = 'pg_rewrite'::regclass THEN pg_describe_object('pg_class'::regclass, u.relation, 0)
+    ELSE pg_describe_object(u.classid, u.objid, u.objsubid)
+END
+FROM used AS u
+WHERE NOT EXISTS (
+    SELECT 1 FROM own AS o
+    WHERE (o.classid = u.classid AND o.oid = u.objid) OR (o.classid = 'pg_class'::regclass AND o.oid = u.relation)
+)
+ORDER BY 1
+"""
 
 _RECORD_HEAD = """\
 INSERT INTO mq.installed (kind, name, sha256, fingerprint, applied_at)
