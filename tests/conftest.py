@@ -26,6 +26,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--every-version", action="store_true", help="the marks one_version, one_engine and any_engine do not count"
     )
+    parser.addoption("--only-rest", action="store_true", help="only what --every-version adds")
 
 
 # Servers that keep their files in memory write as durably as the tests can tell, which kill processes and never the
@@ -42,6 +43,12 @@ def _keep_files_in_memory() -> None:
     if available and int(available[1]) << 10 >= _MEMORY_BYTES:
         os.environ["TMPDIR"] = str(_MEMORY)
         tempfile.tempdir = None  # asked for anew
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Clusters are started only when they are named: three servers each, for which other tests would have to wait."""
+    clusters = Path(__file__).parent / "clusters"
+    return True if collection_path == clusters and not any("clusters" in word for word in config.args) else None
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -72,7 +79,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _may_be_for(metafunc: pytest.Metafunc, name: str) -> bool:
-    test, every = metafunc.definition, metafunc.config.getoption("--every-version")
+    test, config = metafunc.definition, metafunc.config
+    every = config.getoption("--only-rest") or config.getoption("--every-version")
     product = test.get_closest_marker("product")
     # The values of a parameter may have nearer marks than the test.
     has_values = test.get_closest_marker("parametrize") is not None
@@ -83,8 +91,11 @@ def _may_be_for(metafunc: pytest.Metafunc, name: str) -> bool:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the servers that a test is not for; see the markers."""
-    every = config.getoption("--every-version")
+    rest = config.getoption("--only-rest")
+    every = rest or config.getoption("--every-version")
     left_out = {item for item in items if (name := _server_name(item)) and not _is_for(item, name, every)}
+    if rest:
+        left_out |= {item for item in items if not (name := _server_name(item)) or _is_for(item, name, False)}
     config.hook.pytest_deselected(items=list(left_out))
     items[:] = [item for item in items if item not in left_out]
 

@@ -51,6 +51,7 @@ _YOYO_TABLES = ("_yoyo_migration", "_yoyo_log", "_yoyo_version", "yoyo_lock")
 
 _CONFLICTS = {"40001", "40P01", "55P03"}
 _DISCONNECTS = {"53300", "57P01", "57P02", "57P03", "57P04", "57P05"}
+_WRONG_ISOLATION = "50001"
 _READ_ONLY = "25006"  # a standby, or default_transaction_read_only
 _BAD_VALUES = {"22003", "22007", "22008", "22021", "22P02", "22P05"}
 _RANGES = {"smallint": 15, "integer": 31, "bigint": 63}
@@ -151,6 +152,7 @@ class PostgreSQLSession(Session):
         self._cursor = connection.cursor(row_factory=dict_row)
         self._listening: set[str] = set()
         self._woken = False
+        self._begin = ""  # what a call begins with, where it cannot do without
         connection.add_notify_handler(self._wake)
 
     def _wake(self, _: psycopg.Notify) -> None:
@@ -158,8 +160,12 @@ class PostgreSQLSession(Session):
 
     def call(self, procedure: str, *arguments: Any) -> list[Row]:
         try:
-            return self._cursor.execute(_query(procedure, len(arguments)), arguments).fetchall()
+            return self._run(_query(procedure, len(arguments)), arguments)
         except (psycopg.Error, UnicodeError, OverflowError) as error:
+            # Once a session: the database's or the role's own default isolation level is another one.
+            if self._begin == "" and getattr(error, "sqlstate", None) == _WRONG_ISOLATION and self._is_alone():
+                self._begin = "BEGIN ISOLATION LEVEL READ COMMITTED"
+                return self.call(procedure, *arguments)
             bad = _bad_argument(error, procedure, arguments)
             raise bad or _translate(error, self._connection.closed) from error
 
@@ -169,6 +175,23 @@ class PostgreSQLSession(Session):
         assert row is not None
         now: datetime = row["now"]
         return now
+
+    def _run(self, query: str, arguments: Sequence[Any]) -> list[Row]:
+        if not (self._begin and self._is_alone()):
+            return self._cursor.execute(query, arguments).fetchall()
+        self._connection.execute(self._begin)
+        try:
+            rows = self._cursor.execute(query, arguments).fetchall()
+        except BaseException:
+            if not self._connection.closed:
+                self._connection.rollback()
+            raise
+        self._connection.commit()
+        return rows
+
+    def _is_alone(self) -> bool:
+        """Whether a call is a transaction of its own."""
+        return self._connection.info.transaction_status == TransactionStatus.IDLE
 
     @contextmanager
     def transaction(self) -> Iterator[psycopg.Connection[Any]]:
