@@ -331,6 +331,7 @@ class Firebird(Database):
     schemes: ClassVar[tuple[str, ...]] = ("firebird",)
     # A call may meet new procedures beside old ones.
     swaps_at_once: ClassVar[bool] = False
+    cascades: ClassVar[bool] = False
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
@@ -423,6 +424,17 @@ class Firebird(Database):
             yield _RECORD.format(f"'{name}'", f"'{kind}'", sha256, f"'{kind}'", f"'{name}'") + ";\n"
         yield _SCRIPT_END
 
+    def adopted_tables(self) -> list[str]:
+        with translated(), closing(self.open("rowqueue uninstall")) as connection:
+            if not _existing(connection, "TABLE", ["MQ_POLLED"]):
+                return []
+            return [name for (name,) in _rows(connection, "SELECT name FROM mq_polled ORDER BY 1")]
+
+    def dependents(self) -> list[str]:
+        with translated(), closing(self.open("rowqueue uninstall")) as connection:
+            watching = {name for (name,) in _rows(connection, _WATCHING)}
+            return [f"{kind} {name}" for kind, name in _rows(connection, _DEPENDENTS) if name not in watching]
+
     def uninstall(self) -> None:
         with self.installing(), closing(self.open("rowqueue uninstall", client.PATIENT)) as connection:
             recorded = self.installed() or {}
@@ -473,6 +485,13 @@ _CATALOG = {
 _WATCHING = """\
 SELECT TRIM(t.rdb$trigger_name) FROM rdb$triggers AS t JOIN rdb$user_privileges AS p ON p.rdb$user = t.rdb$trigger_name
 WHERE p.rdb$user_type = 2 AND p.rdb$relation_name = 'MQ_TELL_CHANGES'"""
+_DEPENDENTS = """\
+SELECT DISTINCT DECODE(d.rdb$dependent_type, 1, 'view', 2, 'trigger', 3, 'computed column of', 5, 'procedure', 15,
+    'function', 'object'), TRIM(d.rdb$dependent_name)
+FROM rdb$dependencies AS d
+WHERE d.rdb$depended_on_name STARTING WITH 'MQ_' AND d.rdb$dependent_name NOT STARTING WITH 'MQ_'
+    AND d.rdb$dependent_name NOT STARTING WITH 'CHECK_' AND d.rdb$dependent_name NOT STARTING WITH 'RDB$'
+ORDER BY 1, 2"""
 _CREATED = re.compile(rf"\bCREATE (?:OR ALTER |GLOBAL TEMPORARY )?({'|'.join(_CATALOG)}) (mq_\w+)")
 
 

@@ -548,6 +548,23 @@ class MySQL(Database):
             yield _RECORD % (f"'{name}'", f"'{kind}'", f"'{sha256}'") + ";\n"
         yield from (f"{statement};\n" for statement in _FINGERPRINTS)
 
+    def adopted_tables(self) -> list[str]:
+        with _translated(), closing(self.open("rowqueue uninstall")) as connection, connection.cursor() as cursor:
+            if not _existing(cursor, "tables", ["mq_polled"]):
+                return []
+            cursor.execute("SELECT name FROM mq_polled ORDER BY 1")
+            return [name for (name,) in cursor.fetchall()]
+
+    def dependents(self) -> list[str]:
+        with _translated(), closing(self.open("rowqueue uninstall")) as connection, connection.cursor() as cursor:
+            cursor.execute(_DEPENDENTS)
+            own = {f"mq_{name}" for name in contract.load().objects("mysql")}
+            return [
+                f"{kind} {schema}.{name}"
+                for kind, schema, name, mine in cursor.fetchall()
+                if name not in own or not mine
+            ]
+
     def uninstall(self) -> None:
         with self.installing(), _translated(), closing(self.open("rowqueue uninstall")) as connection:
             recorded = self.installed() or {}
@@ -607,6 +624,16 @@ _TRIGGERS = """\
 SELECT trigger_schema, trigger_name FROM information_schema.triggers
 WHERE definer = 'mq_owner@localhost'
     AND LOCATE(CONCAT('`', REPLACE(DATABASE(), '`', '``'), '`.mq_tell('), action_statement) > 0"""
+
+# No catalog of both servers tells what a view is made of, but its text does: names in it are whole and quoted.
+_DEPENDENTS = """\
+SELECT 'view', table_schema, table_name, table_schema = DATABASE() FROM information_schema.views
+WHERE LOCATE(CONCAT('`', REPLACE(DATABASE(), '`', '``'), '`.`mq_'), view_definition) > 0
+UNION ALL
+SELECT 'foreign key', constraint_schema, constraint_name, 0 FROM information_schema.referential_constraints
+WHERE unique_constraint_schema = DATABASE() AND referenced_table_name LIKE 'mq\\_%'
+    AND NOT (constraint_schema = DATABASE() AND table_name LIKE 'mq\\_%')
+ORDER BY 1, 2, 3"""
 
 _IN_DATABASE = (
     *("SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER", "INDEX", "EXECUTE"),

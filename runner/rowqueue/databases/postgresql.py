@@ -51,6 +51,7 @@ _YOYO_TABLES = ("_yoyo_migration", "_yoyo_log", "_yoyo_version", "yoyo_lock")
 
 _CONFLICTS = {"40001", "40P01", "55P03"}
 _DISCONNECTS = {"53300", "57P01", "57P02", "57P03", "57P04", "57P05"}
+_WRONG_ISOLATION = "50001"
 _READ_ONLY = "25006"  # a standby, or default_transaction_read_only
 _BAD_VALUES = {"22003", "22007", "22008", "22021", "22P02", "22P05"}
 _RANGES = {"smallint": 15, "integer": 31, "bigint": 63}
@@ -151,6 +152,7 @@ class PostgreSQLSession(Session):
         self._cursor = connection.cursor(row_factory=dict_row)
         self._listening: set[str] = set()
         self._woken = False
+        self._begin = ""  # what a call begins with, where it cannot do without
         connection.add_notify_handler(self._wake)
 
     def _wake(self, _: psycopg.Notify) -> None:
@@ -158,8 +160,12 @@ class PostgreSQLSession(Session):
 
     def call(self, procedure: str, *arguments: Any) -> list[Row]:
         try:
-            return self._cursor.execute(_query(procedure, len(arguments)), arguments).fetchall()
+            return self._run(_query(procedure, len(arguments)), arguments)
         except (psycopg.Error, UnicodeError, OverflowError) as error:
+            # Once a session: the database's or the role's own default isolation level is another one.
+            if self._begin == "" and getattr(error, "sqlstate", None) == _WRONG_ISOLATION and self._is_alone():
+                self._begin = "BEGIN ISOLATION LEVEL READ COMMITTED"
+                return self.call(procedure, *arguments)
             bad = _bad_argument(error, procedure, arguments)
             raise bad or _translate(error, self._connection.closed) from error
 
@@ -169,6 +175,23 @@ class PostgreSQLSession(Session):
         assert row is not None
         now: datetime = row["now"]
         return now
+
+    def _run(self, query: str, arguments: Sequence[Any]) -> list[Row]:
+        if not (self._begin and self._is_alone()):
+            return self._cursor.execute(query, arguments).fetchall()
+        self._connection.execute(self._begin)
+        try:
+            rows = self._cursor.execute(query, arguments).fetchall()
+        except BaseException:
+            if not self._connection.closed:
+                self._connection.rollback()
+            raise
+        self._connection.commit()
+        return rows
+
+    def _is_alone(self) -> bool:
+        """Whether a call is a transaction of its own."""
+        return self._connection.info.transaction_status == TransactionStatus.IDLE
 
     @contextmanager
     def transaction(self) -> Iterator[psycopg.Connection[Any]]:
@@ -338,6 +361,16 @@ class PostgreSQL(Database):
         yield f"{_RECORD_HEAD}FROM (VALUES\n{records}\n) AS f (kind, name, sha256);\n"
         yield "COMMIT;\n"
 
+    def adopted_tables(self) -> list[str]:
+        with _translated(), self._open("rowqueue uninstall") as connection:
+            if connection.execute("SELECT to_regclass('mq.polled')").fetchone() == (None,):
+                return []
+            return [name for (name,) in connection.execute("SELECT name FROM mq.polled ORDER BY 1")]
+
+    def dependents(self) -> list[str]:
+        with _translated(), self._open("rowqueue uninstall") as connection:
+            return [name for (name,) in connection.execute(_DEPENDENTS)]
+
     def uninstall(self) -> None:
         with self.installing(), _translated(), self._open("rowqueue uninstall") as connection, connection.transaction():
             migrations = {name for name, entry in (self.installed() or {}).items() if entry.kind == "migration"}
@@ -379,6 +412,33 @@ def embedded(data_dir: Path | None = None) -> Iterator[Database]:
     with postgresql_embedded.running(data_dir) as url:
         yield PostgreSQL(url)
 
+
+# What would go with the schema, without the triggers of watched tables, which are the queue's own.
+_DEPENDENTS = """\
+WITH own AS (
+    SELECT 'pg_class'::regclass AS classid, oid FROM pg_class WHERE relnamespace = to_regnamespace('mq')
+    UNION ALL SELECT 'pg_proc'::regclass, oid FROM pg_proc WHERE pronamespace = to_regnamespace('mq')
+    UNION ALL SELECT 'pg_type'::regclass, oid FROM pg_type WHERE typnamespace = to_regnamespace('mq')
+), used AS (
+    SELECT d.classid, d.objid, d.objsubid, coalesce(r.ev_class, a.adrelid, c.conrelid) AS relation
+    FROM pg_depend AS d
+    INNER JOIN own AS o ON o.classid = d.refclassid AND o.oid = d.refobjid
+    LEFT JOIN pg_rewrite AS r ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid
+    LEFT JOIN pg_attrdef AS a ON d.classid = 'pg_attrdef'::regclass AND a.oid = d.objid
+    LEFT JOIN pg_constraint AS c ON d.classid = 'pg_constraint'::regclass AND c.oid = d.objid
+    WHERE d.deptype = 'n' AND d.classid <> 'pg_trigger'::regclass
+)
+SELECT DISTINCT CASE
+    WHEN u.classid = 'pg_rewrite'::regclass THEN pg_describe_object('pg_class'::regclass, u.relation, 0)
+    ELSE pg_describe_object(u.classid, u.objid, u.objsubid)
+END
+FROM used AS u
+WHERE NOT EXISTS (
+    SELECT 1 FROM own AS o
+    WHERE (o.classid = u.classid AND o.oid = u.objid) OR (o.classid = 'pg_class'::regclass AND o.oid = u.relation)
+)
+ORDER BY 1
+"""
 
 _RECORD_HEAD = """\
 INSERT INTO mq.installed (kind, name, sha256, fingerprint, applied_at)
