@@ -306,6 +306,16 @@ class _Connection(pymysql.connections.Connection):  # type: ignore[misc]
         else:
             raise pymysql.ProgrammingError("a statement inside the transaction has ended it")
 
+    def ended(self) -> pymysql.Error | None:
+        """The conflict, or the lost connection, by which the server has ended the transaction of the block."""
+        try:
+            self.check()
+        except pymysql.OperationalError as error:
+            return error
+        except pymysql.Error:  # the handler itself has ended it
+            pass
+        return None
+
     def guard(self) -> None:
         """Begin a transaction and watch over it."""
         super().begin()
@@ -393,10 +403,14 @@ class MySQLSession(Session):
             yield connection
             with _translated():
                 connection.check()
-        except BaseException:
+        except BaseException as error:
+            ended = connection.ended() if isinstance(error, Exception) else None
             connection.unguard()
             with suppress(pymysql.Error):  # then the connection is lost, and the transaction with it
                 connection.rollback()
+            # What a handler makes of a conflict that one of its own statements met is not its failure.
+            if ended is not None and not isinstance(error, DatabaseError | QueueError):
+                raise _translate(ended, not connection.open) from error
             raise
         connection.unguard()
         with _translated():
