@@ -25,7 +25,7 @@ class Killed(BaseException):
 
 @contextmanager
 def killed_after(monkeypatch: pytest.MonkeyPatch, count: int, ran: list[str]) -> Iterator[None]:
-    """An installation ends after so many statements of a migration that none has run before: they are added to `ran`."""
+    """An installation ends after so many statements of a migration that none ran before: those of `ran`."""
     before = len(ran)
     execute = firebird_yoyo._Cursor.execute
 
