@@ -23,6 +23,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON mq_ring TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_grouped TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_group_lock TO 'mq_owner'@'localhost';
 GRANT SELECT, UPDATE ON mq_stripe TO 'mq_owner'@'localhost';
+GRANT SELECT, INSERT, UPDATE, DELETE ON mq_allowed TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_polled TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_polled_batch TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_polled_row TO 'mq_owner'@'localhost';
