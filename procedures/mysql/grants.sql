@@ -105,6 +105,7 @@ GRANT EXECUTE ON PROCEDURE mq_put_back TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_delete_messages TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_settle TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_fail_messages TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_stuck_groups TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_rescue TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_promote TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_pick_ordered TO 'mq_owner'@'localhost';
