@@ -17,6 +17,7 @@ CREATE OR REPLACE FUNCTION mq.create_feed(
 LANGUAGE plpgsql
 SET search_path = mq, pg_temp
 SET enable_seqscan = off
+SET jit = off
 AS $$
 DECLARE
     v_table record;
