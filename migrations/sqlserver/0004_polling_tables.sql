@@ -1,7 +1,8 @@
 -- Polling tables: who has claimed which rows of a table of the user's. That table itself is not changed.
 -- See docs/decisions/0013_polling_tables.md and 0009_sqlserver.md.
 
--- Adopted tables; columns as quoted, as they stand in statements. Rows are never updated: everybody reads them.
+-- Adopted tables; columns as quoted, as they stand in statements. Rows are never updated: everybody reads them. ident_columns: without
+-- key_columns all columns that the table had when it was adopted; column_types: what all of these were then.
 CREATE TABLE mq.polled (
     name nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL CONSTRAINT polled_pk PRIMARY KEY,
     table_schema nvarchar(128) COLLATE Latin1_General_100_BIN2 NOT NULL,
@@ -17,17 +18,20 @@ CREATE TABLE mq.polled (
     late_seconds int,
     equal_rows bit NOT NULL,
     max_attempts int NOT NULL,
+    ident_columns nvarchar(max) COLLATE Latin1_General_100_BIN2,
+    column_types nvarchar(max) COLLATE Latin1_General_100_BIN2 NOT NULL,
     CONSTRAINT polled_on_complete_known CHECK (on_complete IN ('keep', 'delete'))
 );
 
 -- How far claims have come, where the shape of the table has a position. Claims of one table take turns by locking this row, which
--- is why it is no part of mq.polled.
+-- is why it is no part of mq.polled. swept_at: when claims last looked for rows at active_value that no entry stands for.
 CREATE TABLE mq.polled_place (
     name nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL CONSTRAINT polled_place_pk PRIMARY KEY,
     place nvarchar(max) COLLATE Latin1_General_100_BIN2,
     place_hash varbinary(32),
     copies bigint,
-    looked_at datetime2(7)
+    looked_at datetime2(7),
+    swept_at datetime2(7)
 );
 
 -- One row a claim. Whoever deletes it owns what it held.
@@ -71,7 +75,8 @@ CREATE INDEX polled_row_ident ON mq.polled_row (name, ident_hash) INCLUDE (state
 
 CREATE INDEX polled_row_batch ON mq.polled_row (batch_key, id);
 
-CREATE INDEX polled_row_due ON mq.polled_row (name, state, run_at, id);
+-- active, to count how many rows stand at active_value.
+CREATE INDEX polled_row_due ON mq.polled_row (name, state, run_at, id) INCLUDE (active);
 
 -- Without a status and with keep: the highest order value that was in the table at some moment.
 CREATE TABLE mq.polled_mark (

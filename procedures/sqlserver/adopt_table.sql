@@ -8,7 +8,7 @@
 -- Transaction: joins the caller's; calls wait for each other
 -- Example:     EXEC mq.adopt_table N'orders', N'sales.orders', N'id', NULL, N'status', N'N', N'A', N'D', N'E';
 --
--- The caller must be allowed to do himself what is done for him: nobody gains a right by this.
+-- All that is done with the table later is done with the rights of who calls then: nobody gains a right by this.
 
 CREATE OR ALTER PROCEDURE mq.adopt_table
     @name nvarchar(max),
@@ -26,13 +26,13 @@ CREATE OR ALTER PROCEDURE mq.adopt_table
     @max_attempts bigint = NULL
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @created smallint = 1, @id nvarchar(400), @delete bit, @update bit;
     DECLARE @object_id int, @schema nvarchar(128), @named nvarchar(128), @quoted nvarchar(600), @label nvarchar(300);
     DECLARE @keys nvarchar(4000), @order nvarchar(4000), @status nvarchar(4000), @wanted nvarchar(max), @column nvarchar(300);
-    DECLARE @bad nvarchar(400), @lacks nvarchar(1000), @same bit, @detail nvarchar(2000);
+    DECLARE @bad nvarchar(400), @same bit, @detail nvarchar(2000), @all nvarchar(max), @idents nvarchar(max);
     BEGIN TRY
         EXEC mq.require_name 'name', @name, 0;
         SET @id = @name;
@@ -125,22 +125,19 @@ BEGIN
         ELSE IF @keys IS NULL AND @delete = 1
             SET @wanted = NULL;
         IF @detail IS NULL AND @wanted IS NOT NULL AND mq.claim_index(@object_id, @wanted) IS NULL
-            SET @detail = CONCAT(@label, N': claims would read the whole table, it needs: CREATE INDEX [',
-                REPLACE(LEFT(@named, 110), N']', N']]'), N'_claim] ON ', @quoted, N' (', @wanted, N')');
-        IF @detail IS NULL AND (COALESCE(HAS_PERMS_BY_NAME(@quoted, 'OBJECT', 'SELECT'), 0) = 0
-            OR (@update = 1 AND COALESCE(HAS_PERMS_BY_NAME(@quoted, 'OBJECT', 'UPDATE'), 0) = 0)
-            OR (@delete = 1 AND COALESCE(HAS_PERMS_BY_NAME(@quoted, 'OBJECT', 'DELETE'), 0) = 0))
-            SET @detail = CONCAT(@label, N': who adopts it needs the right himself: GRANT SELECT',
-                CASE @update WHEN 1 THEN N', UPDATE' END, CASE @delete WHEN 1 THEN N', DELETE' END,
-                N' ON ', @quoted, N' TO [', REPLACE(CAST(USER_NAME() AS nvarchar(128)), N']', N']]'), N']');
+            SET @detail = CONCAT(@label, N': claims would read the whole table, it needs: CREATE INDEX ',
+                QUOTENAME(LEFT(@named, 110) + N'_claim'), N' ON ', @quoted, N' (', @wanted, N')');
         IF @detail IS NULL
-        BEGIN
-            EXEC mq.owner_lacks @object_id, @update, @delete, @lacks OUTPUT;
-            IF @lacks IS NOT NULL
-                SET @detail = CONCAT(@label, N': the queue''s owner lacks a right: ', @lacks);
-        END;
+            SET @detail = @label + N': ' + mq.lacks(@quoted, @update, @delete);
+        IF @detail IS NULL AND mq.table_facts(@quoted) = 2
+            SET @detail = CONCAT(@label, N': a security policy filters its rows: those that it hides from a claim would look deleted');
         IF @detail IS NOT NULL
             EXEC mq.raise_error 'unsuitable_table', @detail;
+
+        -- Without a key a row is what it is by the columns of today: one that is added later makes no row another one.
+        IF @keys IS NULL
+            SET @idents = mq.row_identity(@object_id, NULL, @status, 'list');
+        SET @all = CONCAT(COALESCE(@keys, @idents), N', ' + @order, N', ' + @status);
 
         IF @own = 1
             BEGIN TRANSACTION;
@@ -175,9 +172,10 @@ BEGIN
         ELSE
         BEGIN
             INSERT INTO mq.polled (name, table_schema, table_name, key_columns, order_column, status_column, ready_value, active_value,
-                done_value, error_value, on_complete, late_seconds, equal_rows, max_attempts)
+                done_value, error_value, on_complete, late_seconds, equal_rows, max_attempts, ident_columns, column_types)
             VALUES (@id, @schema, @named, @keys, @order, @status, @ready_value, @active_value, @done_value, @error_value,
-                COALESCE(@on_complete, N'keep'), @late_seconds, COALESCE(@equal_rows, 0), COALESCE(@max_attempts, 10));
+                COALESCE(@on_complete, N'keep'), @late_seconds, COALESCE(@equal_rows, 0), COALESCE(@max_attempts, 10), @idents,
+                mq.column_types(@object_id, @all));
             INSERT INTO mq.polled_place (name) VALUES (@id);
         END;
         IF @own = 1

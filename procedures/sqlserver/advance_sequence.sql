@@ -10,7 +10,7 @@ CREATE OR ALTER PROCEDURE mq.advance_sequence
     @count bigint = NULL
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     -- For as long as this call: a snapshot would show the number that was.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;

@@ -30,6 +30,6 @@ BEGIN
     WHERE i.object_id = @object_id AND i.type IN (1, 2) AND i.is_disabled = 0 AND i.has_filter = 0 AND f.fitting = @count
         AND f.low = f.high AND @count > 0
     ORDER BY i.index_id;
-    RETURN N', INDEX([' + REPLACE(@name, N']', N']]') + N'])';
+    RETURN N', INDEX(' + QUOTENAME(@name) + N')';
 END;
 GO

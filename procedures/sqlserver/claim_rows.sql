@@ -11,17 +11,16 @@ CREATE OR ALTER PROCEDURE mq.claim_rows
     @size bigint = NULL,
     @reader nvarchar(max) = NULL,
     @lease_seconds bigint = NULL
-WITH EXECUTE AS OWNER
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     -- For as long as this call: it passes over locked rows, which no higher level allows.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @table nvarchar(400), @who nvarchar(400);
     DECLARE @key uniqueidentifier = NEWID(), @left int, @seconds int, @now datetime2(7), @until datetime2(7);
     DECLARE @lost uniqueidentifier, @top int, @took int = 1, @count int, @from_place bit = 0;
-    DECLARE @status nvarchar(300), @most int, @place bit = 0;
+    DECLARE @status nvarchar(300), @most int, @place bit = 0, @swept bit = 0;
     DECLARE @expired TABLE (batch_key uniqueidentifier NOT NULL PRIMARY KEY);
     DECLARE @due TABLE (id bigint NOT NULL PRIMARY KEY);
     BEGIN TRY
@@ -34,6 +33,7 @@ BEGIN
         IF @own = 1
             BEGIN TRANSACTION;
         EXEC mq.lock_polled @table;
+        EXEC mq.require_rights @table, 1;
         SELECT @status = status_column, @most = max_attempts,
             @place = CASE
                 WHEN status_column IS NOT NULL OR (on_complete = 'delete' AND key_columns IS NULL) THEN 0
@@ -88,9 +88,21 @@ BEGIN
             END;
         END;
 
+        -- What stands at active_value without an entry is looked for once a second, and when the claim comes back short.
+        IF @left > 0 AND EXISTS (
+            SELECT * FROM mq.polled_place
+            WHERE name = @table AND (swept_at IS NULL OR swept_at NOT BETWEEN DATEADD(SECOND, -1, @now) AND @now)
+        )
+        BEGIN
+            SET @top = CASE WHEN @left < 1000 THEN @left ELSE 1000 END;
+            EXEC mq.pick_orphans @table, @key, @top, @now, @who, @count OUTPUT;
+            SELECT @left = @left - @count, @swept = 1;
+            UPDATE mq.polled_place SET swept_at = @now WHERE name = @table;
+        END;
+
         -- A claim of the last second has looked from the start: what it came to is where this one goes on.
         SELECT @from_place = CASE
-            WHEN @status IS NULL AND @place = 1 AND place IS NOT NULL AND looked_at > DATEADD(SECOND, -1, @now)
+            WHEN @status IS NULL AND @place = 1 AND place IS NOT NULL AND looked_at BETWEEN DATEADD(SECOND, -1, @now) AND @now
                 AND EXISTS (SELECT * FROM mq.polled WHERE name = @table AND on_complete = 'delete') THEN 1
             ELSE 0
         END
@@ -114,6 +126,11 @@ BEGIN
                 SET @from_place = 0;
         END;
         EXEC mq.take_new @table, @key, @count OUTPUT;
+        IF @left > 0 AND @swept = 0
+        BEGIN
+            SET @top = CASE WHEN @left < 1000 THEN @left ELSE 1000 END;
+            EXEC mq.pick_orphans @table, @key, @top, @now, @who, @count OUTPUT;
+        END;
 
         IF EXISTS (SELECT * FROM mq.polled_row WHERE batch_key = @key)
             INSERT INTO mq.polled_batch (batch_key, lease_until, lease_seconds, name, reader)

@@ -27,7 +27,7 @@ CREATE OR ALTER PROCEDURE mq.claim_wraparound
     @after_id bigint = NULL
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     -- For as long as this call: claims pass over locked rows, which no higher level allows.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
@@ -312,11 +312,11 @@ BEGIN
             VALUES (@name, @who, COALESCE(@n, 0) + CASE WHEN @after_id IS NULL THEN 0 ELSE 1 END
                 + CASE WHEN @last > @after THEN 0 ELSE 1 END, @last);
             -- Not the place before: until we commit it is the only one that others see. But those that were left a little behind
-            -- it, and at the end of a round the last two.
+            -- it, the last one of the round before, and at the end of a round the last two.
             IF @after_id IS NULL AND @last > @after
                 DELETE FROM mq.ring WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
-                WHERE type = @name AND reader = @who AND n = @n
-                    AND after_id < @place_after AND after_id >= @place_after - 20 * COALESCE(@size, 1);
+                WHERE type = @name AND reader = @who
+                    AND ((n = @n AND after_id < @place_after AND after_id >= @place_after - 20 * COALESCE(@size, 1)) OR n = @n - 1);
             ELSE
                 DELETE FROM mq.ring WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
                 WHERE type = @name AND reader = @who AND n <= @n AND n >= @n - 1 AND (n < @n OR after_id < @place_after);

@@ -11,7 +11,7 @@ RETURNS TABLE
 AS
 RETURN
     SELECT COALESCE(l.n, CAST(ROW_NUMBER() OVER (ORDER BY c.column_id) AS int)) AS n, CAST(c.name AS nvarchar(128)) AS name,
-        CONCAT(N'[', REPLACE(CAST(c.name AS nvarchar(128)), N']', N']]'), N']') AS quoted, c.is_nullable AS nullable, c.column_id,
+        QUOTENAME(CAST(c.name AS nvarchar(128))) AS quoted, c.is_nullable AS nullable, c.column_id,
         c.scale,
         -- 240 stands for all types that are made with .NET.
         CAST(TYPE_NAME(CASE c.system_type_id WHEN 240 THEN c.user_type_id ELSE c.system_type_id END) AS nvarchar(128)) AS type

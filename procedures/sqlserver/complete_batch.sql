@@ -9,7 +9,7 @@ CREATE OR ALTER PROCEDURE mq.complete_batch
     @batch_key nvarchar(max)
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     -- For as long as this call: claims pass over locked rows, which no higher level allows.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;

@@ -7,7 +7,7 @@
 -- Transaction: joins the caller's; calls wait for each other
 -- Example:     EXEC mq.create_feed N'orders', N'sales.orders', N'id', N'sync';
 --
--- The caller must be allowed to read and to change the table himself: nobody gains a right by this.
+-- The table is numbered and read later with the rights of who does it then: nobody gains a right by this.
 
 CREATE OR ALTER PROCEDURE mq.create_feed
     @feed nvarchar(max),
@@ -16,13 +16,13 @@ CREATE OR ALTER PROCEDURE mq.create_feed
     @sync_column nvarchar(max)
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @id nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @created smallint = 1;
     DECLARE @object_id int, @schema nvarchar(128), @name nvarchar(128), @quoted nvarchar(600), @label nvarchar(300);
     DECLARE @keys nvarchar(4000), @sync nvarchar(4000), @type nvarchar(128), @nullable bit, @computed bit, @number int;
-    DECLARE @highest bigint, @lacks nvarchar(1000), @same bit, @other nvarchar(400), @detail nvarchar(2000);
+    DECLARE @highest bigint, @same bit, @other nvarchar(400), @detail nvarchar(2000);
     BEGIN TRY
         EXEC mq.require_name 'feed', @feed, 0;
         SET @id = @feed;
@@ -36,11 +36,10 @@ BEGIN
             EXEC mq.raise_error 'invalid_argument', N'key_columns: must not name the sync column';
         SELECT @computed = is_computed FROM sys.columns WHERE object_id = @object_id AND column_id = @number;
 
-        IF COALESCE(HAS_PERMS_BY_NAME(@quoted, 'OBJECT', 'SELECT'), 0) = 0
-            OR COALESCE(HAS_PERMS_BY_NAME(@quoted, 'OBJECT', 'UPDATE'), 0) = 0
-            SET @detail = CONCAT(@label, N': who makes a feed of it needs SELECT and UPDATE himself: GRANT SELECT, UPDATE ON ',
-                @quoted, N' TO [', REPLACE(CAST(USER_NAME() AS nvarchar(128)), N']', N']]'), N']');
-        ELSE IF NOT EXISTS (
+        SET @detail = @label + N': ' + mq.lacks(@quoted, 1, 0);
+        IF @detail IS NOT NULL
+            EXEC mq.raise_error 'unsuitable_table', @detail;
+        IF NOT EXISTS (
             SELECT *
             FROM sys.indexes AS i
             WHERE i.object_id = @object_id AND i.is_unique = 1 AND i.is_disabled = 0 AND i.has_filter = 0
@@ -58,13 +57,7 @@ BEGIN
                 N' ADD sync bigint NULL');
         ELSE IF mq.index_hint(@object_id, @sync) IS NULL
             SET @detail = CONCAT(@label, N': the sync column needs an index that begins with it: CREATE INDEX ',
-                N'[', REPLACE(LEFT(@name, 110), N']', N']]'), N'_sync] ON ', @quoted, N' (', @sync, N')');
-        IF @detail IS NULL
-        BEGIN
-            EXEC mq.highest_number @object_id, @sync, 0, @highest OUTPUT, @lacks OUTPUT;
-            IF @lacks IS NOT NULL
-                SET @detail = CONCAT(@label, N': the queue''s owner may not read and change it: ', @lacks);
-        END;
+                QUOTENAME(LEFT(@name, 110) + N'_sync'), N' ON ', @quoted, N' (', @sync, N')');
         IF @detail IS NOT NULL
             EXEC mq.raise_error 'unsuitable_table', @detail;
 
@@ -96,7 +89,7 @@ BEGIN
         ELSE
         BEGIN
             -- A feed that is made anew goes on above the numbers that the rows have.
-            EXEC mq.highest_number @object_id, @sync, 1, @highest OUTPUT, @lacks OUTPUT;
+            EXEC mq.highest_number @object_id, @sync, @highest OUTPUT;
             INSERT INTO mq.feed (feed, table_schema, table_name, key_columns, sync_column)
             VALUES (@id, @schema, @name, @keys, @sync);
             INSERT INTO mq.counter (kind, name, value) VALUES ('F', @id, @highest);

@@ -9,7 +9,7 @@ CREATE OR ALTER PROCEDURE mq.drop_feed
     @feed nvarchar(max)
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @id nvarchar(400), @count bigint, @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;

@@ -1,6 +1,7 @@
 -- feed_stats: each feed with its consumers and how far they are.
 -- Arguments:   @feed (NULL: all)
--- Returns:     feed, table, last_position, unpublished (up to 10,000; NULL: the table or its sync column is gone), consumer
+-- Returns:     feed, table, last_position, unpublished (up to 10,000; NULL: the table or its sync column is gone, or the caller may
+--              not read it), consumer
 --              (NULL: nobody reads), position, behind, moved_at
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only and waits for nobody; where the database does not keep versions it shows what is not committed
@@ -8,10 +9,9 @@
 
 CREATE OR ALTER PROCEDURE mq.feed_stats
     @feed nvarchar(max) = NULL
-WITH EXECUTE AS OWNER
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     -- A name may begin with a character that comes before the blank, and to this server N'' is all blanks.
     DECLARE @next nvarchar(400) = NCHAR(1), @schema nvarchar(128), @name nvarchar(128), @sync nvarchar(300), @hint nvarchar(300);
@@ -21,7 +21,7 @@ BEGIN
         unpublished bigint
     );
     EXEC mq.require_name 'feed', @feed, 1;
-    IF EXISTS (SELECT * FROM sys.databases WHERE database_id = DB_ID() AND is_read_committed_snapshot_on = 0)
+    IF EXISTS (SELECT * FROM sys.databases WHERE name = DB_NAME() AND is_read_committed_snapshot_on = 0)
         SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED;
     ELSE
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
@@ -35,9 +35,9 @@ BEGIN
         SELECT @schema = table_schema, @name = table_name, @sync = sync_column FROM mq.feed WHERE feed = @next;
         IF @name IS NULL
             BREAK;
-        SET @quoted = CONCAT(N'[', REPLACE(@schema, N']', N']]'), N'].[', REPLACE(@name, N']', N']]'), N']');
+        SET @quoted = CONCAT(QUOTENAME(@schema), N'.', QUOTENAME(@name));
         SELECT @object_id = OBJECT_ID(@quoted, N'U'), @unpublished = NULL, @last = NULL;
-        IF EXISTS (SELECT * FROM mq.columns_of(@object_id, @sync)) AND HAS_PERMS_BY_NAME(@quoted, 'OBJECT', 'SELECT') = 1
+        IF EXISTS (SELECT * FROM mq.columns_of(@object_id, @sync)) AND mq.lacks(@quoted, 0, 0) IS NULL
         BEGIN
             SET @hint = mq.index_hint(@object_id, @sync);
             SET @statement = CONCAT(N'SELECT @unpublished = COUNT(*) FROM (SELECT TOP (10000) 1 AS one FROM ', @quoted,

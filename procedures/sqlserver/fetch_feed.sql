@@ -13,10 +13,9 @@ CREATE OR ALTER PROCEDURE mq.fetch_feed
     @feed nvarchar(max),
     @consumer nvarchar(max),
     @size bigint = NULL
-WITH EXECUTE AS OWNER
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     -- For as long as this call: an older snapshot has not the rows that belong to the number.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
@@ -27,7 +26,7 @@ BEGIN
     EXEC mq.require_name 'consumer', @consumer, 0;
     EXEC mq.require_range 'size', @size, 1, 10000;
     SELECT @id = @feed, @who = @consumer, @top = COALESCE(@size, 100);
-    EXEC mq.find_feed @id, @object_id OUTPUT, @quoted OUTPUT, @keys OUTPUT, @sync OUTPUT, @hint OUTPUT;
+    EXEC mq.find_feed @id, 0, @object_id OUTPUT, @quoted OUTPUT, @keys OUTPUT, @sync OUTPUT, @hint OUTPUT;
     SELECT @key = mq.row_json(@object_id, @keys, N't'), @row = mq.row_json(@object_id, NULL, N't');
     SELECT @from = position FROM mq.feed_consumer WHERE feed = @id AND consumer = @who;
     SELECT @to = value FROM mq.counter WHERE kind = 'F' AND name = @id;

@@ -1,15 +1,16 @@
 -- find_feed: a feed and how its table is read.
--- Arguments:   @feed
+-- Arguments:   @feed, @change (1: its rows are to be numbered)
 -- Returns:     @object_id, @quoted (the table), @keys and @sync (columns, quoted), @hint (of the index on the sync column; empty
 --              when there is none any more)
 -- Errors:      50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's
--- Example:     EXEC mq.find_feed N'orders', @object_id OUTPUT, @quoted OUTPUT, @keys OUTPUT, @sync OUTPUT, @hint OUTPUT;
+-- Example:     EXEC mq.find_feed N'orders', 0, @object_id OUTPUT, @quoted OUTPUT, @keys OUTPUT, @sync OUTPUT, @hint OUTPUT;
 --
--- For procedures that run as the queue's owner: the caller may not even see the table.
+-- The table is read and changed with the caller's rights, and he may not even see it: so whether it is there is asked first.
 
 CREATE OR ALTER PROCEDURE mq.find_feed
     @feed nvarchar(400),
+    @change bit,
     @object_id int OUTPUT,
     @quoted nvarchar(600) OUTPUT,
     @keys nvarchar(4000) OUTPUT,
@@ -25,8 +26,12 @@ BEGIN
         SET @detail = CONCAT(N'feed: there is no feed ', @feed);
         EXEC mq.raise_error 'not_found', @detail;
     END;
-    SET @quoted = CONCAT(N'[', REPLACE(@schema, N']', N']]'), N'].[', REPLACE(@name, N']', N']]'), N']');
+    SET @quoted = CONCAT(QUOTENAME(@schema), N'.', QUOTENAME(@name));
     SET @object_id = OBJECT_ID(@quoted, N'U');
+    IF mq.table_facts(@quoted) > 0
+        SET @detail = @quoted + N': ' + mq.lacks(@quoted, @change, 0);
+    IF @detail IS NOT NULL
+        EXEC mq.raise_error 'unsuitable_table', @detail;
     IF @object_id IS NULL
     BEGIN
         SET @detail = CONCAT(N'table: there is no table ', @quoted, N' any more, which the feed reads');

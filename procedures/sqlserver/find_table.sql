@@ -2,7 +2,7 @@
 -- Arguments:   @argument (its name in the contract), @table (as T-SQL writes it; without a schema: dbo's)
 -- Returns:     @object_id, @schema, @name, @quoted (for dynamic SQL), @label (for people: without the schema dbo)
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table (a view, a temporary or system table, one of the
---              queue's own, one that is not kept on this server's disk)
+--              queue's own, one that is not kept in rows on this server's disk)
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.find_table 'table', N'sales.[order lines]', @object_id OUTPUT, @schema OUTPUT, @name OUTPUT,
 --              @quoted OUTPUT, @label OUTPUT;
@@ -32,7 +32,8 @@ BEGIN
     IF @parts = 1
         SELECT @second = @first, @first = N'dbo';
     -- By the server itself: it knows how it compares names.
-    SET @object_id = OBJECT_ID(CONCAT(N'[', REPLACE(@first, N']', N']]'), N'].[', REPLACE(@second, N']', N']]'), N']'));
+    -- QUOTENAME gives NULL for what is too long for a name; without its schema the name would mean another table.
+    SET @object_id = OBJECT_ID(QUOTENAME(@first) + N'.' + QUOTENAME(@second));
     SELECT @schema = SCHEMA_NAME(schema_id), @name = name, @kind = RTRIM(type),
         @why = CASE
             WHEN SCHEMA_NAME(schema_id) = N'mq' THEN N'belongs to the queue' WHEN is_ms_shipped = 1 THEN N'belongs to the server'
@@ -53,7 +54,11 @@ BEGIN
     SELECT @why = COALESCE(@why, N'is kept elsewhere, or in memory')
     FROM sys.tables
     WHERE object_id = @object_id AND (is_external = 1 OR is_memory_optimized = 1);
-    SELECT @quoted = CONCAT(N'[', REPLACE(@schema, N']', N']]'), N'].[', REPLACE(@name, N']', N']]'), N']'),
+    -- 5: its rows cannot be locked one by one (error 651).
+    SELECT @why = COALESCE(@why, N'is kept by columns: its clustered index is a columnstore')
+    FROM sys.indexes
+    WHERE object_id = @object_id AND type = 5;
+    SELECT @quoted = CONCAT(QUOTENAME(@schema), N'.', QUOTENAME(@name)),
         @label = CONCAT(CASE WHEN @schema <> N'dbo' THEN @schema + N'.' END, @name);
     IF @why IS NOT NULL
     BEGIN

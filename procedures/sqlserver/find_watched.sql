@@ -21,9 +21,7 @@ BEGIN
         EXEC mq.raise_error 'invalid_argument', N'table: must be a table''s name, or schema.table, of 1 to 200 characters a part';
     IF @parts = 1
         SELECT @second = @first, @first = N'dbo';
-    SET @object_id = OBJECT_ID(
-        CONCAT(N'[', REPLACE(@first, N']', N']]'), N'].[', REPLACE(@second, N']', N']]'), N']'), N'U'
-    );
+    SET @object_id = OBJECT_ID(QUOTENAME(@first) + N'.' + QUOTENAME(@second), N'U');
     -- As the catalog writes it; what is no table any more is found by the very name that messages had.
     SELECT @first = SCHEMA_NAME(schema_id), @second = name FROM sys.tables WHERE object_id = @object_id;
     SET @watched_id = NULL;

@@ -9,10 +9,9 @@
 CREATE OR ALTER PROCEDURE mq.finish_rows
     @batch_key nvarchar(max),
     @failures nvarchar(max) = NULL
-WITH EXECUTE AS OWNER
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     -- For as long as this call: each statement must see what others have committed.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
@@ -29,6 +28,7 @@ BEGIN
         EXEC mq.drop_polled_batch @batch_key, @key OUTPUT, @name OUTPUT;
         IF @name IS NOT NULL
         BEGIN
+            EXEC mq.require_rights @name, 1;
             SELECT @ready = ready_value, @status = status_column, @most = max_attempts,
                 @keeps = CASE WHEN status_column IS NULL AND on_complete = 'keep' THEN 1 ELSE 0 END
             FROM mq.polled WHERE name = @name;

@@ -9,7 +9,7 @@ CREATE OR ALTER PROCEDURE mq.get_message
     @type nvarchar(max)
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     EXEC mq.claim_batch @type, 1;
 END;

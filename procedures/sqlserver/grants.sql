@@ -13,6 +13,30 @@ IF NOT EXISTS (SELECT * FROM sys.database_principals WHERE name = N'mq_consumer'
 IF NOT EXISTS (SELECT * FROM sys.database_principals WHERE name = N'mq_operator')
     CREATE ROLE mq_operator;
 
+-- Nobody else may do anything in the schema by way of public, whatever became of the rights in the meantime. As a list: what is
+-- granted to users and roles of yours stays.
+DECLARE @revoke nvarchar(max), @n int = 0;
+DECLARE @wrong TABLE (n int IDENTITY (1, 1) NOT NULL PRIMARY KEY, statement nvarchar(1000) NOT NULL);
+INSERT INTO @wrong (statement)
+SELECT CONCAT(N'REVOKE ', p.permission_name, N' ON OBJECT::mq.', QUOTENAME(o.name), N' FROM ', QUOTENAME(g.name), N' CASCADE')
+FROM sys.database_permissions AS p
+INNER JOIN sys.objects AS o ON o.object_id = p.major_id AND o.schema_id = SCHEMA_ID(N'mq')
+INNER JOIN sys.database_principals AS g ON g.principal_id = p.grantee_principal_id
+WHERE p.class = 1 AND p.minor_id = 0 AND g.name IN (N'public', N'guest', N'mq_producer', N'mq_consumer', N'mq_operator')
+UNION
+SELECT CONCAT(N'REVOKE ', p.permission_name, N' ON SCHEMA::mq FROM ', QUOTENAME(g.name), N' CASCADE')
+FROM sys.database_permissions AS p
+INNER JOIN sys.database_principals AS g ON g.principal_id = p.grantee_principal_id
+WHERE p.class = 3 AND p.major_id = SCHEMA_ID(N'mq')
+    AND g.name IN (N'public', N'guest', N'mq_producer', N'mq_consumer', N'mq_operator');
+WHILE @n IS NOT NULL
+BEGIN
+    SET @n = (SELECT MIN(n) FROM @wrong WHERE n > @n);
+    SELECT @revoke = statement FROM @wrong WHERE n = @n;
+    IF @n IS NOT NULL
+        EXEC sp_executesql @revoke;
+END;
+
 GRANT EXECUTE ON OBJECT::mq.send TO mq_producer;
 GRANT EXECUTE ON OBJECT::mq.send_message TO mq_producer;
 GRANT EXECUTE ON OBJECT::mq.send_batch TO mq_producer;
@@ -65,9 +89,14 @@ GO
 GRANT VIEW DEFINITION ON SCHEMA::mq TO mq_producer, mq_consumer, mq_operator;
 GO
 -- Whoever calls a procedure that declares a variable of one of these types needs the right to use it, which shows and changes
--- nothing. As texts: Babelfish, which asks for no such right, cannot read them.
+-- nothing. mq_teller is whom triggers of watched tables run as where the table has another owner than the queue: nobody can log in
+-- as it. As texts: Babelfish, which asks for no such right, cannot read them.
 IF SERVERPROPERTY('BabelfishVersion') IS NULL
 BEGIN
+    IF USER_ID(N'mq_teller') IS NULL
+        EXEC (N'CREATE USER mq_teller WITHOUT LOGIN WITH DEFAULT_SCHEMA = mq');
+    EXEC (N'GRANT EXECUTE ON OBJECT::mq.tell TO mq_teller');
+    EXEC (N'GRANT SELECT ON OBJECT::mq.subscription TO mq_teller');
     EXEC (N'GRANT EXECUTE ON TYPE::mq.items TO mq_consumer, mq_operator');
     EXEC (N'GRANT EXECUTE ON TYPE::mq.failures TO mq_consumer, mq_operator');
     -- Triggers of watched tables declare one, and every writer runs them.

@@ -19,6 +19,6 @@ BEGIN
     INNER JOIN mq.columns_of(@object_id, @column) AS c ON c.column_id = x.column_id
     WHERE i.object_id = @object_id AND i.type IN (1, 2) AND i.is_disabled = 0 AND i.has_filter = 0
     ORDER BY i.index_id;
-    RETURN N', INDEX([' + REPLACE(@name, N']', N']]') + N'])';
+    RETURN N', INDEX(' + QUOTENAME(@name) + N')';
 END;
 GO

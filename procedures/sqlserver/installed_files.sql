@@ -9,7 +9,7 @@
 CREATE OR ALTER PROCEDURE mq.installed_files
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     -- Migrations and grants.sql leave no object of their name: nothing to compare.
     SELECT i.name, i.kind, i.sha256,

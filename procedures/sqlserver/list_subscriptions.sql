@@ -9,7 +9,7 @@ CREATE OR ALTER PROCEDURE mq.list_subscriptions
     @table nvarchar(max) = NULL
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     DECLARE @id int, @object_id int, @schema nvarchar(128), @label nvarchar(300);
     IF @table IS NOT NULL

@@ -12,7 +12,7 @@ CREATE OR ALTER PROCEDURE mq.peek
     @size bigint = NULL
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     DECLARE @name nvarchar(400), @ordered bit, @n int = 0;
     DECLARE @found TABLE (
@@ -29,7 +29,7 @@ BEGIN
     SET @state = COALESCE(@state, N'N');
 
     -- First the places, of narrow rows, without waiting; then the texts, of which a dirty read could end the connection.
-    IF EXISTS (SELECT * FROM sys.databases WHERE database_id = DB_ID() AND is_read_committed_snapshot_on = 0)
+    IF EXISTS (SELECT * FROM sys.databases WHERE name = DB_NAME() AND is_read_committed_snapshot_on = 0)
         SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED;
     ELSE
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;

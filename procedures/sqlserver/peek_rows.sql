@@ -1,7 +1,7 @@
 -- peek_rows: look at the rows of an adopted table that are claimed, wait for another attempt, or are dead.
 -- Arguments:   @name, @state (A, N or E; NULL: all three), @size (1 to 10,000; NULL: 100)
 -- Returns:     id, key, state, attempts, reader, run_at, error; by state, run_at and id
--- Errors:      50002 invalid_argument, 50005 not_found
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table (the caller may not read the table)
 -- Transaction: reads only; passes over what another call is changing
 -- Example:     EXEC mq.peek_rows N'orders', 'E';
 
@@ -11,7 +11,7 @@ CREATE OR ALTER PROCEDURE mq.peek_rows
     @size bigint = NULL
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @id nvarchar(400), @top int, @which char(1), @detail nvarchar(2000);
@@ -25,6 +25,8 @@ BEGIN
         SET @detail = CONCAT(N'name: no table is adopted as ', @id);
         EXEC mq.raise_error 'not_found', @detail;
     END;
+    -- Keys and errors are the table's data.
+    EXEC mq.require_rights @id, 0;
     SELECT TOP (@top) e.id, e.key_json AS [key], e.state, e.attempts, e.reader, COALESCE(b.lease_until, e.run_at) AS run_at, e.error
     FROM mq.polled_row AS e WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
     LEFT JOIN mq.polled_batch AS b WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON b.batch_key = e.batch_key

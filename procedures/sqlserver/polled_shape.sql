@@ -1,18 +1,19 @@
 -- polled_shape: how an adopted table is read and written.
 -- Arguments:   @name (the adopted table)
--- Returns:     @shape (a to f), @object_id, @quoted (the table), @status (the column's name, quoted) and @value (a value of it; a
---              question mark stands for its text); @problem and @detail: the error's name and detail when the table or a column is
---              not there any more
+-- Returns:     @shape (a to f), @object_id, @quoted (the table), @list (the columns by which its rows are told apart), @status (the
+--              column's name, quoted) and @value (a value of it; a question mark stands for its text); @problem and @detail: the
+--              error's name and detail when the table or a column is not there any more, or not what it was
 -- Errors:      none
 -- Transaction: joins the caller's
--- Example:     EXEC mq.polled_shape N'orders', @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @status OUTPUT, @value OUTPUT,
---              @problem OUTPUT, @detail OUTPUT;
+-- Example:     EXEC mq.polled_shape N'orders', @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @list OUTPUT, @status OUTPUT,
+--              @value OUTPUT, @problem OUTPUT, @detail OUTPUT;
 
 CREATE OR ALTER PROCEDURE mq.polled_shape
     @name nvarchar(400),
     @shape char(1) OUTPUT,
     @object_id int OUTPUT,
     @quoted nvarchar(600) OUTPUT,
+    @list nvarchar(max) OUTPUT,
     @status nvarchar(300) OUTPUT,
     @value nvarchar(400) OUTPUT,
     @problem varchar(200) OUTPUT,
@@ -20,23 +21,29 @@ CREATE OR ALTER PROCEDURE mq.polled_shape
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @keys nvarchar(4000), @order nvarchar(300), @delete bit, @missing nvarchar(400);
-    SELECT @quoted = CONCAT(N'[', REPLACE(table_schema, N']', N']]'), N'].[', REPLACE(table_name, N']', N']]'), N']'),
-        @keys = key_columns, @order = order_column, @status = status_column,
+    DECLARE @keys nvarchar(4000), @order nvarchar(300), @delete bit, @all nvarchar(max), @types nvarchar(max), @changed nvarchar(400);
+    SELECT @quoted = CONCAT(QUOTENAME(table_schema), N'.', QUOTENAME(table_name)), @keys = key_columns,
+        @list = COALESCE(key_columns, ident_columns), @order = order_column, @status = status_column, @types = column_types,
         @delete = CASE on_complete WHEN 'delete' THEN 1 ELSE 0 END
     FROM mq.polled WHERE name = @name;
-    SELECT @object_id = OBJECT_ID(@quoted, N'U'), @value = NULL, @problem = NULL, @detail = NULL;
+    SELECT @object_id = OBJECT_ID(@quoted, N'U'), @value = NULL, @problem = NULL, @detail = NULL,
+        @all = CONCAT(@list, N', ' + @order, N', ' + @status);
     IF @object_id IS NULL
     BEGIN
         SELECT @problem = 'not_found', @detail = CONCAT(N'table: there is no table ', @quoted, N' any more');
         RETURN;
     END;
-    SELECT TOP (1) @missing = l.name
-    FROM mq.split_names(CONCAT(COALESCE(@keys, @order, @status), N', ' + @order, N', ' + @status), N',') AS l
-    WHERE l.n > 0 AND COLUMNPROPERTY(@object_id, l.name, 'ColumnId') IS NULL
-    ORDER BY l.n;
-    IF @missing IS NOT NULL
-        SELECT @problem = 'unsuitable_table', @detail = CONCAT(@quoted, N' has no column ', @missing, N' any more');
+    IF mq.column_types(@object_id, @all) <> @types COLLATE Latin1_General_100_BIN2
+    BEGIN
+        SELECT TOP (1) @changed = l.name
+        FROM mq.split_names(@all, N',') AS l
+        WHERE l.n > 0 AND COLUMNPROPERTY(@object_id, l.name, 'ColumnId') IS NULL
+        ORDER BY l.n;
+        SELECT @problem = 'unsuitable_table',
+            @detail = CONCAT(@quoted, COALESCE(N' has no column ' + @changed + N' any more',
+                N' has a column of another type than when it was adopted'), N': EXEC mq.release_table N''',
+                REPLACE(@name COLLATE Latin1_General_100_BIN2, N'''', N''''''), N''', then adopt it again');
+    END;
     SET @shape = CASE
         WHEN @status IS NOT NULL THEN CASE WHEN @keys IS NULL THEN 'c' ELSE 'a' END
         WHEN @delete = 1 THEN CASE WHEN @keys IS NULL THEN 'f' ELSE 'e' END

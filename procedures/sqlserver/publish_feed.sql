@@ -13,10 +13,9 @@
 CREATE OR ALTER PROCEDURE mq.publish_feed
     @feed nvarchar(max),
     @size bigint = NULL
-WITH EXECUTE AS OWNER
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     -- For as long as this call: it passes over locked rows, which no higher level allows.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
@@ -24,13 +23,13 @@ BEGIN
     DECLARE @keys nvarchar(4000), @sync nvarchar(300), @hint nvarchar(300);
     DECLARE @found bit = 0, @last bigint, @left int, @top int, @took int = 1, @count bigint = 0, @statement nvarchar(max);
     DECLARE @picked nvarchar(max), @order nvarchar(max), @locked nvarchar(max), @numbered nvarchar(max);
-    DECLARE @triggers bit = 0, @check nvarchar(max), @kept int, @detail nvarchar(2000);
+    DECLARE @check nvarchar(max), @kept int, @detail nvarchar(2000);
     DECLARE @n int = 1, @column nvarchar(300), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     BEGIN TRY
         EXEC mq.require_name 'feed', @feed, 0;
         EXEC mq.require_range 'size', @size, 1, 10000;
         SELECT @id = @feed, @left = COALESCE(@size, 500);
-        EXEC mq.find_feed @id, @object_id OUTPUT, @quoted OUTPUT, @keys OUTPUT, @sync OUTPUT, @hint OUTPUT;
+        EXEC mq.find_feed @id, 1, @object_id OUTPUT, @quoted OUTPUT, @keys OUTPUT, @sync OUTPUT, @hint OUTPUT;
         SET @statement = CONCAT(N'IF EXISTS (SELECT * FROM ', @quoted, N' WITH (READPAST, READCOMMITTEDLOCK', @hint,
             N') WHERE ', @sync, N' IS NULL) SET @found = 1;');
         EXEC sp_executesql @statement, N'@found bit OUTPUT', @found = @found OUTPUT;
@@ -64,8 +63,6 @@ OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
 SET @took = @@ROWCOUNT;');
             SET @check = CONCAT(N'SELECT @kept = COUNT(*) FROM ', @quoted, N' WITH (READCOMMITTEDLOCK', @hint, N') WHERE ', @sync,
                 N' > @last AND ', @sync, N' <= @last + @took;');
-            IF EXISTS (SELECT * FROM sys.triggers WHERE parent_id = @object_id AND is_disabled = 0)
-                SET @triggers = 1;
             IF @own = 1
                 BEGIN TRANSACTION;
             SELECT @last = value FROM mq.counter WITH (UPDLOCK, ROWLOCK) WHERE kind = 'F' AND name = @id;
@@ -79,7 +76,8 @@ SET @took = @@ROWCOUNT;');
                 SET @top = CASE WHEN @left < 1000 THEN @left ELSE 1000 END;
                 EXEC sp_executesql @statement, N'@last bigint, @top int, @took int OUTPUT', @last = @last, @top = @top,
                     @took = @took OUTPUT;
-                IF @triggers = 1
+                -- A trigger, which the catalog shows to the table's owner alone, may have kept a number away.
+                IF @took > 0
                     EXEC sp_executesql @check, N'@last bigint, @took int, @kept int OUTPUT', @last = @last, @took = @took,
                         @kept = @kept OUTPUT;
                 IF @kept < @took

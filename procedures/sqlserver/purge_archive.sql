@@ -10,7 +10,7 @@ CREATE OR ALTER PROCEDURE mq.purge_archive
     @size bigint = NULL
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     -- For as long as this call: it passes over locked rows, which no higher level allows.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;

@@ -9,7 +9,7 @@
 CREATE OR ALTER PROCEDURE mq.queue_health
 AS
 BEGIN
-    SET NOCOUNT ON;
+    SET NOCOUNT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     -- What may not be seen must not end the caller's transaction: the row says so. Nothing is changed here.
     SET XACT_ABORT OFF;
@@ -154,7 +154,7 @@ BEGIN
     SELECT @level = compatibility_level, @versions = is_read_committed_snapshot_on,
         @snapshots = CASE WHEN snapshot_isolation_state IN (1, 3) THEN 1 ELSE 0 END, @delayed_durability = delayed_durability
     FROM sys.databases
-    WHERE database_id = DB_ID();
+    WHERE name = DB_NAME(); -- on Azure SQL the number may be another one there
     SET @verdict = CASE WHEN @level < 130 THEN 'bad' ELSE 'ok' END;
     SET @detail = CASE
         WHEN @level < 130 THEN CONCAT(N'lists cannot be read below 130: ALTER DATABASE ', QUOTENAME(DB_NAME()),

@@ -10,7 +10,7 @@ CREATE OR ALTER PROCEDURE mq.queue_stats
     @type nvarchar(max) = NULL
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @oldest datetime2(7), @first_due datetime2(7), @most int = 10001, @n int = 0;
     DECLARE @ready bigint, @due bigint, @delayed bigint, @active bigint, @expired bigint, @dead bigint, @ordered bit, @paused bit;
@@ -21,7 +21,7 @@ BEGIN
         active bigint NOT NULL, expired bigint NOT NULL, dead bigint NOT NULL, oldest datetime2(7), paused smallint NOT NULL
     );
     EXEC mq.require_name 'type', @type, 1;
-    IF EXISTS (SELECT * FROM sys.databases WHERE database_id = DB_ID() AND is_read_committed_snapshot_on = 0)
+    IF EXISTS (SELECT * FROM sys.databases WHERE name = DB_NAME() AND is_read_committed_snapshot_on = 0)
         SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED;
     ELSE
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;

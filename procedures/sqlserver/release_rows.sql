@@ -7,10 +7,9 @@
 
 CREATE OR ALTER PROCEDURE mq.release_rows
     @batch_key nvarchar(max)
-WITH EXECUTE AS OWNER
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     -- For as long as this call: each statement must see what others have committed.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
@@ -22,6 +21,7 @@ BEGIN
         EXEC mq.drop_polled_batch @batch_key, @key OUTPUT, @name OUTPUT;
         IF @name IS NOT NULL
         BEGIN
+            EXEC mq.require_rights @name, 1;
             WHILE @took > 0
             BEGIN
                 UPDATE TOP (1000) mq.polled_row

@@ -1,21 +1,22 @@
--- release_table: forget an adopted table: what is claimed gets its ready_value back, and nothing of the table is claimed any more.
+-- release_table: forget an adopted table: what stands at active_value gets its ready_value back, and nothing of the table is claimed
+--                any more.
 -- Arguments:   @name
 -- Returns:     count: 1, or 0 when there was none
--- Errors:      50002 invalid_argument
+-- Errors:      50002 invalid_argument, 50006 unsuitable_table (the caller may not change the table)
 -- Transaction: joins the caller's; waits for claims of the table and for others that have locked claimed rows
 -- Example:     EXEC mq.release_table N'orders';
 
 CREATE OR ALTER PROCEDURE mq.release_table
     @name nvarchar(max)
-WITH EXECUTE AS OWNER
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     -- For as long as this call: each statement must see what others have committed.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @key uniqueidentifier = NEWID(), @table nvarchar(400);
     DECLARE @ready nvarchar(max), @count bigint = 0, @took int = 1, @problem varchar(200), @detail nvarchar(2000);
+    DECLARE @batches TABLE (batch_key uniqueidentifier NOT NULL PRIMARY KEY);
     BEGIN TRY
         EXEC mq.require_name 'name', @name, 0;
         SET @table = @name;
@@ -24,8 +25,12 @@ BEGIN
         SELECT @count = COUNT(*) FROM mq.polled_place WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK) WHERE name = @table;
         IF @count > 0
         BEGIN
+            EXEC mq.require_rights @table, 1;
             SELECT @ready = ready_value FROM mq.polled WHERE name = @table;
-            DELETE FROM mq.polled_batch WHERE name = @table;
+            -- First the keys, then each row by its primary key, as everywhere.
+            INSERT INTO @batches (batch_key) SELECT batch_key FROM mq.polled_batch WITH (READCOMMITTEDLOCK) WHERE name = @table;
+            DELETE b FROM @batches AS k INNER JOIN mq.polled_batch AS b WITH (ROWLOCK) ON b.batch_key = k.batch_key
+            OPTION (FORCE ORDER, LOOP JOIN);
             WHILE @took > 0
             BEGIN
                 UPDATE TOP (1000) mq.polled_row
@@ -33,8 +38,10 @@ BEGIN
                 WHERE name = @table AND active = 1 AND state <> 'E' AND todo IS NULL;
                 SET @took = @@ROWCOUNT;
             END;
-            -- Where the table is not there any more there is nothing to give back.
+            -- Where the table is not there any more there is nothing to give back. Where a column is not what it was, and for rows
+            -- that have no entry any more, the status alone tells what was claimed.
             EXEC mq.write_rows @table, @key, @ready, 0, @problem OUTPUT, @detail OUTPUT;
+            EXEC mq.reset_active @table;
             SET @took = 1;
             WHILE @took > 0
             BEGIN

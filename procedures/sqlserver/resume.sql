@@ -10,19 +10,21 @@ CREATE OR ALTER PROCEDURE mq.resume
     @type nvarchar(max)
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     -- For as long as this call: it acts on what is there now, and a snapshot shows what was.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
-    DECLARE @count bigint;
+    DECLARE @count bigint = 0;
     BEGIN TRY
         EXEC mq.require_name 'type', @type, 0;
         SET @name = @type;
         IF @own = 1
             BEGIN TRANSACTION;
-        UPDATE mq.queue SET paused = 0 WHERE type = @name AND paused = 1;
-        SET @count = @@ROWCOUNT;
+        -- First the lock: an update that judges the committed row would pass by an open pause without waiting.
+        SELECT @count = 1 FROM mq.queue WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @name AND paused = 1;
+        IF @count = 1
+            UPDATE mq.queue SET paused = 0 WHERE type = @name;
         IF @own = 1
             COMMIT TRANSACTION;
     END TRY

@@ -8,10 +8,9 @@
 CREATE OR ALTER PROCEDURE mq.retry_rows
     @name nvarchar(max),
     @id bigint = NULL
-WITH EXECUTE AS OWNER
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     -- For as long as this call: each statement must see what others have committed.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
@@ -24,6 +23,7 @@ BEGIN
         IF @own = 1
             BEGIN TRANSACTION;
         EXEC mq.lock_polled @table;
+        EXEC mq.require_rights @table, 1;
         SELECT @error = error_value, @status = status_column, @now = SYSUTCDATETIME() FROM mq.polled WHERE name = @table;
         WHILE @took > 0 AND @count < 10000
         BEGIN

@@ -11,7 +11,7 @@ CREATE OR ALTER PROCEDURE mq.rewind_feed
     @position bigint = NULL
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     -- For as long as this call: it acts on what is there now, and a snapshot shows what was.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;

@@ -1,6 +1,6 @@
 -- row_identity: the pieces of SQL by which rows of a table are told apart, for dynamic SQL.
--- Arguments:   @object_id (the table), @keys (the key columns; NULL: all columns but those that the server itself changes), @status
---              (a column that does not count, quoted; or NULL), @piece (json: the expression of the identity, over the alias t;
+-- Arguments:   @object_id (the table), @keys (the columns; NULL: all columns but those that the server itself changes), @status (a
+--              column that does not count then, quoted; or NULL), @piece (json: the expression of the identity, over the alias t;
 --              fields: what OPENJSON reads of that; match: the condition over t and those fields, r; list: the columns)
 -- Returns:     that piece
 -- Errors:      none
@@ -12,7 +12,7 @@
 
 CREATE OR ALTER FUNCTION mq.row_identity (
     @object_id int,
-    @keys nvarchar(4000),
+    @keys nvarchar(max),
     @status nvarchar(300),
     @piece varchar(10)
 )

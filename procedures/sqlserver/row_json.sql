@@ -56,7 +56,7 @@ BEGIN
         -- Not all in one CONCAT: it takes 254 values, and a table has up to 1,024 columns.
         SET @row = CONCAT(
             @row, CASE WHEN @n % 40 = 1 THEN CONCAT(REPLICATE(N') + ', SIGN(@n - 1)), N'CONCAT(CAST(N'''' AS nvarchar(max))') END,
-            N', N''', CASE @n WHEN 1 THEN N'{' ELSE N',' END, N'"', REPLACE(@name, N'''', N''''''), N'":'', ISNULL(', @value,
+            N', N''', CASE @n WHEN 1 THEN N'{' ELSE N',' END, N'"', REPLACE(@name COLLATE Latin1_General_100_BIN2, N'''', N''''''), N'":'', ISNULL(', @value,
             N', N''null'')'
         );
         SET @n = @n + 1;

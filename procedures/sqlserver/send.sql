@@ -10,7 +10,7 @@ CREATE OR ALTER PROCEDURE mq.send
     @body nvarchar(max)
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @ordered bit, @ring bit, @id bigint;
@@ -20,7 +20,7 @@ BEGIN
         EXEC mq.require_body 'body', @body, 16777216, N'16 MiB (16,777,216 bytes)', 0;
         IF @own = 1
             BEGIN TRANSACTION;
-        SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@name, N'') ORDER BY LEN(type) DESC;
+        SELECT TOP (1) @ordered = ordered FROM mq.queue WITH (READCOMMITTED) WHERE type IN (@name, N'') ORDER BY LEN(type) DESC;
         SET @ring = mq.is_ring(@name);
         INSERT INTO mq.message (run_at, created_at, priority, type, body, source)
         VALUES (@now, @now, 0, @name, @body, mq.reader_name(NULL));

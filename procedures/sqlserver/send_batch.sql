@@ -11,7 +11,7 @@ CREATE OR ALTER PROCEDURE mq.send_batch
     @bodies nvarchar(max)
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @ordered bit, @ring bit, @source nvarchar(400) = mq.reader_name(NULL);
@@ -43,7 +43,7 @@ BEGIN
         END;
         IF @own = 1
             BEGIN TRANSACTION;
-        SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@name, N'') ORDER BY LEN(type) DESC;
+        SELECT TOP (1) @ordered = ordered FROM mq.queue WITH (READCOMMITTED) WHERE type IN (@name, N'') ORDER BY LEN(type) DESC;
         SET @ring = mq.is_ring(@name);
         SET @line = 0;
         WHILE @took > 0

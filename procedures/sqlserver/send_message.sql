@@ -19,7 +19,7 @@ CREATE OR ALTER PROCEDURE mq.send_message
     @source nvarchar(max) = NULL
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @ordered bit, @ring bit, @id bigint, @created smallint = 1;
@@ -39,7 +39,7 @@ BEGIN
         EXEC mq.require_name 'source', @source, 1;
         IF @own = 1
             BEGIN TRANSACTION;
-        SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@name, N'') ORDER BY LEN(type) DESC;
+        SELECT TOP (1) @ordered = ordered FROM mq.queue WITH (READCOMMITTED) WHERE type IN (@name, N'') ORDER BY LEN(type) DESC;
         SET @ring = mq.is_ring(@name);
         -- Of two senders of one new key the second waits here, and not in front of the unique index, where it would get an error.
         -- No lock of a range: that would stop senders of other keys, and who completes a message with the next one. A lock of

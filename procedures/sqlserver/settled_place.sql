@@ -20,6 +20,8 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @late int, @seen datetime2(7), @before datetime2(7), @statement nvarchar(max);
     SELECT @late = late_seconds FROM mq.polled WHERE name = @name;
+    -- The clock was set back: what was seen then would count for none for as long.
+    DELETE FROM mq.polled_mark WHERE name = @name AND seen_at > @now;
     SELECT @seen = MAX(seen_at) FROM mq.polled_mark WHERE name = @name;
     SET @settled = NULL;
     IF @late = 0 OR @seen IS NULL OR @seen <= DATEADD(SECOND, -CASE WHEN @late > 10 THEN @late / 10 ELSE 1 END, @now)

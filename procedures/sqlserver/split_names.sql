@@ -10,35 +10,38 @@ CREATE OR ALTER FUNCTION mq.split_names (@text nvarchar(max), @separator nchar(1
 RETURNS @parts TABLE (n int NOT NULL, name nvarchar(400))
 AS
 BEGIN
-    -- Code unit by code unit: to most collations a wide quote is a quote.
+    -- Code unit by code unit: to most collations a wide quote is a quote, and in a database of a collation with
+    -- supplementary characters LEFT and SUBSTRING count these as one, PATINDEX in BIN2 as two.
     DECLARE @left nvarchar(max) = @text COLLATE Latin1_General_100_BIN2, @name nvarchar(max), @quote nchar(1);
     DECLARE @n int = 0, @at int, @valid bit = 0;
     DECLARE @blank nvarchar(10) = N'[ ' + NCHAR(9) + NCHAR(10) + NCHAR(13) + N']%';
     DECLARE @ends nvarchar(60) = N'%[^0-9A-Za-z_@$' + NCHAR(128) + N'-' + NCHAR(65533) + N']%';
-    -- Longer than any list of names that an index can have.
-    WHILE DATALENGTH(@left) <= 40000
+    -- Room for the names of 1,024 columns, which is the most that a table has.
+    WHILE DATALENGTH(@left) <= 300000
     BEGIN
         WHILE @left LIKE @blank COLLATE Latin1_General_100_BIN2
-            SET @left = STUFF(@left, 1, 1, N'');
-        SELECT @name = N'', @valid = 0, @n = @n + 1, @quote = CASE LEFT(@left, 1) WHEN N'[' THEN N']' WHEN N'"' THEN N'"' END;
+            SET @left = STUFF(@left COLLATE Latin1_General_100_BIN2, 1, 1, N'');
+        SELECT @name = N'', @valid = 0, @n = @n + 1, @quote = CASE UNICODE(@left) WHEN 91 THEN N']' WHEN 34 THEN N'"' END;
         IF @quote IS NULL
         BEGIN
-            SET @at = PATINDEX(@ends COLLATE Latin1_General_100_BIN2, REPLACE(@left, N'#', N'_') + N' ');
+            SET @at = PATINDEX(@ends COLLATE Latin1_General_100_BIN2, REPLACE(@left COLLATE Latin1_General_100_BIN2, N'#', N'_') + N' ');
             -- No digit, @ or $ comes first.
             IF @at > 1 AND UNICODE(@left) NOT BETWEEN 48 AND 57 AND UNICODE(@left) NOT IN (36, 64)
-                SELECT @name = LEFT(@left, @at - 1), @left = SUBSTRING(@left, @at, 20000), @valid = 1;
+                SELECT @name = LEFT(@left COLLATE Latin1_General_100_BIN2, @at - 1),
+                    @left = SUBSTRING(@left COLLATE Latin1_General_100_BIN2, @at, 150000), @valid = 1;
         END
         ELSE
         BEGIN
-            SET @left = STUFF(@left, 1, 1, N'');
-            SET @at = CHARINDEX(@quote, @left);
+            SET @left = STUFF(@left COLLATE Latin1_General_100_BIN2, 1, 1, N'');
+            SET @at = CHARINDEX(@quote, @left COLLATE Latin1_General_100_BIN2);
             WHILE @at > 0 AND @valid = 0
             BEGIN
-                SELECT @name = @name + LEFT(@left, @at - 1), @left = SUBSTRING(@left, @at + 1, 20000);
+                SELECT @name = @name + LEFT(@left COLLATE Latin1_General_100_BIN2, @at - 1),
+                    @left = SUBSTRING(@left COLLATE Latin1_General_100_BIN2, @at + 1, 150000);
                 IF UNICODE(@left) = UNICODE(@quote)
                 BEGIN
-                    SELECT @name = @name + @quote, @left = STUFF(@left, 1, 1, N'');
-                    SET @at = CHARINDEX(@quote, @left);
+                    SELECT @name = @name + @quote, @left = STUFF(@left COLLATE Latin1_General_100_BIN2, 1, 1, N'');
+                    SET @at = CHARINDEX(@quote, @left COLLATE Latin1_General_100_BIN2);
                 END
                 ELSE
                     SET @valid = 1;
@@ -51,13 +54,13 @@ BEGIN
             BREAK;
         INSERT INTO @parts (n, name) VALUES (@n, @name);
         WHILE @left LIKE @blank COLLATE Latin1_General_100_BIN2
-            SET @left = STUFF(@left, 1, 1, N'');
+            SET @left = STUFF(@left COLLATE Latin1_General_100_BIN2, 1, 1, N'');
         IF DATALENGTH(@left) = 0
             BREAK;
         SET @valid = 0;
         IF UNICODE(@left) <> UNICODE(@separator)
             BREAK;
-        SET @left = STUFF(@left, 1, 1, N'');
+        SET @left = STUFF(@left COLLATE Latin1_General_100_BIN2, 1, 1, N'');
     END;
     IF @valid = 0
     BEGIN

@@ -15,7 +15,7 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @ready nvarchar(max), @status nvarchar(300), @problem varchar(200), @detail nvarchar(2000);
     DECLARE @shape char(1), @object_id int, @quoted nvarchar(600), @ident nvarchar(max), @fields nvarchar(max);
-    DECLARE @keys nvarchar(4000);
+    DECLARE @list nvarchar(max);
     DECLARE @match nvarchar(max), @value nvarchar(400), @dirty nvarchar(60) = N'', @statement nvarchar(max);
     DECLARE @active nvarchar(max), @also nvarchar(max) = N'';
     DECLARE @failed bigint, @dead bigint, @gone bigint;
@@ -25,27 +25,36 @@ BEGIN
     BEGIN
         -- There with another status, or not there at all: gone. The rest is locked, and left for the next claim. Who has locked it is
         -- not waited for, so without row versions it is looked for as he leaves it.
-        EXEC mq.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @status OUTPUT, @value OUTPUT, @problem OUTPUT,
-            @detail OUTPUT;
-        SELECT @keys = key_columns FROM mq.polled WHERE name = @name;
-        SELECT @ident = mq.row_identity(@object_id, @keys, @status, 'json'),
-            @fields = mq.row_identity(@object_id, @keys, @status, 'fields'),
-            @match = mq.row_identity(@object_id, @keys, @status, 'match');
-        IF EXISTS (SELECT * FROM sys.databases WHERE database_id = DB_ID() AND is_read_committed_snapshot_on = 0)
+        EXEC mq.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @list OUTPUT, @status OUTPUT, @value OUTPUT,
+            @problem OUTPUT, @detail OUTPUT;
+        SELECT @ident = mq.row_identity(@object_id, @list, NULL, 'json'),
+            @fields = mq.row_identity(@object_id, @list, NULL, 'fields'),
+            @match = mq.row_identity(@object_id, @list, NULL, 'match');
+        IF EXISTS (SELECT * FROM sys.databases WHERE name = DB_NAME() AND is_read_committed_snapshot_on = 0)
             SET @dirty = N' WITH (READUNCOMMITTED)';
         IF @shape = 'c'
             SET @also = CONCAT(N' AND ((e.active = 1 AND t.', @status, N' = ', REPLACE(@value, N'?', N'@active'),
                 N') OR (e.active = 0 AND t.', @status, CASE
                     WHEN @ready IS NULL THEN N' IS NULL' ELSE CONCAT(N' = ', REPLACE(@value, N'?', N'@ready'))
                 END, N'))');
-        SET @statement = CONCAT(N'DELETE e
-FROM mq.polled_row AS e
+        CREATE TABLE #mq_due (
+            id bigint NOT NULL PRIMARY KEY, active bit NOT NULL, there bit NOT NULL, ident_hash varbinary(32) NOT NULL,
+            ident nvarchar(max) COLLATE Latin1_General_100_BIN2 NOT NULL
+        );
+        INSERT INTO #mq_due (id, active, there, ident_hash, ident)
+        SELECT id, active, 0, ident_hash, ident FROM mq.polled_row WHERE batch_key = @key AND state = 'N' AND hit = 0;
+        SET @statement = CONCAT(N'UPDATE e
+SET there = 1
+FROM #mq_due AS e
 CROSS APPLY OPENJSON(e.ident) WITH (', @fields, N') AS r
-WHERE e.batch_key = @key AND e.state = ''N'' AND (e.hit = 2 OR (e.hit = 0 AND NOT EXISTS (
+WHERE EXISTS (
     SELECT * FROM ', @quoted, N' AS t', @dirty, N' WHERE ', @match, N' AND HASHBYTES(''SHA2_256'', ', @ident, N') = e.ident_hash', @also, N'
-)));');
-        EXEC sp_executesql @statement, N'@key uniqueidentifier, @ready nvarchar(max), @active nvarchar(max)',
-            @key = @key, @ready = @ready, @active = @active;
+);');
+        EXEC sp_executesql @statement, N'@ready nvarchar(max), @active nvarchar(max)', @ready = @ready, @active = @active;
+        DELETE e
+        FROM mq.polled_row AS e
+        LEFT JOIN #mq_due AS d ON d.id = e.id
+        WHERE e.batch_key = @key AND e.state = 'N' AND (e.hit = 2 OR (e.hit = 0 AND d.there = 0));
     END;
     IF @problem IS NOT NULL
         EXEC mq.raise_error @problem, @detail;

@@ -13,7 +13,7 @@ CREATE OR ALTER PROCEDURE mq.tell
     @events mq.events READONLY
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @source nvarchar(400) = mq.reader_name(NULL), @step int = 1000;
     DECLARE @label nvarchar(800), @head nvarchar(1000), @type nvarchar(400), @ordered bit, @ring bit, @n int, @took int;
@@ -34,7 +34,7 @@ BEGIN
         );
         IF @type IS NULL
             BREAK;
-        SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@type, N'') ORDER BY LEN(type) DESC;
+        SELECT TOP (1) @ordered = ordered FROM mq.queue WITH (READCOMMITTED) WHERE type IN (@type, N'') ORDER BY LEN(type) DESC;
         SELECT @ring = mq.is_ring(@type), @n = 0, @took = 1;
         WHILE @took > 0
         BEGIN

@@ -9,7 +9,7 @@ CREATE OR ALTER PROCEDURE mq.unwatch_table
     @table nvarchar(max)
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @id int, @object_id int, @schema nvarchar(128);
@@ -20,7 +20,7 @@ BEGIN
             BEGIN TRANSACTION;
         IF @object_id IS NOT NULL
         BEGIN
-            SET @trigger = CONCAT(N'[', REPLACE(@schema, N']', N']]'), N'].[mq_watch_', @object_id, N']');
+            SET @trigger = CONCAT(QUOTENAME(@schema), N'.[mq_watch_', @object_id, N']');
             SET @statement = CONCAT(N'DROP TRIGGER IF EXISTS ', @trigger, N';');
             EXEC sp_executesql @statement;
         END;

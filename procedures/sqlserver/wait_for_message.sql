@@ -11,7 +11,7 @@ CREATE OR ALTER PROCEDURE mq.wait_for_message
     @seconds bigint = NULL
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     -- For as long as this call: a snapshot never sees what was sent since, and locked rows are passed over.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;

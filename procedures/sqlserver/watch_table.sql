@@ -6,21 +6,21 @@
 -- Example:     EXEC mq.watch_table N'sales.orders';
 --
 -- One trigger for all actions, made with the caller's own rights: he needs ALTER on the table. A writer needs none on the queue:
--- where the table has the queue's owner, rights go from object to object; else the trigger runs as that owner. EXECUTE AS
--- everywhere would stop all writers of a restored database whose owner has no login.
+-- where the table has the queue's owner, rights go from object to object; else the trigger runs as mq_teller, a user without a
+-- login who may send such messages and nothing else: the table's owner can make of its columns what he likes.
 
 CREATE OR ALTER PROCEDURE mq.watch_table
     @table nvarchar(max)
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @object_id int, @schema nvarchar(128), @name nvarchar(128);
     DECLARE @quoted nvarchar(600), @label nvarchar(300), @keys nvarchar(max), @id int, @detail nvarchar(2000);
     DECLARE @trigger nvarchar(600), @owner nvarchar(300), @statement nvarchar(max), @n int = 1, @column nvarchar(300);
     DECLARE @new nvarchar(max), @old nvarchar(max), @new_order nvarchar(max), @old_order nvarchar(max), @same nvarchar(max);
-    DECLARE @touched nvarchar(max);
+    DECLARE @touched nvarchar(max), @made nvarchar(128);
     BEGIN TRY
         EXEC mq.find_table 'table', @table, @object_id OUTPUT, @schema OUTPUT, @name OUTPUT, @quoted OUTPUT, @label OUTPUT;
         WHILE @n > 0
@@ -45,6 +45,27 @@ BEGIN
             SET @detail = CONCAT(@label, N' has no primary key, which messages name its rows by');
             EXEC mq.raise_error 'unsuitable_table', @detail;
         END;
+        -- Only what the server itself makes a text of: no function of a user's is to run in here.
+        SELECT TOP (1) @made = c.name
+        FROM mq.columns_of(@object_id, @keys) AS c
+        INNER JOIN sys.columns AS s ON s.object_id = @object_id AND s.column_id = c.column_id
+        INNER JOIN sys.types AS y ON y.user_type_id = s.user_type_id
+        WHERE s.is_computed = 1 OR (y.is_assembly_type = 1 AND y.is_user_defined = 1)
+        ORDER BY c.n;
+        IF @made IS NOT NULL
+            SET @detail = CONCAT(@label, N': its key column ', @made, N' is computed, or of a type that was made with .NET');
+        ELSE IF HAS_PERMS_BY_NAME(@quoted, 'OBJECT', 'ALTER') = 0
+            SET @detail = CONCAT(@label, N': who watches it needs the right himself: GRANT ALTER ON ', @quoted, N' TO ',
+                QUOTENAME(CAST(USER_NAME() AS nvarchar(128))));
+        SELECT @owner = N'WITH EXECUTE AS ''mq_teller'''
+        FROM sys.schemas AS q
+        INNER JOIN sys.objects AS t ON t.object_id = @object_id
+        INNER JOIN sys.schemas AS s ON s.schema_id = t.schema_id
+        WHERE q.name = N'mq' AND q.principal_id <> COALESCE(t.principal_id, s.principal_id);
+        IF @detail IS NULL AND @owner IS NOT NULL AND COALESCE(HAS_PERMS_BY_NAME(N'mq_teller', 'USER', 'IMPERSONATE'), 0) = 0
+            SET @detail = CONCAT(@label, N': it has another owner than the queue: a member of db_owner must watch it');
+        IF @detail IS NOT NULL
+            EXEC mq.raise_error 'unsuitable_table', @detail;
         IF @own = 1
             BEGIN TRANSACTION;
         EXEC sp_getapplock @Resource = N'mq.watch_table', @LockMode = 'Exclusive',
@@ -55,15 +76,8 @@ BEGIN
             INSERT INTO mq.watched (table_schema, table_name) VALUES (@schema, @name);
             SET @id = SCOPE_IDENTITY();
         END;
-        SELECT @owner = CONCAT(
-            N'WITH EXECUTE AS ''', REPLACE(CAST(USER_NAME(q.principal_id) AS nvarchar(128)), N'''', N''''''), N''''
-        )
-        FROM sys.schemas AS q
-        INNER JOIN sys.objects AS t ON t.object_id = @object_id
-        INNER JOIN sys.schemas AS s ON s.schema_id = t.schema_id
-        WHERE q.name = N'mq' AND q.principal_id <> COALESCE(t.principal_id, s.principal_id);
         SELECT @new = mq.row_json(@object_id, @keys, N'i'), @old = mq.row_json(@object_id, @keys, N'd'),
-            @trigger = CONCAT(N'[', REPLACE(@schema, N']', N']]'), N'].[mq_watch_', @object_id, N']');
+            @trigger = CONCAT(QUOTENAME(@schema), N'.[mq_watch_', @object_id, N']');
         SET @statement = CONCAT(N'DROP TRIGGER IF EXISTS ', @trigger, N';');
         EXEC sp_executesql @statement;
         SET @statement = CONCAT(CAST(N'CREATE TRIGGER ' AS nvarchar(max)), @trigger, N' ON ', @quoted, N' ', @owner, N'
@@ -79,7 +93,9 @@ BEGIN
         SET @action = ''D'';
     IF NOT EXISTS (SELECT * FROM mq.subscription WITH (READCOMMITTED) WHERE watched_id = @id AND action = @action)
         RETURN;
+    -- The writer''s session may have set them otherwise.
     SET ROWCOUNT 0;
+    SET CONCAT_NULL_YIELDS_NULL ON;
     IF @action = ''D''
         INSERT INTO @events (n, key_json)
         SELECT ROW_NUMBER() OVER (ORDER BY ', @old_order, N'), ', @old, N'

@@ -9,6 +9,9 @@
 --
 -- What todo says: D done, P looked for only, A active, F fails, L is given back, X dies, Y is ready again; Z:
 -- nothing. Equal rows are one unit: as many of them are changed as there are entries, with TOP.
+--
+-- Statements on the table have the caller's rights, which do not reach the queue's tables: so entries go there and back in a
+-- temporary table. Triggers of the table see that too: of what comes back only the notes count, and only for entries of this claim.
 
 CREATE OR ALTER PROCEDURE mq.write_rows
     @name nvarchar(400),
@@ -23,27 +26,29 @@ BEGIN
     DECLARE @shape char(1), @object_id int, @quoted nvarchar(600), @ident nvarchar(max);
     DECLARE @fields nvarchar(max), @match nvarchar(max), @status nvarchar(300), @value nvarchar(400);
     DECLARE @active nvarchar(max), @done nvarchar(max), @error nvarchar(max), @again nvarchar(max), @delete bit, @keyed bit = 0;
-    DECLARE @keys nvarchar(4000);
+    DECLARE @list nvarchar(max);
     DECLARE @left nvarchar(max), @lock nvarchar(100), @change nvarchar(max), @row nvarchar(max), @rows nvarchar(max);
-    DECLARE @find nvarchar(max), @count nvarchar(max), @write nvarchar(max), @check nvarchar(max), @triggers bit = 0;
+    DECLARE @find nvarchar(max), @count nvarchar(max), @write nvarchar(max), @check nvarchar(max);
     DECLARE @low bigint, @high bigint = 0, @some int, @flag int, @from nvarchar(max), @to nvarchar(max), @todo char(1);
     DECLARE @n int, @last int, @first bigint, @until bigint, @top int, @hash varbinary(32), @took int, @why nvarchar(max);
     DECLARE @units TABLE (
         n int IDENTITY (1, 1) NOT NULL PRIMARY KEY, low bigint NOT NULL, high bigint NOT NULL, size int NOT NULL,
         hash varbinary(32)
     );
-    EXEC mq.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @status OUTPUT, @value OUTPUT, @problem OUTPUT,
-        @detail OUTPUT;
+    CREATE TABLE #mq_entry (
+        id bigint NOT NULL PRIMARY KEY, active bit NOT NULL, todo char(1) COLLATE Latin1_General_100_BIN2 NOT NULL,
+        hit tinyint NOT NULL, refused bit NOT NULL, ident_hash varbinary(32) NOT NULL,
+        ident nvarchar(max) COLLATE Latin1_General_100_BIN2 NOT NULL, row_json nvarchar(max) NULL, error nvarchar(max) NULL
+    );
+    EXEC mq.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @list OUTPUT, @status OUTPUT, @value OUTPUT,
+        @problem OUTPUT, @detail OUTPUT;
     IF @problem IS NOT NULL
         RETURN;
-    SELECT @keys = key_columns, @active = active_value, @done = done_value, @error = error_value, @again = ready_value,
+    SELECT @active = active_value, @done = done_value, @error = error_value, @again = ready_value,
         @delete = CASE on_complete WHEN 'delete' THEN 1 ELSE 0 END, @keyed = CASE WHEN key_columns IS NULL THEN 0 ELSE 1 END
     FROM mq.polled WHERE name = @name;
-    IF EXISTS (SELECT * FROM sys.triggers WHERE parent_id = @object_id AND is_disabled = 0)
-        SET @triggers = 1;
-    SELECT @ident = mq.row_identity(@object_id, @keys, @status, 'json'),
-        @fields = mq.row_identity(@object_id, @keys, @status, 'fields'),
-        @match = mq.row_identity(@object_id, @keys, @status, 'match');
+    SELECT @ident = mq.row_identity(@object_id, @list, NULL, 'json'), @fields = mq.row_identity(@object_id, @list, NULL, 'fields'),
+        @match = mq.row_identity(@object_id, @list, NULL, 'match');
     SET @lock = CASE
         WHEN @shape IN ('b', 'd') THEN N''
         WHEN @skip = 1 THEN N' WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)'
@@ -52,11 +57,10 @@ BEGIN
     SET @row = N'e.row_json';
     IF @skip = 1
         SET @row = mq.row_json(@object_id, NULL, N't');
-    SET @rows = CONCAT(N'FROM mq.polled_row AS e WITH (INDEX(polled_row_batch))
+    SET @rows = CONCAT(N'FROM #mq_entry AS e
 CROSS APPLY OPENJSON(e.ident) WITH (', @fields, N') AS r
 INNER JOIN ', @quoted, N' AS t', @lock, N' ON ', @match, N'
-WHERE e.batch_key = @key AND e.id BETWEEN @low AND @high AND e.active = @flag AND e.todo < ''Z''
-    AND HASHBYTES(''SHA2_256'', ', @ident, N') = e.ident_hash');
+WHERE e.id BETWEEN @low AND @high AND e.active = @flag AND HASHBYTES(''SHA2_256'', ', @ident, N') = e.ident_hash');
 
     WHILE 1 = 1
     BEGIN
@@ -69,6 +73,11 @@ WHERE e.batch_key = @key AND e.id BETWEEN @low AND @high AND e.active = @flag AN
         ) AS c;
         IF @some = 0
             BREAK;
+        DELETE FROM #mq_entry;
+        INSERT INTO #mq_entry (id, active, todo, hit, refused, ident_hash, ident)
+        SELECT id, active, todo, hit, refused, ident_hash, ident
+        FROM mq.polled_row
+        WHERE batch_key = @key AND id BETWEEN @low AND @high AND todo < 'Z';
         SET @flag = 0;
         WHILE @flag < 2
         BEGIN
@@ -84,46 +93,41 @@ WHERE e.batch_key = @key AND e.id BETWEEN @low AND @high AND e.active = @flag AN
 SET hit = CASE WHEN ', @left, N' THEN 1 ELSE 2 END, row_json = ', @row, N'
 ', @rows, N'
 OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);');
-                EXEC sp_executesql @find, N'@key uniqueidentifier, @low bigint, @high bigint, @flag int, @from nvarchar(max)',
-                    @key = @key, @low = @low, @high = @high, @flag = @flag, @from = @from;
+                EXEC sp_executesql @find, N'@low bigint, @high bigint, @flag int, @from nvarchar(max)', @low = @low, @high = @high,
+                    @flag = @flag, @from = @from;
             END
             ELSE
             BEGIN
                 INSERT INTO @units (low, high, size, hash)
                 SELECT MIN(id), MIN(id), COUNT(*), ident_hash
-                FROM mq.polled_row
-                WHERE batch_key = @key AND id BETWEEN @low AND @high AND active = @flag AND todo < 'Z'
+                FROM #mq_entry
+                WHERE active = @flag
                 GROUP BY ident_hash;
                 SET @count = CONCAT(N'DECLARE @took int, @json nvarchar(max);
 SELECT @took = COUNT(*), @json = MAX(c.j)
 FROM (SELECT TOP (@top) ', @row, N' AS j
 ', @rows, N' AND ', @left, N') AS c
 OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
-UPDATE mq.polled_row
+UPDATE #mq_entry
 SET hit = 1, row_json = @json
 WHERE id IN (
-    SELECT TOP (@took) id FROM mq.polled_row
-    WHERE batch_key = @key AND id BETWEEN @low AND @last AND active = @flag AND ident_hash = @hash AND todo < ''Z''
-    ORDER BY id
+    SELECT TOP (@took) id FROM #mq_entry WHERE active = @flag AND ident_hash = @hash ORDER BY id
 );');
                 SELECT @n = MIN(n) - 1, @last = MAX(n) FROM @units;
                 WHILE @n < @last
                 BEGIN
                     SET @n = @n + 1;
                     SELECT @first = low, @top = size, @hash = hash FROM @units WHERE n = @n;
-                    EXEC sp_executesql @count, N'@key uniqueidentifier, @low bigint, @high bigint, @last bigint, @flag int,
-                        @from nvarchar(max), @top int, @hash varbinary(32)',
-                        @key = @key, @low = @first, @high = @first, @last = @high, @flag = @flag, @from = @from, @top = @top,
-                        @hash = @hash;
+                    EXEC sp_executesql @count, N'@low bigint, @high bigint, @flag int, @from nvarchar(max), @top int,
+                        @hash varbinary(32)',
+                        @low = @first, @high = @first, @flag = @flag, @from = @from, @top = @top, @hash = @hash;
                 END;
             END;
 
             SET @todo = NULL;
             WHILE @status IS NOT NULL OR @delete = 1
             BEGIN
-                SELECT @todo = MIN(todo) FROM mq.polled_row
-                WHERE batch_key = @key AND id BETWEEN @low AND @high AND active = @flag AND hit = 1
-                    AND todo > COALESCE(@todo, ' ');
+                SELECT @todo = MIN(todo) FROM #mq_entry WHERE active = @flag AND hit = 1 AND todo > COALESCE(@todo, ' ');
                 IF @todo IS NULL
                     BREAK;
                 -- Nothing is to be written where the status is what it is to be.
@@ -145,8 +149,8 @@ SET @took = @@ROWCOUNT;');
                 ELSE
                     INSERT INTO @units (low, high, size, hash)
                     SELECT MIN(id), MIN(id), COUNT(*), ident_hash
-                    FROM mq.polled_row
-                    WHERE batch_key = @key AND id BETWEEN @low AND @high AND active = @flag AND todo = @todo AND hit = 1
+                    FROM #mq_entry
+                    WHERE active = @flag AND todo = @todo AND hit = 1
                     GROUP BY ident_hash;
                 SELECT @n = MIN(n) - 1, @last = MAX(n) FROM @units;
                 WHILE @n < @last
@@ -157,15 +161,15 @@ SET @took = @@ROWCOUNT;');
                     -- For this statement alone: what a constraint refuses must not spoil the transaction.
                     SET XACT_ABORT OFF;
                     BEGIN TRY
-                        EXEC sp_executesql @write, N'@key uniqueidentifier, @low bigint, @high bigint, @flag int,
-                            @from nvarchar(max), @to nvarchar(max), @todo char(1), @top int, @took int OUTPUT',
-                            @key = @key, @low = @first, @high = @until, @flag = @flag, @from = @from, @to = @to, @todo = @todo,
-                            @top = @top, @took = @took OUTPUT;
+                        EXEC sp_executesql @write, N'@low bigint, @high bigint, @flag int, @from nvarchar(max), @to nvarchar(max),
+                            @todo char(1), @top int, @took int OUTPUT',
+                            @low = @first, @high = @until, @flag = @flag, @from = @from, @to = @to, @todo = @todo, @top = @top,
+                            @took = @took OUTPUT;
                     END TRY
                     BEGIN CATCH
                         -- Not the row's: no lock, no memory, no room, no right, or the transaction is lost.
                         IF XACT_STATE() <> 1 OR ERROR_SEVERITY() > 16
-                            OR ERROR_NUMBER() IN (229, 230, 297, 300, 601, 1204, 1205, 1222, 3960, 3961, 8645)
+                            OR ERROR_NUMBER() IN (229, 230, 297, 300, 601, 701, 1204, 1205, 1222, 3960, 3961, 8645)
                             THROW;
                         SELECT @why = ERROR_MESSAGE(), @took = 0;
                     END CATCH;
@@ -174,43 +178,47 @@ SET @took = @@ROWCOUNT;');
                     BEGIN
                         -- One of them is refused: one by one they tell which.
                         INSERT INTO @units (low, high, size)
-                        SELECT id, id, 1 FROM mq.polled_row
-                        WHERE batch_key = @key AND id BETWEEN @low AND @high AND active = @flag AND todo = @todo AND hit = 1
-                        ORDER BY id;
+                        SELECT id, id, 1 FROM #mq_entry WHERE active = @flag AND todo = @todo AND hit = 1 ORDER BY id;
                         SELECT @n = MIN(n), @last = MAX(n) FROM @units;
                         CONTINUE;
                     END;
                     IF @why IS NOT NULL
-                        UPDATE mq.polled_row
+                        UPDATE #mq_entry
                         SET refused = 1, error = LEFT(@why, 4000)
-                        WHERE batch_key = @key AND active = @flag AND todo = @todo AND hit = 1
-                            AND ((@keyed = 1 AND id = @first) OR (@keyed = 0 AND id BETWEEN @low AND @high AND ident_hash = @hash));
+                        WHERE active = @flag AND todo = @todo AND hit = 1
+                            AND ((@keyed = 1 AND id = @first) OR (@keyed = 0 AND ident_hash = @hash));
                     ELSE IF @keyed = 0 AND @took < @top
                     BEGIN
                         SET @top = @top - @took;
-                        UPDATE mq.polled_row
+                        UPDATE #mq_entry
                         SET hit = 0
                         WHERE id IN (
-                            SELECT TOP (@top) id FROM mq.polled_row
-                            WHERE batch_key = @key AND id BETWEEN @low AND @high AND active = @flag AND todo = @todo AND hit = 1
-                                AND ident_hash = @hash
+                            SELECT TOP (@top) id FROM #mq_entry
+                            WHERE active = @flag AND todo = @todo AND hit = 1 AND ident_hash = @hash
                             ORDER BY id DESC
                         );
                     END;
                 END;
-                IF @triggers = 1 AND @keyed = 1
+                -- The catalog shows triggers to the table's owner alone: it is always looked.
+                IF @keyed = 1
                 BEGIN
                     SET @check = CONCAT(N'UPDATE e
 SET refused = 1, error = N''a trigger of the table left the row as it was''
 ', @rows, N' AND ', @left, N' AND e.todo = @todo AND e.hit = 1 AND e.refused = 0
 OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);');
-                    EXEC sp_executesql @check, N'@key uniqueidentifier, @low bigint, @high bigint, @flag int, @from nvarchar(max),
-                        @todo char(1)',
-                        @key = @key, @low = @low, @high = @high, @flag = @flag, @from = @from, @todo = @todo;
+                    EXEC sp_executesql @check, N'@low bigint, @high bigint, @flag int, @from nvarchar(max), @todo char(1)',
+                        @low = @low, @high = @high, @flag = @flag, @from = @from, @todo = @todo;
                 END;
             END;
             SET @flag = @flag + 1;
         END;
+        UPDATE e
+        SET hit = n.hit, refused = n.refused, row_json = CASE @skip WHEN 1 THEN n.row_json ELSE e.row_json END,
+            error = CASE n.refused WHEN 1 THEN LEFT(n.error, 4000) ELSE e.error END
+        FROM #mq_entry AS n
+        INNER JOIN mq.polled_row AS e WITH (ROWLOCK) ON e.id = n.id
+        WHERE e.batch_key = @key AND e.name = @name
+        OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
     END;
 END;
 GO

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
+from uuid import uuid4
 
 import pymssql
 from pymssql import _mssql
@@ -57,7 +58,7 @@ _CONNECT_SECONDS = 10
 _LOGIN_BYTES = 128  # FreeTDS takes no longer name
 _INSTALL_WAIT = 60  # seconds
 _INSTALL_LOCK = "rowqueue"  # of this database
-_LEAST_VERSION = 13
+_LEAST_VERSION = (13, 0, 4001)  # 2016 SP1, the first with CREATE OR ALTER
 _LEAST_LEVEL = 130
 _BIGINT = 1 << 63
 
@@ -68,14 +69,21 @@ _YOYO_TABLES = ("_yoyo_migration", "_yoyo_log", "_yoyo_version", "yoyo_lock")
 # database-engine-events-and-errors; those from 20000 to 20999 are FreeTDS's own.
 _DEADLOCK = 1205
 _CONFLICTS = {
+    601,  # rows moved under a dirty read: the page of table hints says to treat it as a deadlock
+    701,  # no memory
+    802,
     1204,  # no room for more locks
     _DEADLOCK,
     1222,  # lock time-out
     2801,  # the procedure was changed while it was being called
+    3958,  # the version store is full
     3960,  # update conflict under SNAPSHOT
     3961,
+    3966,  # the version store was full: the transaction's versions are gone
     3998,  # the end of a call that a deadlock has spoilt: it hides 1205, whose severity is lower
+    8628,  # no time to compile
     8645,  # no memory for the query
+    8651,
 }
 # Two who put a message back at the same time, of which one rolls back: the other's place is taken for a moment.
 _DUPLICATES = {2601, 2627}
@@ -84,12 +92,20 @@ _DISCONNECTS = {
     121,
     233,
     596,  # the session was killed
+    615,  # the database was closed meanwhile
     921,  # the database is not recovered yet
     922,
     924,  # the database is in single-user mode
+    927,  # it is being restored
+    942,  # offline
+    952,  # between two states
     976,  # the replica is not readable
     978,
+    979,
+    982,
     983,
+    988,
+    4221,  # a secondary that waits for row versions
     6005,  # shutdown in progress
     10053,
     10054,
@@ -98,8 +114,13 @@ _DISCONNECTS = {
     10929,
     10936,
     17142,  # paused
+    17187,  # not ready yet
+    17188,
+    17189,
+    17197,
     17809,  # too many connections
     18401,  # script upgrade mode
+    18451,  # only administrators may log in
     20002,  # connection failed
     20003,  # timed out
     20004,  # read failed
@@ -112,6 +133,12 @@ _DISCONNECTS = {
     40143,
     40197,
     40501,
+    40540,
+    40549,  # 40549 to 40553: the session took too long or too much
+    40550,
+    40551,
+    40552,
+    40553,
     40613,
     49918,
     49919,
@@ -119,7 +146,10 @@ _DISCONNECTS = {
 }
 _READ_ONLY = 3906  # a secondary, or a server that is no longer the primary
 _FORBIDDEN = {229, 230, 262, 297, 300, 916, 15151, 15247, 18452, 18456, 18470, 18486, 18487, 18488}
+# A database that is recovering, or a server in a failover, says so of logins and databases that it will know in a moment.
+_NOT_YET = {4060, 18456}
 _MISSING = {208, 2812, 4121}  # a table, a procedure, a function
+_CONTINUED = re.compile(r"(?<=\\)(?=\r?\n)")
 _OTHER_ARGUMENTS = {201, 8144, 8145, 8146}
 _UNMAPPED = 33557097  # what Babelfish tells of PostgreSQL's errors that SQL Server does not have
 
@@ -183,10 +213,10 @@ def _translate(error: BaseException, closed: bool = False) -> Exception:
     return DatabaseError(message)
 
 
-def _unreachable(error: BaseException, where: str) -> Exception:
-    """Our exception for a connection that was not made."""
+def _unreachable(error: BaseException, where: str, been_connected: bool) -> Exception:
+    """Our exception for a connection that was not made; `been_connected`: one like it was made before."""
     translated = _translate(error)
-    if isinstance(translated, Disconnected):
+    if isinstance(translated, Disconnected) or (been_connected and _number(error) in _NOT_YET):
         return Disconnected(f"cannot connect to {where}: {translated}")
     return translated
 
@@ -266,6 +296,30 @@ def _conversions(procedure: str) -> tuple[tuple[str, Callable[[Any], Any]], ...]
 def _statement(procedure: str, count: int) -> str:
     """The text of a call. What is left out takes the procedure's default."""
     return f"EXEC mq.{procedure} {', '.join(['%s'] * count)}".rstrip()
+
+
+def _unbroken(procedure: str, values: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+    """The text and values of a call, in which the server keeps each backslash that stands before the end of a line.
+
+    The driver writes values into the statement, and inside a literal T-SQL takes such a backslash away, and the line end
+    with it: two failures of a batch would become one. So a mark stands between the two, which the server removes.
+    """
+    declared, marked, given = [], [], []
+    for n, value in enumerate(values):
+        if isinstance(value, str) and _CONTINUED.search(value):
+            mark = uuid4().hex
+            while mark in value:
+                mark = uuid4().hex
+            whole = "CAST(%s AS nvarchar(max)) COLLATE Latin1_General_100_BIN2"
+            declared.append(f"DECLARE @p{n} nvarchar(max) = REPLACE({whole}, N'{mark}', N'');")
+            marked.append(_CONTINUED.sub(mark, value))
+            given.append(f"@p{n}")
+        else:
+            given.append("%s")
+    if not declared:
+        return _statement(procedure, len(values)), values
+    others = [value for value, text in zip(values, given, strict=True) if text == "%s"]
+    return " ".join([*declared, f"EXEC mq.{procedure} {', '.join(given)}"]), (*marked, *others)
 
 
 # ---- the connection ------------------------------------------------------------------------------
@@ -419,7 +473,7 @@ class SQLServerSession(Session):
         known = contract.load().procedures[procedure].arguments
         values = tuple(_value(argument, value) for argument, value in zip(known, arguments, strict=False))
         try:
-            rows = self._run(_statement(procedure, len(values)), values)
+            rows = self._run(*_unbroken(procedure, values))
         except pymssql.Error as error:
             self._connection.abandon(error)
             raise _translate(error, self._connection.is_closed) from error
@@ -556,6 +610,7 @@ class SQLServer(Database):
     def __init__(self, url: str) -> None:
         super().__init__(url)
         self._address = _parse(url)
+        self._been_connected = False
 
     def open(self, application_name: str) -> _Connection:
         """A connection of the driver's, in autocommit. Raises as `connect` does."""
@@ -578,7 +633,8 @@ class SQLServer(Database):
                 conn_properties=_SESSION,
             )
         except _mssql.MSSQLException as error:
-            raise _unreachable(error, address.server) from error
+            raise _unreachable(error, address.server, self._been_connected) from error
+        self._been_connected = True
         return _Connection(connected, False, True)
 
     def connect(self, application_name: str) -> Session:
@@ -657,7 +713,7 @@ _IN_DATABASE = (
     *("CREATE SCHEMA", "CREATE TABLE", "CREATE TYPE", "CREATE PROCEDURE", "CREATE FUNCTION", "CREATE VIEW"),
     "CREATE ROLE",
 )
-_AZURE = (5, 8)  # editions whose version says nothing: SQL Database and Managed Instance
+_AZURE = (5, 8, 12)  # editions whose version says nothing: SQL Database, Managed Instance, SQL database in Fabric
 
 # In the order in which they can go; the types come after what has parameters of them.
 _KINDS = {
@@ -684,9 +740,11 @@ def _check(connection: _Connection) -> None:
     with connection.cursor() as cursor:
         cursor.execute(_SERVER)
         version, edition, level, user, database, schema = cursor.fetchone()
-        if edition not in _AZURE and (version or 0) < _LEAST_VERSION:
-            raise DatabaseError(f"the queue needs SQL Server 2016 SP1 (version {_LEAST_VERSION}) or later: {version}")
-        if level < _LEAST_LEVEL:
+        build = tuple(int(part) for part in re.findall(r"\d+", version or "")[:3])
+        if edition not in _AZURE and build < _LEAST_VERSION:
+            least = ".".join(map(str, _LEAST_VERSION))
+            raise DatabaseError(f"the queue needs SQL Server 2016 SP1 (build {least}) or later: this is {version}")
+        if level is not None and level < _LEAST_LEVEL:
             raise DatabaseError(
                 f"database {database} has the compatibility level {level}, and the queue needs {_LEAST_LEVEL}:"
                 f" ALTER DATABASE CURRENT SET COMPATIBILITY_LEVEL = {_LEAST_LEVEL}"
@@ -701,8 +759,8 @@ def _check(connection: _Connection) -> None:
 
 
 _SERVER = """\
-SELECT CAST(SERVERPROPERTY('ProductMajorVersion') AS int), CAST(SERVERPROPERTY('EngineEdition') AS int),
-    CAST((SELECT compatibility_level FROM sys.databases WHERE database_id = DB_ID()) AS int), USER_NAME(), DB_NAME(),
+SELECT CAST(SERVERPROPERTY('ProductVersion') AS nvarchar(128)), CAST(SERVERPROPERTY('EngineEdition') AS int),
+    CAST((SELECT compatibility_level FROM sys.databases WHERE name = DB_NAME()) AS int), USER_NAME(), DB_NAME(),
     SCHEMA_NAME()"""
 
 
@@ -848,7 +906,7 @@ SET NUMERIC_ROUNDABORT OFF;
 SET IMPLICIT_TRANSACTIONS OFF;
 SET NOCOUNT ON;
 GO
-IF (SELECT compatibility_level FROM sys.databases WHERE database_id = DB_ID()) < {_LEAST_LEVEL}
+IF (SELECT compatibility_level FROM sys.databases WHERE name = DB_NAME()) < {_LEAST_LEVEL}
     THROW 50000, N'the queue needs the compatibility level {_LEAST_LEVEL}: SQL Server 2016 SP1 or later', 1;
 DECLARE @got int;
 EXEC @got = sp_getapplock @Resource = N'{_INSTALL_LOCK}', @LockMode = 'Exclusive', @LockOwner = 'Session',

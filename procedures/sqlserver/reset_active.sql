@@ -1,0 +1,45 @@
+-- reset_active: give all rows of an adopted table that stand at active_value their ready_value back.
+-- Arguments:   @name (the adopted table)
+-- Returns:     nothing; also when the table or its status column is not there any more
+-- Errors:      those of the table's own triggers when they end the transaction
+-- Transaction: joins the caller's, which is READ COMMITTED; waits for others that have locked these rows
+-- Example:     EXEC mq.reset_active N'orders';
+
+CREATE OR ALTER PROCEDURE mq.reset_active
+    @name nvarchar(400)
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @shape char(1), @object_id int, @quoted nvarchar(600), @list nvarchar(max), @status nvarchar(300), @value nvarchar(400);
+    DECLARE @problem varchar(200), @detail nvarchar(2000), @active nvarchar(max), @ready nvarchar(max), @to nvarchar(max);
+    DECLARE @left nvarchar(max), @statement nvarchar(max), @rounds bigint, @took int = 1;
+    EXEC mq.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @list OUTPUT, @status OUTPUT, @value OUTPUT,
+        @problem OUTPUT, @detail OUTPUT;
+    SELECT @active = active_value, @ready = ready_value FROM mq.polled WHERE name = @name;
+    IF @active IS NULL OR @value IS NULL
+        RETURN;
+    SELECT @left = CONCAT(N't.', @status, N' = ', REPLACE(@value, N'?', N'@active')), @to = REPLACE(@value, N'?', N'@ready');
+    -- As many rounds as there are rows now: a trigger may leave them as they are.
+    SET @statement = CONCAT(N'SELECT @rounds = COUNT_BIG(*) / 1000 + 1 FROM ', @quoted, N' AS t WITH (READCOMMITTEDLOCK) WHERE ', @left, N';');
+    EXEC sp_executesql @statement, N'@active nvarchar(max), @rounds bigint OUTPUT', @active = @active, @rounds = @rounds OUTPUT;
+    SET @statement = CONCAT(N'UPDATE TOP (1000) t SET ', @status, N' = ', @to, N' FROM ', @quoted, N' AS t WITH (ROWLOCK) WHERE ', @left, N';
+SET @took = @@ROWCOUNT;');
+    WHILE @rounds > 0 AND @took > 0
+    BEGIN
+        -- What a constraint of the table refuses stays as it is, and must not keep the table adopted.
+        SET XACT_ABORT OFF;
+        BEGIN TRY
+            EXEC sp_executesql @statement, N'@active nvarchar(max), @ready nvarchar(max), @took int OUTPUT', @active = @active,
+                @ready = @ready, @took = @took OUTPUT;
+        END TRY
+        BEGIN CATCH
+            IF XACT_STATE() <> 1 OR ERROR_SEVERITY() > 16
+                OR ERROR_NUMBER() IN (229, 230, 297, 300, 601, 701, 1204, 1205, 1222, 3960, 3961, 8645)
+                THROW;
+            SET @took = 0;
+        END CATCH;
+        SET XACT_ABORT ON;
+        SET @rounds = @rounds - 1;
+    END;
+END;
+GO
