@@ -69,7 +69,8 @@ BEGIN
             FROM mq.ring WITH (READPAST, READCOMMITTEDLOCK)
             WHERE type = @name AND reader = N''
             ORDER BY n DESC, after_id DESC;
-            IF @now < @low_until AND @now > DATEADD(MINUTE, -1, @low_until)
+            -- Further ahead than it was put, or a promotion ahead, means that the clock was set back.
+            IF @now < @low_until AND @now >= DATEADD(SECOND, -5, @low_until) AND @low_promoted_to <= @now
                 SELECT @full = 0, @low = @low_after, @promoted_to = @low_promoted_to;
             -- What takes long at first, a plan or pages that nobody has read for a while, does not take long again.
             WHILE @tries < 2

@@ -52,8 +52,8 @@ BEGIN
     FROM mq.mark WITH (READPAST, READCOMMITTEDLOCK)
     WHERE type = @type
     ORDER BY n DESC;
-    -- The time of a look may lie ahead, but not by as much as a clock that was set back makes it.
-    IF @now BETWEEN DATEADD(MINUTE, -1, @looked_at) AND DATEADD(SECOND, 1, @looked_at)
+    -- The time of a look may lie up to 5 seconds ahead; more, or a promotion ahead, means that the clock was set back.
+    IF @now BETWEEN DATEADD(SECOND, -5, @looked_at) AND DATEADD(SECOND, 1, @looked_at) AND @promoted_to <= @now
         SET @full = 0;
 
     IF @full = 1

@@ -22,6 +22,7 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @shape char(1), @object_id int, @quoted nvarchar(600), @columns nvarchar(max), @status nvarchar(300), @value nvarchar(400);
     DECLARE @problem varchar(200), @detail nvarchar(2000), @active nvarchar(max), @ident nvarchar(max), @left nvarchar(max);
+    DECLARE @fields nvarchar(max), @match nvarchar(max), @json nvarchar(max), @row nvarchar(max);
     DECLARE @from nvarchar(max), @statement nvarchar(max), @held int, @standing int, @many int;
     CREATE TABLE #mq_orphan (
         n bigint NOT NULL PRIMARY KEY, hash varbinary(32) NOT NULL, ident nvarchar(max) COLLATE Latin1_General_100_BIN2 NOT NULL
@@ -31,10 +32,10 @@ BEGIN
         key_json nvarchar(max) NULL, row_json nvarchar(max) NULL
     );
     SET @took = 0;
-    SELECT @active = active_value FROM mq.polled WHERE name = @name;
+    SELECT @active = active_value, @columns = COALESCE(key_columns, ident_columns) FROM mq.polled WHERE name = @name;
     IF @active IS NULL
         RETURN;
-    EXEC mq.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @columns OUTPUT, @status OUTPUT, @value OUTPUT,
+    EXEC mq.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @status OUTPUT, @value OUTPUT,
         @problem OUTPUT, @detail OUTPUT;
     IF @problem IS NOT NULL
         EXEC mq.raise_error @problem, @detail;
@@ -49,7 +50,10 @@ BEGIN
         @standing = @standing OUTPUT;
     IF @standing <= @held
         RETURN;
-    SET @ident = mq.row_identity(@object_id, @columns, NULL, 'json');
+    SELECT @ident = mq.row_identity(@object_id, @columns, NULL, 'json'),
+        @fields = mq.row_identity(@object_id, @columns, NULL, 'fields'),
+        @match = mq.row_identity(@object_id, @columns, NULL, 'match'),
+        @json = mq.row_json(@object_id, @columns, N't'), @row = mq.row_json(@object_id, NULL, N't');
     SET @statement = CONCAT(N'INSERT INTO #mq_orphan (n, hash, ident)
 SELECT TOP (@many) ROW_NUMBER() OVER (ORDER BY (SELECT NULL)), HASHBYTES(''SHA2_256'', i.ident), i.ident', @from, N'
 CROSS APPLY (SELECT ', @ident, N' AS ident) AS i
@@ -65,13 +69,13 @@ WHERE ', @left, N';');
     );
     SET @standing = CASE WHEN @standing - @held < @top THEN @standing - @held ELSE @top END;
     SET @statement = CONCAT(N'INSERT INTO #mq_found (n, ident, key_json, row_json)
-SELECT TOP (@top) c.n, c.ident, ', mq.row_json(@object_id, @columns, N't'), N', ', mq.row_json(@object_id, NULL, N't'), N'
+SELECT TOP (@top) c.n, c.ident, ', @json, N', ', @row, N'
 FROM #mq_orphan AS c
-CROSS APPLY OPENJSON(c.ident) WITH (', mq.row_identity(@object_id, @columns, NULL, 'fields'), N') AS r
+CROSS APPLY OPENJSON(c.ident) WITH (', @fields, N') AS r
 CROSS APPLY (
     SELECT TOP (1) t.*
     FROM ', @quoted, N' AS t WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
-    WHERE ', mq.row_identity(@object_id, @columns, NULL, 'match'), N' AND ', @left, N' AND HASHBYTES(''SHA2_256'', ', @ident, N') = c.hash
+    WHERE ', @match, N' AND ', @left, N' AND HASHBYTES(''SHA2_256'', ', @ident, N') = c.hash
 ) AS t
 ORDER BY c.n
 OPTION (FORCE ORDER, LOOP JOIN);');

@@ -42,12 +42,15 @@ BEGIN
         place nvarchar(max) COLLATE Latin1_General_100_BIN2 NULL
     );
     SET @took = 0;
-    EXEC mq.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @columns OUTPUT, @status OUTPUT, @value OUTPUT,
+    EXEC mq.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @status OUTPUT, @value OUTPUT,
         @problem OUTPUT, @detail OUTPUT;
     IF @problem IS NOT NULL
         EXEC mq.raise_error @problem, @detail;
-    SELECT @keys = key_columns, @by = order_column, @ready = ready_value, @active = active_value FROM mq.polled WHERE name = @name;
-    SET @ident = mq.row_identity(@object_id, @columns, NULL, 'json');
+    SELECT @keys = key_columns, @columns = COALESCE(key_columns, ident_columns), @by = order_column, @ready = ready_value, @active = active_value FROM mq.polled WHERE name = @name;
+    SELECT @ident = mq.row_identity(@object_id, @columns, NULL, 'json'),
+        @fields = mq.row_identity(@object_id, @columns, NULL, 'fields'),
+        @match = mq.row_identity(@object_id, @columns, NULL, 'match'),
+        @json = mq.row_json(@object_id, COALESCE(@keys, @columns), N't'), @row = mq.row_json(@object_id, NULL, N't');
     SELECT @place = place, @hash = place_hash, @copies = copies FROM mq.polled_place WHERE name = @name;
     IF @by IS NULL AND (SELECT COUNT(*) FROM mq.columns_of(@object_id, @keys) WHERE @keys IS NOT NULL) = 1
         SET @by = @keys;
@@ -89,11 +92,11 @@ WHERE ', @left, @behind, N'
 ORDER BY ', @sort, N'
 OPTION (KEEPFIXED PLAN);');
         SET @lock_rows = CONCAT(N'INSERT INTO #mq_got (n, key_json, row_json, place)
-SELECT TOP (@top) c.n, ', mq.row_json(@object_id, @keys, N't'), N', ', mq.row_json(@object_id, NULL, N't'), N', ', @of_order, N'
+SELECT TOP (@top) c.n, ', @json, N', ', @row, N', ', @of_order, N'
 FROM #mq_row AS c
-CROSS APPLY OPENJSON(c.ident) WITH (', mq.row_identity(@object_id, @columns, NULL, 'fields'), N') AS r
+CROSS APPLY OPENJSON(c.ident) WITH (', @fields, N') AS r
 INNER JOIN ', @quoted, N' AS t WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
-    ON ', mq.row_identity(@object_id, @columns, NULL, 'match'), N'
+    ON ', @match, N'
 WHERE ', @left, N' AND HASHBYTES(''SHA2_256'', ', @ident, N') = c.hash
 ORDER BY c.n
 OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);');
@@ -136,8 +139,7 @@ OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);');
         IF @sort = N''
             SET @sort = N'(SELECT NULL)';
         SET @statement = CONCAT(N'INSERT INTO #mq_row (n, copies, hash, ident, key_json, row_json)
-SELECT TOP (@many) ROW_NUMBER() OVER (ORDER BY ', @sort, N'), 0, HASHBYTES(''SHA2_256'', i.ident), i.ident, ',
-            mq.row_json(@object_id, @columns, N't'), N', ', mq.row_json(@object_id, NULL, N't'), N'
+SELECT TOP (@many) ROW_NUMBER() OVER (ORDER BY ', @sort, N'), 0, HASHBYTES(''SHA2_256'', i.ident), i.ident, ', @json, N', ', @row, N'
 FROM ', @quoted, N' AS t WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK', @hint, N')
 CROSS APPLY (SELECT ', @ident, N' AS ident) AS i
 WHERE ', @left, N'
@@ -192,8 +194,7 @@ SET @high = COALESCE(@high, @settled);
 INSERT INTO #mq_row (n, copies, hash, ident, key_json, row_json, place)
 SELECT TOP (@top) ROW_NUMBER() OVER (ORDER BY x.o, x.hash, x.copy), x.copy, x.hash, x.ident, x.key_json, x.row_json, x.place
 FROM (
-    SELECT t.', @by, N' AS o, h.hash, i.ident, ', mq.row_json(@object_id, @columns, N't'), N' AS key_json, ',
-            mq.row_json(@object_id, NULL, N't'), N' AS row_json, ', @of_order, N' AS place,
+    SELECT t.', @by, N' AS o, h.hash, i.ident, ', @json, N' AS key_json, ', @row, N' AS row_json, ', @of_order, N' AS place,
         ROW_NUMBER() OVER (PARTITION BY t.', @by, N', h.hash ORDER BY (SELECT NULL)) AS copy,
         CASE WHEN t.', @by, N' = ', REPLACE(@placed, N'?', N'@place'), N' THEN 1 ELSE 0 END AS begun
     FROM ', @quoted, N' AS t WITH (ROWLOCK', @hint, N')

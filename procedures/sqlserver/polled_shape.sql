@@ -1,19 +1,18 @@
 -- polled_shape: how an adopted table is read and written.
 -- Arguments:   @name (the adopted table)
--- Returns:     @shape (a to f), @object_id, @quoted (the table), @list (the columns by which its rows are told apart), @status (the
---              column's name, quoted) and @value (a value of it; a question mark stands for its text); @problem and @detail: the
---              error's name and detail when the table or a column is not there any more, or not what it was
+-- Returns:     @shape (a to f), @object_id, @quoted (the table), @status (the column's name, quoted) and @value (a value of it; a
+--              question mark stands for its text); @problem and @detail: the error's name and detail when the table or a column is
+--              not there any more, or not what it was
 -- Errors:      none
 -- Transaction: joins the caller's
--- Example:     EXEC mq.polled_shape N'orders', @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @list OUTPUT, @status OUTPUT,
---              @value OUTPUT, @problem OUTPUT, @detail OUTPUT;
+-- Example:     EXEC mq.polled_shape N'orders', @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @status OUTPUT, @value OUTPUT,
+--              @problem OUTPUT, @detail OUTPUT;
 
 CREATE OR ALTER PROCEDURE mq.polled_shape
     @name nvarchar(400),
     @shape char(1) OUTPUT,
     @object_id int OUTPUT,
     @quoted nvarchar(600) OUTPUT,
-    @list nvarchar(max) OUTPUT,
     @status nvarchar(300) OUTPUT,
     @value nvarchar(400) OUTPUT,
     @problem varchar(200) OUTPUT,
@@ -21,7 +20,8 @@ CREATE OR ALTER PROCEDURE mq.polled_shape
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @keys nvarchar(4000), @order nvarchar(300), @delete bit, @all nvarchar(max), @types nvarchar(max), @changed nvarchar(400);
+    DECLARE @keys nvarchar(4000), @list nvarchar(max), @order nvarchar(300), @delete bit, @types nvarchar(max);
+    DECLARE @all nvarchar(max), @changed nvarchar(400);
     SELECT @quoted = CONCAT(QUOTENAME(table_schema), N'.', QUOTENAME(table_name)), @keys = key_columns,
         @list = COALESCE(key_columns, ident_columns), @order = order_column, @status = status_column, @types = column_types,
         @delete = CASE on_complete WHEN 'delete' THEN 1 ELSE 0 END

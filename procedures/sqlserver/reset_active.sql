@@ -10,10 +10,10 @@ CREATE OR ALTER PROCEDURE mq.reset_active
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @shape char(1), @object_id int, @quoted nvarchar(600), @list nvarchar(max), @status nvarchar(300), @value nvarchar(400);
+    DECLARE @shape char(1), @object_id int, @quoted nvarchar(600), @status nvarchar(300), @value nvarchar(400);
     DECLARE @problem varchar(200), @detail nvarchar(2000), @active nvarchar(max), @ready nvarchar(max), @to nvarchar(max);
     DECLARE @left nvarchar(max), @statement nvarchar(max), @rounds bigint, @took int = 1;
-    EXEC mq.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @list OUTPUT, @status OUTPUT, @value OUTPUT,
+    EXEC mq.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @status OUTPUT, @value OUTPUT,
         @problem OUTPUT, @detail OUTPUT;
     SELECT @active = active_value, @ready = ready_value FROM mq.polled WHERE name = @name;
     IF @active IS NULL OR @value IS NULL

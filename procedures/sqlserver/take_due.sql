@@ -25,8 +25,9 @@ BEGIN
     BEGIN
         -- There with another status, or not there at all: gone. The rest is locked, and left for the next claim. Who has locked it is
         -- not waited for, so without row versions it is looked for as he leaves it.
-        EXEC mq.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @list OUTPUT, @status OUTPUT, @value OUTPUT,
+        EXEC mq.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @status OUTPUT, @value OUTPUT,
             @problem OUTPUT, @detail OUTPUT;
+        SELECT @list = COALESCE(key_columns, ident_columns) FROM mq.polled WHERE name = @name;
         SELECT @ident = mq.row_identity(@object_id, @list, NULL, 'json'),
             @fields = mq.row_identity(@object_id, @list, NULL, 'fields'),
             @match = mq.row_identity(@object_id, @list, NULL, 'match');

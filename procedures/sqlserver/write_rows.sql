@@ -40,11 +40,11 @@ BEGIN
         hit tinyint NOT NULL, refused bit NOT NULL, ident_hash varbinary(32) NOT NULL,
         ident nvarchar(max) COLLATE Latin1_General_100_BIN2 NOT NULL, row_json nvarchar(max) NULL, error nvarchar(max) NULL
     );
-    EXEC mq.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @list OUTPUT, @status OUTPUT, @value OUTPUT,
+    EXEC mq.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @status OUTPUT, @value OUTPUT,
         @problem OUTPUT, @detail OUTPUT;
     IF @problem IS NOT NULL
         RETURN;
-    SELECT @active = active_value, @done = done_value, @error = error_value, @again = ready_value,
+    SELECT @list = COALESCE(key_columns, ident_columns), @active = active_value, @done = done_value, @error = error_value, @again = ready_value,
         @delete = CASE on_complete WHEN 'delete' THEN 1 ELSE 0 END, @keyed = CASE WHEN key_columns IS NULL THEN 0 ELSE 1 END
     FROM mq.polled WHERE name = @name;
     SELECT @ident = mq.row_identity(@object_id, @list, NULL, 'json'), @fields = mq.row_identity(@object_id, @list, NULL, 'fields'),
