@@ -17,10 +17,14 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @value float, @verdict varchar(4), @detail nvarchar(max), @sees bit = 0;
     DECLARE @right nvarchar(200), @seconds bigint, @level int, @versions bit, @snapshots bit, @delayed_durability int;
-    DECLARE @name nvarchar(200), @changed nvarchar(max), @missing nvarchar(max);
+    DECLARE @name nvarchar(400), @changed nvarchar(max), @missing nvarchar(max);
     DECLARE @checks TABLE (
         n int NOT NULL PRIMARY KEY, name varchar(60) NOT NULL, verdict varchar(4) NOT NULL, value float,
         unit varchar(20) NOT NULL, detail nvarchar(max) NOT NULL
+    );
+    DECLARE @round int = 0;
+    DECLARE @stuck TABLE (
+        round int NOT NULL, type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL, group_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL
     );
     DECLARE @wrong TABLE (n int NOT NULL, name nvarchar(200) NOT NULL, PRIMARY KEY (n, name));
 
@@ -123,7 +127,9 @@ BEGIN
             (N'delayed_pk'), (N'batch_pk'), (N'batch_lease'), (N'claimed_pk'), (N'dead_pk'), (N'dead_age'), (N'archive_pk'),
             (N'archive_type'), (N'mark_newest'), (N'ring_newest'), (N'grouped_pk'), (N'grouped_order'), (N'group_lock_pk'),
             (N'group_lock_once'), (N'counter_pk'), (N'feed_pk'), (N'feed_consumer_pk'), (N'watched_pk'),
-            (N'watched_table_once'), (N'subscription_pk')
+            (N'watched_table_once'), (N'subscription_pk'), (N'polled_pk'), (N'polled_place_pk'), (N'polled_batch_pk'),
+            (N'polled_batch_lease'), (N'polled_row_pk'), (N'polled_row_ident'), (N'polled_row_batch'), (N'polled_row_due'),
+            (N'polled_mark_pk')
     ) AS w (name)
     WHERE mq.object_fingerprint(w.name) IS NULL;
     -- One after the other: the server joins texts by itself from 2017 on.
@@ -180,6 +186,41 @@ BEGIN
         ELSE N'what is committed is on disk, unless the caller commits with DELAYED_DURABILITY'
     END;
     INSERT INTO @checks VALUES (9, 'durability', @verdict, @value, 'flag', @detail);
+
+    -- Twice: what another transaction is just about to put right is not there the second time.
+    SELECT @value = NULL, @verdict = 'warn';
+    BEGIN TRY
+        WHILE @round < 2
+        BEGIN
+            INSERT INTO @stuck (round, type, group_key)
+            SELECT TOP (1000) @round, t.type, s.group_key
+            FROM (
+                SELECT DISTINCT k.type
+                FROM (SELECT TOP (10000) type FROM mq.grouped WITH (READUNCOMMITTED) ORDER BY type, group_key, id) AS k
+            ) AS t
+            CROSS APPLY (
+                SELECT TOP (1) q.ordered FROM mq.queue AS q WHERE q.type IN (t.type, N'') ORDER BY LEN(q.type) DESC
+            ) AS p
+            CROSS APPLY mq.stuck_groups(t.type) AS s
+            WHERE p.ordered = 1
+            ORDER BY t.type, s.group_key;
+            SET @round = @round + 1;
+        END;
+        SELECT @value = COUNT(*), @name = MIN(a.type)
+        FROM @stuck AS a
+        INNER JOIN @stuck AS b ON b.round = 1 AND b.type = a.type AND b.group_key = a.group_key
+        WHERE a.round = 0;
+        SET @verdict = CASE WHEN @value > 0 THEN 'bad' ELSE 'ok' END;
+        SET @detail = CASE
+            WHEN @value > 0 THEN CONCAT(N'groups with due messages that no claim finds, the first ones in ', @name,
+                N'; EXEC mq.rescue_expired N''', REPLACE(@name COLLATE Latin1_General_100_BIN2, N'''', N''''''), N''' lets them go on')
+            ELSE N'none'
+        END;
+    END TRY
+    BEGIN CATCH
+        SET @detail = ERROR_MESSAGE();
+    END CATCH;
+    INSERT INTO @checks VALUES (10, 'stuck_groups', @verdict, @value, 'groups', @detail);
 
     SELECT name, verdict, value, unit, REPLACE(REPLACE(detail, NCHAR(13), N' '), NCHAR(10), N' ') AS detail
     FROM @checks

@@ -1,4 +1,5 @@
--- rescue_expired: expired claims back to new, or dead when their attempts are used up.
+-- rescue_expired: expired claims back to new, or dead when their attempts are used up; of a type that is named also groups of an
+--                 ordered queue that no claim finds (see queue_health).
 -- Arguments:   @type (NULL: all)
 -- Returns:     count: messages rescued or dead-lettered; of a type at most 1,000 claims a call
 -- Errors:      50002 invalid_argument
@@ -14,7 +15,8 @@ BEGIN
     -- For as long as this call: claims pass over locked rows, which no higher level allows.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
-    DECLARE @next nvarchar(400), @rescued bigint, @count bigint = 0;
+    DECLARE @next nvarchar(400), @rescued bigint, @count bigint = 0, @ordered bit;
+    DECLARE @heads mq.items;
     BEGIN TRY
         EXEC mq.require_name 'type', @type, 1;
         IF @own = 1
@@ -32,6 +34,14 @@ BEGIN
                 );
             ELSE
                 SET @next = NULL;
+        END;
+        SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@type, N'') ORDER BY LEN(type) DESC;
+        IF @type IS NOT NULL AND @ordered = 1
+        BEGIN
+            SET @next = @type;
+            INSERT INTO @heads (id, attempts) SELECT TOP (1000) id, 0 FROM mq.stuck_groups(@next) ORDER BY id;
+            IF @@ROWCOUNT > 0
+                EXEC mq.issue_tickets @next, @heads;
         END;
         IF @own = 1
             COMMIT TRANSACTION;

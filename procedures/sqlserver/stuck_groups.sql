@@ -1,0 +1,37 @@
+-- stuck_groups: groups of an ordered queue that have a due message, nobody at work and no ticket, so that no claim finds them.
+-- Arguments:   @type
+-- Returns:     group_key, id (the first message); among the first 10,000 messages of the type
+-- Errors:      none
+-- Transaction: reads only, and waits for nobody: it may show a group that another transaction is about to put right
+-- Example:     SELECT group_key, id FROM mq.stuck_groups(N'invoice');
+--
+-- There should be none. A ticket stands at its message's place, or less than a millisecond behind it: see issue_tickets.
+
+CREATE OR ALTER FUNCTION mq.stuck_groups (@type nvarchar(400))
+RETURNS TABLE
+AS
+RETURN
+    SELECT k.group_key, k.id
+    FROM (
+        SELECT x.group_key, MIN(x.id) AS id
+        FROM (
+            SELECT TOP (10000) group_key, id
+            FROM mq.grouped WITH (READUNCOMMITTED)
+            WHERE type = @type
+            ORDER BY group_key, id
+        ) AS x
+        GROUP BY x.group_key
+    ) AS k
+    WHERE NOT EXISTS (
+            SELECT * FROM mq.group_lock AS l WITH (READUNCOMMITTED) WHERE l.type = @type AND l.group_key = k.group_key
+        )
+        AND NOT EXISTS (
+            SELECT *
+            FROM mq.grouped AS g WITH (READUNCOMMITTED)
+            INNER JOIN mq.message AS m WITH (READUNCOMMITTED) ON m.id = g.id
+            INNER JOIN mq.ready AS r WITH (READUNCOMMITTED)
+                ON r.type = @type AND r.priority = m.priority AND r.run_at >= m.run_at
+                AND r.run_at <= DATEADD(MILLISECOND, 1, m.run_at) AND r.id = m.id
+            WHERE g.type = @type AND g.group_key = k.group_key
+        );
+GO
