@@ -1,16 +1,16 @@
--- pick_orphans: claim rows of an adopted table that stand at active_value without an entry: their key or content was changed while they
---               were claimed, or their entry is lost.
+-- pick_lost: claim rows of an adopted table that stand at active_value without an entry: their key or content was changed while they
+--            were claimed, or their entry is lost.
 -- Arguments:   @name (the adopted table, whose place the caller has locked), @key (the batch), @top (at most so many; 1 to 1,000), @now,
 --              @reader
 -- Returns:     @took: how many
 -- Errors:      50005 not_found, 50006 unsuitable_table, when the table or a column is not there any more
 -- Transaction: joins the caller's, which is READ COMMITTED; passes over rows that others have locked
--- Example:     EXEC mq.pick_orphans N'orders', @key, 100, @now, N'worker-1', @took OUTPUT;
+-- Example:     EXEC mq.pick_lost N'orders', @key, 100, @now, N'worker-1', @took OUTPUT;
 --
 -- Only as many as there are more rows at active_value than entries: while the entry of a changed row lives, its handler may be at
 -- work. Entries are counted before the rows: who finishes in between makes the difference smaller.
 
-CREATE OR ALTER PROCEDURE mq.pick_orphans
+CREATE OR ALTER PROCEDURE mq.pick_lost
     @name nvarchar(400),
     @key uniqueidentifier,
     @top int,
