@@ -15,6 +15,7 @@ CREATE TABLE IF NOT EXISTS mq_feed (
     table_name varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
     sync_column varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
     key_columns text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+    created_by varchar(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
     PRIMARY KEY (name),
     UNIQUE KEY feed_column (table_schema, table_name, sync_column)
 ) ENGINE = InnoDB COMMENT = 'Each feed, whose last_number is the counter of its own that publishers lock. No table_schema: the table stands in this database.';

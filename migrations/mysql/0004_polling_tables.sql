@@ -1,11 +1,14 @@
 -- Polling tables: who has claimed which rows of a table of the user's. That table itself is not changed.
 -- See docs/decisions/0013_polling_tables.md.
 
--- shape: what mq_polled_shape has made of the catalog, until the table's columns change.
+-- No table_schema: the table stands in this database. identity: the columns that a row is known by, as the table had them when it was
+-- adopted. All of it is data: what is executed is put together anew at each call, from the catalog that the caller sees.
 
 CREATE TABLE IF NOT EXISTS mq_polled (
     name varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
-    quoted text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+    table_schema varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+    table_name varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+    identity longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
     key_columns text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     order_column text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     status_column text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -23,10 +26,11 @@ CREATE TABLE IF NOT EXISTS mq_polled (
     place_hash binary(32),
     copies bigint,
     looked_at datetime(6),
-    shape longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    counted_at datetime(6),
+    adopted_by varchar(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
     PRIMARY KEY (name),
     CHECK (on_complete IN ('keep', 'delete'))
-) ENGINE = InnoDB COMMENT = 'Adopted tables. place is how far claims have come, where the shape of the table has a position. Claims of one table take turns by locking its row.';
+) ENGINE = InnoDB COMMENT = 'Adopted tables. place is how far claims have come, where the shape of the table has a position. Claims of one table take turns by locking its row. adopted_by counts only where mq_owner may not read who has which right.';
 
 CREATE TABLE IF NOT EXISTS mq_polled_batch (
     batch_key varchar(36) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
@@ -38,7 +42,7 @@ CREATE TABLE IF NOT EXISTS mq_polled_batch (
     KEY polled_batch_lease (name, lease_until)
 ) ENGINE = InnoDB COMMENT = 'One row a claim of rows. Whoever deletes it owns what it held.';
 
--- place and copies: how far the claim had come with this row. ident is SQL: the key as a literal, or without a key the condition that a row equal to this one fulfils.
+-- ident: the values that the row is known by, in digits, with commas between; NULL is N. place and copies: how far the claim had come with it.
 CREATE TABLE IF NOT EXISTS mq_polled_row (
     id bigint NOT NULL AUTO_INCREMENT,
     batch_key varchar(36) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */,
@@ -50,7 +54,6 @@ CREATE TABLE IF NOT EXISTS mq_polled_row (
     name varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
     ident longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
     key_json longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-    row_json longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     place longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     copies bigint,
     reader varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,

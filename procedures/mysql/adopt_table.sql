@@ -26,14 +26,14 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_adopt_table(
     IN p_equal_rows bigint,
     IN p_max_attempts bigint
 )
-SQL SECURITY DEFINER
+SQL SECURITY INVOKER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_schema, v_table, v_order, v_status, v_key_index, v_claim_index, v_bad,
         v_given_order varchar(200) CHARACTER SET utf8mb4;
-    DECLARE v_quoted, v_label, v_found, v_keys, v_wanted, v_rights, v_list longtext CHARACTER SET utf8mb4;
+    DECLARE v_quoted, v_label, v_found, v_keys, v_wanted, v_rights, v_list, v_columns, v_identity longtext CHARACTER SET utf8mb4;
     DECLARE v_delete tinyint DEFAULT COALESCE(p_on_complete, 'keep') = 'delete';
-    DECLARE v_created, v_same int;
+    DECLARE v_created int;
     DECLARE v_count bigint;
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -169,11 +169,10 @@ BEGIN
     END IF;
 
     -- The statements themselves are tried, on no row.
-    SET v_rights = IF(v_status IS NULL AND NOT v_delete, 'SELECT', IF(v_delete, 'SELECT, UPDATE, DELETE', 'SELECT, UPDATE'));
+    SET v_rights = CONCAT('SELECT', IF(v_status IS NULL, '', ', UPDATE'), IF(v_delete, ', DELETE', ''));
     BEGIN
         DECLARE EXIT HANDLER FOR 1142, 1143
-            CALL mq_raise_error('unsuitable_table', CONCAT('GRANT ', v_rights, ' ON ', v_quoted,
-                ' TO ''mq_owner''@''localhost'''));
+            CALL mq_raise_error('unsuitable_table', CONCAT('GRANT ', v_rights, ' ON ', LEFT(v_quoted, 50), ' TO ', CURRENT_USER()));
         CALL mq_run(CONCAT('SELECT COUNT(*) INTO @mq_found FROM (SELECT * FROM ', v_quoted, ' WHERE FALSE',
             IF(v_rights = 'SELECT', '', ' FOR UPDATE'), ') AS t'), v_count);
         IF v_status IS NOT NULL THEN
@@ -184,35 +183,19 @@ BEGIN
             CALL mq_run(CONCAT('DELETE FROM ', v_quoted, ' WHERE FALSE'), v_count);
         END IF;
     END;
+    -- What a row is known by, as it is today: columns that are added later do not make it another one.
+    CALL mq_read_columns(v_schema, v_table, v_columns);
+    SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(c.name, c.kind, c.scale) ORDER BY COALESCE(j.n, c.n)), ']') INTO v_identity
+    FROM JSON_TABLE(v_columns, '$[*]' COLUMNS (n int PATH '$.n', name varchar(64) CHARACTER SET utf8mb4 PATH '$.name',
+        kind varchar(40) CHARACTER SET utf8mb4 PATH '$.kind', scale int PATH '$.scale')) AS c
+    LEFT JOIN JSON_TABLE(COALESCE(v_keys, '[]'), '$[*]' COLUMNS (n FOR ORDINALITY, name varchar(64) CHARACTER SET utf8mb4 PATH '$')) AS j
+        ON CAST(j.name AS binary) = CAST(c.name AS binary)
+    WHERE IF(v_keys IS NULL, NOT CAST(c.name AS binary) <=> CAST(v_status AS binary), j.n IS NOT NULL);
 
-    SELECT MIN(p.name) INTO v_bad
-    FROM mq_polled AS p
-    WHERE p.quoted = v_quoted AND p.name <> p_name AND (p.status_column IS NOT NULL OR p.on_complete = 'delete')
-        AND (v_status IS NOT NULL OR v_delete) AND p.status_column <=> v_status AND p.ready_value <=> p_ready_value;
-    IF v_bad IS NOT NULL THEN
-        CALL mq_raise_error('already_exists', CONCAT(v_label, ' is adopted as ', LEFT(v_bad, 40),
-            ' already: its rows would be claimed twice'));
-    END IF;
-    INSERT IGNORE INTO mq_polled (name, quoted, key_columns, order_column, status_column, ready_value, active_value, done_value,
-        error_value,
-        on_complete, late_seconds, equal_rows, max_attempts, key_index, claim_index)
-    VALUES (p_name, v_quoted, v_keys, v_given_order, v_status, p_ready_value, p_active_value, p_done_value, p_error_value,
-        IF(v_delete, 'delete', 'keep'), p_late_seconds, COALESCE(p_equal_rows, 0), COALESCE(p_max_attempts, 10), v_key_index,
-            v_claim_index);
-    SET v_created = ROW_COUNT();
-    IF v_created = 0 THEN
-        SELECT COUNT(*) INTO v_same
-        FROM mq_polled AS p
-        WHERE p.name = p_name AND p.quoted = v_quoted AND p.key_columns <=> v_keys AND p.order_column <=> v_given_order
-            AND p.status_column <=> v_status AND p.ready_value <=> p_ready_value AND p.active_value <=> p_active_value
-            AND p.done_value <=> p_done_value AND p.error_value <=> p_error_value AND p.on_complete = IF(v_delete, 'delete',
-                'keep')
-            AND p.late_seconds <=> p_late_seconds AND p.equal_rows = COALESCE(p_equal_rows, 0)
-            AND p.max_attempts = COALESCE(p_max_attempts, 10);
-        IF v_same = 0 THEN
-            CALL mq_raise_error('already_exists', CONCAT('name: ', LEFT(p_name, 60), ' has other settings: release_table first'));
-        END IF;
-    END IF;
+    CALL mq_write_polled(JSON_OBJECT('name', p_name, 'schema', v_schema, 'table', v_table, 'identity', v_identity, 'keys', v_keys,
+        'order', v_given_order, 'status', v_status, 'ready', p_ready_value, 'active', p_active_value, 'done', p_done_value,
+        'error', p_error_value, 'deletes', IF(v_delete, 1, 0), 'late', p_late_seconds, 'equal', COALESCE(p_equal_rows, 0),
+        'max', COALESCE(p_max_attempts, 10), 'key_index', v_key_index, 'claim_index', v_claim_index), v_created);
     SELECT v_created AS created;
     CALL mq_end_call(v_own);
 END//

@@ -17,10 +17,10 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_create_feed(
     IN p_key_columns longtext CHARACTER SET utf8mb4,
     IN p_sync_column longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
+SQL SECURITY INVOKER
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_schema, v_name, v_sync, v_type, v_found, v_index varchar(200) CHARACTER SET utf8mb4;
+    DECLARE v_schema, v_name, v_sync, v_type, v_index varchar(200) CHARACTER SET utf8mb4;
     -- As the catalog has them: with another character set the server would read all of it.
     DECLARE v_of_schema, v_of_name varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci;
     DECLARE v_quoted, v_label, v_short, v_keys, v_columns, v_names longtext CHARACTER SET utf8mb4;
@@ -48,10 +48,10 @@ BEGIN
     END IF;
     -- A message is cut at 128 characters: the database's name only where it is needed.
     SET v_short = IF(v_schema = '', CONCAT('`', REPLACE(v_name, '`', '``'), '`'), v_quoted);
-    -- With the rights of mq_owner; an UPDATE is prepared and not executed.
+    -- The statements are prepared and not executed.
     BEGIN
         DECLARE EXIT HANDLER FOR 1142, 1143 CALL mq_raise_error('unsuitable_table',
-            CONCAT('GRANT SELECT, UPDATE ON ', v_short, ' TO ''mq_owner''@''localhost'' is needed'));
+            CONCAT('GRANT SELECT, UPDATE ON ', LEFT(v_short, 60), ' TO ', CURRENT_USER()));
         SET @mq_sql = CONCAT('UPDATE ', v_quoted, ' SET `', REPLACE(v_sync, '`', '``'), '` = NULL');
         PREPARE mq_statement FROM @mq_sql;
         DEALLOCATE PREPARE mq_statement;
@@ -89,27 +89,8 @@ BEGIN
     PREPARE mq_statement FROM @mq_sql;
     EXECUTE mq_statement;
     DEALLOCATE PREPARE mq_statement;
-    BEGIN
-        DECLARE CONTINUE HANDLER FOR 1062 SET v_created = 0;
-        INSERT INTO mq_feed (name, last_number, created_at, table_schema, table_name, sync_column, key_columns)
-        VALUES (p_feed, @mq_n, UTC_TIMESTAMP(6), v_schema, v_name, v_sync, v_names);
-    END;
+    CALL mq_write_feed(p_feed, v_of_schema, v_of_name, v_sync, v_names, @mq_n, v_created);
     SET @mq_sql = NULL, @mq_n = NULL;
-    IF NOT v_created THEN
-        SELECT name, table_schema = v_schema AND table_name = v_name AND sync_column = v_sync
-            AND CAST(key_columns AS binary) = CAST(v_names AS binary)
-        INTO v_found, v_same
-        FROM mq_feed
-        WHERE name = p_feed OR table_schema = v_schema AND table_name = v_name AND sync_column = v_sync
-        ORDER BY name = p_feed DESC
-        LIMIT 1
-        FOR UPDATE;
-        IF CAST(v_found AS binary) <> CAST(p_feed AS binary) THEN
-            CALL mq_raise_error('unsuitable_table', CONCAT('sync_column: it serves feed ', v_found));
-        ELSEIF NOT v_same THEN
-            CALL mq_raise_error('already_exists', CONCAT('feed: ', p_feed, ' is a feed of other columns or of another table'));
-        END IF;
-    END IF;
     CALL mq_end_call(v_own);
     SELECT v_created AS created;
 END//

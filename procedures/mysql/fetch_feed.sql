@@ -15,13 +15,13 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_fetch_feed(
     IN p_consumer longtext CHARACTER SET utf8mb4,
     IN p_size bigint
 )
-SQL SECURITY DEFINER
+SQL SECURITY INVOKER
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_table, v_label, v_keys, v_key, v_row longtext CHARACTER SET utf8mb4;
+    DECLARE v_table, v_label, v_columns, v_keys, v_key, v_row longtext CHARACTER SET utf8mb4;
     DECLARE v_sync, v_index varchar(200) CHARACTER SET utf8mb4;
-    DECLARE v_last bigint;
-    DECLARE v_position bigint DEFAULT 0;
+    DECLARE v_schema, v_name varchar(64) CHARACTER SET utf8mb4;
+    DECLARE v_last, v_position bigint;
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
@@ -34,10 +34,9 @@ BEGIN
     CALL mq_require_range('size', p_size, 1, 10000);
     CALL mq_begin_call(0, v_own);
     -- The counter before the rows: all numbers up to it are committed, and nothing behind it is read.
-    CALL mq_find_feed(p_feed, v_last, v_table, v_sync, v_label, v_keys, v_index);
-    SELECT COALESCE(MAX(position), 0) INTO v_position FROM mq_feed_consumer WHERE feed = p_feed AND consumer = p_consumer;
-    CALL mq_row_json(v_table, v_keys, 't', v_key);
-    CALL mq_row_json(v_table, NULL, 't', v_row);
+    CALL mq_find_feed(p_feed, p_consumer, v_last, v_position, v_schema, v_name, v_table, v_sync, v_label, v_columns, v_keys, v_index);
+    CALL mq_row_json(v_columns, v_keys, 't', v_key);
+    CALL mq_row_json(v_columns, NULL, 't', v_row);
     SET @mq_sql = CONCAT('SELECT t.', v_sync, ' AS `position`, ', v_key, ' AS `key`, ', v_row, ' AS `row` FROM ', v_table, ' AS t ',
         v_index, ' WHERE t.', v_sync, ' > ', v_position, ' AND t.', v_sync, ' <= ', v_last, ' ORDER BY t.', v_sync,
         ' LIMIT ', COALESCE(p_size, 100));

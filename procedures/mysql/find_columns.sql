@@ -17,7 +17,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_find_columns(
     IN p_columns longtext CHARACTER SET utf8mb4,
     OUT p_found longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
+SQL SECURITY INVOKER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_names, v_table longtext CHARACTER SET utf8mb4;

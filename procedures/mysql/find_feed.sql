@@ -1,10 +1,10 @@
 -- find_feed: a feed and how its table is read.
--- Arguments:   p_feed
--- Returns:     p_last_number, p_table and p_sync (for SQL), p_label, p_keys (as mq_find_columns tells columns), p_index (a
---              hint: the index that begins with the sync column)
+-- Arguments:   p_feed, p_consumer (NULL: none)
+-- Returns:     p_last_number, p_position, p_schema, p_name, p_table and p_sync (for SQL), p_label, p_columns (mq_read_columns), p_keys
+--              (as mq_find_columns tells columns), p_index (a hint: the index that begins with the sync column)
 -- Errors:      50005 not_found (also when the table was dropped), 50006 unsuitable_table (when a column was)
 -- Transaction: reads only
--- Example:     CALL mq_find_feed('orders', v_last, v_table, v_sync, v_label, v_keys, v_index);
+-- Example:     CALL mq_find_feed('orders', NULL, v_last, v_position, v_schema, v_name, v_table, v_sync, v_label, v_columns, v_keys, v_index);
 
 DROP PROCEDURE IF EXISTS mq_find_feed;
 
@@ -12,45 +12,48 @@ DELIMITER //
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_find_feed(
     IN p_feed longtext CHARACTER SET utf8mb4,
+    IN p_consumer longtext CHARACTER SET utf8mb4,
     OUT p_last_number bigint,
+    OUT p_position bigint,
+    OUT p_schema varchar(64) CHARACTER SET utf8mb4,
+    OUT p_name varchar(64) CHARACTER SET utf8mb4,
     OUT p_table longtext CHARACTER SET utf8mb4,
     OUT p_sync varchar(200) CHARACTER SET utf8mb4,
     OUT p_label longtext CHARACTER SET utf8mb4,
+    OUT p_columns longtext CHARACTER SET utf8mb4,
     OUT p_keys longtext CHARACTER SET utf8mb4,
     OUT p_index varchar(200) CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
+SQL SECURITY INVOKER
 MODIFIES SQL DATA
 BEGIN
+    DECLARE v_settings, v_keys longtext CHARACTER SET utf8mb4;
     -- As the catalog has them: with another character set the server would read all of it.
     DECLARE v_schema, v_name, v_sync varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci;
-    DECLARE v_lost int;
-    DECLARE v_keys longtext CHARACTER SET utf8mb4;
-    DECLARE v_known, v_keys_known int;
-    SELECT last_number, IF(table_schema = '', DATABASE(), table_schema), table_name, sync_column, key_columns,
-        CONCAT(table_schema, IF(table_schema = '', '', '.'), table_name)
-    INTO p_last_number, v_schema, v_name, v_sync, v_keys, p_label
-    FROM mq_feed WHERE name = p_feed;
-    IF p_last_number IS NULL THEN
-        CALL mq_raise_error('not_found', CONCAT('feed: there is no feed ', p_feed));
-    END IF;
-    SET p_table = CONCAT('`', REPLACE(v_schema, '`', '``'), '`.`', REPLACE(v_name, '`', '``'), '`');
-    SET p_sync = CONCAT('`', REPLACE(v_sync, '`', '``'), '`');
-    SELECT COUNT(*), SUM(c.column_name = v_sync), COUNT(j.n),
-        CONCAT('[', GROUP_CONCAT(IF(j.n IS NULL, NULL, JSON_OBJECT('n', j.n, 'name', CONVERT(c.column_name USING utf8mb4),
-            'quoted', CONCAT('`', REPLACE(c.column_name, '`', '``'), '`'))) ORDER BY j.n), ']')
-    INTO v_known, v_lost, v_keys_known, p_keys
-    FROM information_schema.columns AS c
+    DECLARE v_found, v_keys_found int;
+    CALL mq_feed_settings(p_feed, p_consumer, v_settings);
+    SELECT s.schema_, s.table_, s.label, s.sync, s.keys_, s.last_, s.position_
+    INTO p_schema, p_name, p_label, p_sync, v_keys, p_last_number, p_position
+    FROM JSON_TABLE(v_settings, '$' COLUMNS (
+        schema_ varchar(64) CHARACTER SET utf8mb4 PATH '$.schema', table_ varchar(64) CHARACTER SET utf8mb4 PATH '$.table',
+        label longtext CHARACTER SET utf8mb4 PATH '$.label', sync varchar(64) CHARACTER SET utf8mb4 PATH '$.sync',
+        keys_ longtext CHARACTER SET utf8mb4 PATH '$.keys', last_ bigint PATH '$.last', position_ bigint PATH '$.position'
+    )) AS s;
+    SET p_table = CONCAT('`', REPLACE(p_schema, '`', '``'), '`.`', REPLACE(p_name, '`', '``'), '`'),
+        v_schema = p_schema, v_name = p_name, v_sync = p_sync;
+    CALL mq_read_columns(p_schema, p_name, p_columns);
+    SELECT SUM(CAST(c.name AS binary) = CAST(p_sync AS binary)), COUNT(j.n),
+        CONCAT('[', GROUP_CONCAT(IF(j.n IS NULL, NULL, JSON_OBJECT('n', j.n, 'name', c.name,
+            'quoted', CONCAT('`', REPLACE(c.name, '`', '``'), '`'))) ORDER BY j.n), ']')
+    INTO v_found, v_keys_found, p_keys
+    FROM JSON_TABLE(p_columns, '$[*]' COLUMNS (name varchar(64) CHARACTER SET utf8mb4 PATH '$.name')) AS c
     LEFT JOIN JSON_TABLE(v_keys, '$[*]' COLUMNS (n FOR ORDINALITY, name varchar(64) CHARACTER SET utf8mb4 PATH '$')) AS j
-        ON CAST(j.name AS binary) = CAST(CONVERT(c.column_name USING utf8mb4) AS binary)
-    WHERE c.table_schema = v_schema AND c.table_name = v_name;
-    IF v_known = 0 THEN
-        CALL mq_raise_error('not_found', CONCAT('table: ', LEFT(p_label, 40), ' is gone, or mq_owner may not see it: '
-            'GRANT SELECT, UPDATE to ''mq_owner''@''localhost'''));
-    ELSEIF v_lost = 0 OR v_keys_known < JSON_LENGTH(v_keys) THEN
+        ON CAST(j.name AS binary) = CAST(c.name AS binary);
+    IF v_found = 0 OR v_keys_found < JSON_LENGTH(v_keys) THEN
         CALL mq_raise_error('unsuitable_table', CONCAT(LEFT(p_label, 50), ' has lost column ', LEFT(v_sync, 20),
             ' or one of its key'));
     END IF;
+    SET p_sync = CONCAT('`', REPLACE(p_sync, '`', '``'), '`');
     SELECT CONCAT('FORCE INDEX (`', REPLACE(MIN(s.index_name), '`', '``'), '`)') INTO p_index
     FROM information_schema.statistics AS s
     WHERE s.table_schema = v_schema AND s.table_name = v_name AND s.column_name = v_sync AND s.seq_in_index = 1

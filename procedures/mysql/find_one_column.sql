@@ -16,7 +16,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_find_one_column(
     IN p_column longtext CHARACTER SET utf8mb4,
     OUT p_name varchar(200) CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
+SQL SECURITY INVOKER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_found longtext CHARACTER SET utf8mb4;

@@ -4,7 +4,7 @@
 -- Returns:     p_schema ('': the queue's own database), p_name, p_quoted (for SQL), p_label (for people: the name, with the
 --              database before it unless it is the queue's)
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: reads the catalog only, which shows mq_owner the tables that it has a right on
+-- Transaction: reads the catalog only, which shows the caller the tables that he has a right on
 -- Example:     CALL mq_find_table('table', 'shop.orders', v_schema, v_name, v_quoted, v_label);
 
 DROP PROCEDURE IF EXISTS mq_find_table;
@@ -19,7 +19,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_find_table(
     OUT p_quoted longtext CHARACTER SET utf8mb4,
     OUT p_label longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
+SQL SECURITY INVOKER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_names longtext CHARACTER SET utf8mb4;
@@ -45,11 +45,16 @@ BEGIN
         SET p_schema = '';
     END IF;
     SET p_label = CONCAT(p_schema, IF(p_schema = '', '', '.'), p_name);
-    IF v_schema IN ('mysql', 'information_schema', 'performance_schema', 'sys') OR p_schema = '' AND v_given LIKE 'mq\_%' THEN
+    -- The names are those of other queues as well, in whatever database.
+    IF LOWER(v_schema) IN ('mysql', 'information_schema', 'performance_schema', 'sys') OR p_schema = '' AND v_given LIKE 'mq\_%'
+        OR LOWER(v_given) IN ('mq_archive', 'mq_batch', 'mq_counter', 'mq_dead', 'mq_dedup', 'mq_delayed', 'mq_feed', 'mq_feed_consumer',
+            'mq_group_lock', 'mq_grouped', 'mq_installed', 'mq_mark', 'mq_message', 'mq_polled', 'mq_polled_batch', 'mq_polled_mark',
+            'mq_polled_row', 'mq_queue', 'mq_ready', 'mq_ring', 'mq_stripe', 'mq_subscription', 'mq_watched')
+    THEN
         CALL mq_raise_error('unsuitable_table', CONCAT(LEFT(p_label, 60), ' belongs to the queue or to the system'));
     ELSEIF v_type IS NULL THEN
         CALL mq_raise_error('not_found', CONCAT(p_argument, ': no table ', LEFT(p_label, 40),
-            ', or mq_owner may not see it: GRANT SELECT, UPDATE to ''mq_owner''@''localhost'''));
+            ', or you may not see it: GRANT SELECT ON it TO ', CURRENT_USER()));
     ELSEIF v_type NOT IN ('BASE TABLE', 'SYSTEM VERSIONED') THEN
         CALL mq_raise_error('unsuitable_table', CONCAT(LEFT(p_label, 60), ' is a view or a temporary table'));
     ELSEIF v_engine IS NULL OR v_engine <> 'InnoDB' THEN

@@ -34,22 +34,46 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON mq_watched TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_subscription TO 'mq_owner'@'localhost';
 GRANT SELECT, SHOW VIEW ON mq_message_state TO 'mq_owner'@'localhost';
 
--- MySQL asks even the definer of a procedure for the right to call it.
-GRANT EXECUTE ON PROCEDURE mq_raise_error TO 'mq_owner'@'localhost';
-GRANT EXECUTE ON PROCEDURE mq_require_name TO 'mq_owner'@'localhost';
-GRANT EXECUTE ON PROCEDURE mq_require_range TO 'mq_owner'@'localhost';
-GRANT EXECUTE ON PROCEDURE mq_require_key TO 'mq_owner'@'localhost';
-GRANT EXECUTE ON PROCEDURE mq_require_read_committed TO 'mq_owner'@'localhost';
-GRANT EXECUTE ON PROCEDURE mq_begin_call TO 'mq_owner'@'localhost';
-GRANT EXECUTE ON PROCEDURE mq_end_call TO 'mq_owner'@'localhost';
-GRANT EXECUTE ON PROCEDURE mq_undo_call TO 'mq_owner'@'localhost';
-GRANT EXECUTE ON PROCEDURE mq_reader_name TO 'mq_owner'@'localhost';
-GRANT EXECUTE ON PROCEDURE mq_read_failures TO 'mq_owner'@'localhost';
-GRANT EXECUTE ON PROCEDURE mq_split_names TO 'mq_owner'@'localhost';
-GRANT EXECUTE ON PROCEDURE mq_find_table TO 'mq_owner'@'localhost';
-GRANT EXECUTE ON PROCEDURE mq_find_columns TO 'mq_owner'@'localhost';
-GRANT EXECUTE ON PROCEDURE mq_row_json TO 'mq_owner'@'localhost';
-GRANT EXECUTE ON PROCEDURE mq_find_feed TO 'mq_owner'@'localhost';
+-- Who may use a user's table is looked up in the server's own tables of rights: names and rights, no passwords. Who installs may
+-- not be able to grant this: then an adopted table or a feed serves the user name alone that has made it, see the guide.
+DROP PROCEDURE IF EXISTS mq_grant_catalog;
+
+DELIMITER //
+
+CREATE PROCEDURE mq_grant_catalog()
+SQL SECURITY INVOKER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE CONTINUE HANDLER FOR 1044, 1142, 1143, 1227 BEGIN END;
+    GRANT SELECT (host, user, select_priv, update_priv, delete_priv, trigger_priv /*M! , is_role */) ON mysql.user TO 'mq_owner'@'localhost';
+    GRANT SELECT (host, db, user, select_priv, update_priv, delete_priv, trigger_priv) ON mysql.db TO 'mq_owner'@'localhost';
+    GRANT SELECT (host, db, user, table_name, table_priv) ON mysql.tables_priv TO 'mq_owner'@'localhost';
+    /*M! GRANT SELECT (host, user, role) ON mysql.roles_mapping TO 'mq_owner'@'localhost'; */
+    /*!80000 GRANT SELECT (from_host, from_user, to_host, to_user) ON mysql.role_edges TO 'mq_owner'@'localhost'; */
+END//
+
+DELIMITER ;
+
+CALL mq_grant_catalog();
+DROP PROCEDURE mq_grant_catalog;
+
+-- MySQL asks even the definer of a procedure for the right to call it. What a procedure with the caller's rights calls, the caller
+-- must be allowed to call: these check for themselves what the account may do.
+GRANT EXECUTE ON PROCEDURE mq_raise_error TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_require_name TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_require_range TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_require_key TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_require_read_committed TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_begin_call TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_end_call TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_undo_call TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_reader_name TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_read_failures TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_split_names TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_find_table TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_find_columns TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_row_json TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_find_feed TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_lower_mark TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_lower_ring TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_issue_tickets TO 'mq_owner'@'localhost';
@@ -75,16 +99,47 @@ GRANT EXECUTE ON PROCEDURE mq_object_fingerprint TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_tell TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_find_watched TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_require_actions TO 'mq_owner'@'localhost';
-GRANT EXECUTE ON PROCEDURE mq_run TO 'mq_owner'@'localhost';
-GRANT EXECUTE ON PROCEDURE mq_find_one_column TO 'mq_owner'@'localhost';
-GRANT EXECUTE ON PROCEDURE mq_require_status TO 'mq_owner'@'localhost';
-GRANT EXECUTE ON PROCEDURE mq_polled_shape TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_run TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_find_one_column TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_require_status TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_polled_shape TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_lock_polled TO 'mq_owner'@'localhost';
-GRANT EXECUTE ON PROCEDURE mq_drop_polled_batch TO 'mq_owner'@'localhost';
-GRANT EXECUTE ON PROCEDURE mq_pick_rows TO 'mq_owner'@'localhost';
-GRANT EXECUTE ON PROCEDURE mq_write_rows TO 'mq_owner'@'localhost';
-GRANT EXECUTE ON PROCEDURE mq_fail_rows TO 'mq_owner'@'localhost';
-GRANT EXECUTE ON PROCEDURE mq_take_due TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_drop_polled_batch TO 'mq_owner'@'localhost', mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_pick_rows TO 'mq_owner'@'localhost', mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_write_rows TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_fail_rows TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_take_due TO 'mq_owner'@'localhost', mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_feed_settings TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_use_feed TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_lock_feed TO 'mq_owner'@'localhost', mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_count_feed TO 'mq_owner'@'localhost', mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_write_feed TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_list_feeds TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_show_feeds TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_write_watched TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_require_use TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_use_polled TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_polled_settings TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_read_columns TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_key_literals TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_row_condition TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_lost_index TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_settle_rows TO 'mq_owner'@'localhost', mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_list_rows TO 'mq_owner'@'localhost', mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_open_claim TO 'mq_owner'@'localhost', mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_hold_due TO 'mq_owner'@'localhost', mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_free_rows TO 'mq_owner'@'localhost', mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_add_claims TO 'mq_owner'@'localhost', mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_settled_place TO 'mq_owner'@'localhost', mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_count_active TO 'mq_owner'@'localhost', mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_claim_lost TO 'mq_owner'@'localhost', mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_claimed_rows TO 'mq_owner'@'localhost', mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_seal_claim TO 'mq_owner'@'localhost', mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_write_polled TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_open_retry TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_revive_rows TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_open_release TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_forget_polled TO 'mq_owner'@'localhost', mq_operator;
 
 GRANT EXECUTE ON PROCEDURE mq_send TO 'mq_owner'@'localhost', mq_producer;
 GRANT EXECUTE ON PROCEDURE mq_send_message TO 'mq_owner'@'localhost', mq_producer;

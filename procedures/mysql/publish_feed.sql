@@ -14,14 +14,15 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_publish_feed(
     IN p_feed longtext CHARACTER SET utf8mb4,
     IN p_size bigint
 )
-SQL SECURITY DEFINER
+SQL SECURITY INVOKER
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_table, v_label, v_keys, v_picked, v_order, v_texts, v_columns, v_equal, v_kept longtext CHARACTER SET utf8mb4;
+    DECLARE v_table, v_label, v_all, v_keys, v_picked, v_order, v_texts, v_columns, v_equal, v_kept longtext CHARACTER SET utf8mb4;
     DECLARE v_sync, v_index, v_unique varchar(200) CHARACTER SET utf8mb4;
     -- As the catalog has them: with another character set the server would read all of it.
     DECLARE v_schema, v_name varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci;
-    DECLARE v_last bigint;
+    DECLARE v_in_schema, v_named varchar(64) CHARACTER SET utf8mb4;
+    DECLARE v_last, v_position bigint;
     DECLARE v_count bigint DEFAULT 0;
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -33,18 +34,14 @@ BEGIN
     CALL mq_require_name('feed', p_feed, 0);
     CALL mq_require_range('size', p_size, 1, 10000);
     CALL mq_begin_call(1, v_own);
-    CALL mq_find_feed(p_feed, v_last, v_table, v_sync, v_label, v_keys, v_index);
+    CALL mq_find_feed(p_feed, NULL, v_last, v_position, v_in_schema, v_named, v_table, v_sync, v_label, v_all, v_keys, v_index);
+    SET v_schema = v_in_schema, v_name = v_named;
     SET @mq_sql = CONCAT('SELECT EXISTS (SELECT 1 FROM ', v_table, ' AS t ', v_index, ' WHERE t.', v_sync, ' IS NULL) INTO @mq_n');
     PREPARE mq_statement FROM @mq_sql;
     EXECUTE mq_statement;
     IF @mq_n THEN
         -- The counter before the rows: whoever waits here holds no row that others want.
-        SET v_last = NULL;
-        SELECT last_number, IF(table_schema = '', DATABASE(), table_schema), table_name INTO v_last, v_schema, v_name
-        FROM mq_feed WHERE name = p_feed FOR UPDATE;
-        IF v_last IS NULL THEN
-            CALL mq_raise_error('not_found', CONCAT('feed: there is no feed ', p_feed));
-        END IF;
+        CALL mq_lock_feed(p_feed, v_last);
         -- MariaDB 10.11 skips no locked row in what an UPDATE joins: the keys are locked first and go into it as a list of
         -- texts. Of each type: the text of a value, its type in the list, and how the column compares with it.
         SELECT GROUP_CONCAT('t.', k.quoted, ' AS k', k.n), GROUP_CONCAT('r.k', k.n ORDER BY k.n),
@@ -124,7 +121,7 @@ BEGIN
         IF @mq_n < v_count THEN
             CALL mq_raise_error('unsuitable_table', CONCAT('a trigger of ', LEFT(v_label, 40), ' keeps rows from being numbered'));
         END IF;
-        UPDATE mq_feed SET last_number = v_last + v_count WHERE name = p_feed;
+        CALL mq_count_feed(p_feed, v_count);
     END IF;
     DEALLOCATE PREPARE mq_statement;
     SET @mq_sql = NULL, @mq_n = NULL, @mq_list = NULL;

@@ -2,7 +2,7 @@
 -- claimed any more.
 -- Arguments:   p_name
 -- Returns:     count: 1, or 0 when there was none
--- Errors:      50001 wrong_isolation, 50002 invalid_argument
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50006 unsuitable_table
 -- Transaction: joins the caller's, which must be READ COMMITTED; waits for claims of the table and for others that have locked
 --              claimed rows
 -- Example:     CALL mq_release_table('orders');
@@ -14,11 +14,10 @@ DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_release_table(
     IN p_name longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
+SQL SECURITY INVOKER
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_shape, v_ids, v_written, v_refused, v_ready, v_active longtext CHARACTER SET utf8mb4;
-    DECLARE v_count bigint DEFAULT 0;
+    DECLARE v_table, v_shape, v_items, v_written, v_refused, v_ready, v_active longtext CHARACTER SET utf8mb4;
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
@@ -28,31 +27,23 @@ BEGIN
 
     CALL mq_require_name('name', p_name, 0);
     CALL mq_begin_call(1, v_own);
-    SELECT COUNT(*) INTO v_count FROM mq_polled WHERE name = p_name;
-    IF v_count > 0 THEN
-        CALL mq_lock_polled(p_name);
-        DELETE FROM mq_polled_batch WHERE name = p_name;
-        SELECT CONCAT('[', GROUP_CONCAT(id ORDER BY id), ']') INTO v_ids
-        FROM mq_polled_row WHERE name = p_name AND active = 1 AND state <> 'E';
-        IF v_ids IS NOT NULL THEN
-            BEGIN
-                -- The table is not there any more, or not as it was: then there is nothing to give back.
-                DECLARE CONTINUE HANDLER FOR 50005, 50006 SET v_shape = NULL;
-                CALL mq_polled_shape(p_name, v_shape);
-            END;
-            IF v_shape IS NOT NULL THEN
-                SELECT ready, active INTO v_ready, v_active
-                FROM JSON_TABLE(v_shape, '$' COLUMNS (
-                    ready longtext CHARACTER SET utf8mb4 PATH '$.ready', active longtext CHARACTER SET utf8mb4 PATH '$.active'
-                )) AS s;
-                CALL mq_write_rows(v_shape, v_ids, v_active, v_ready, 'set', v_written, v_refused);
-            END IF;
-        END IF;
-        DELETE FROM mq_polled_row WHERE name = p_name;
-        DELETE FROM mq_polled_mark WHERE name = p_name;
-        DELETE FROM mq_polled WHERE name = p_name;
+    CALL mq_open_release(p_name, v_table, v_items);
+    IF v_items IS NOT NULL THEN
+        BEGIN
+            -- The table is not there any more, or not as it was: then there is nothing to give back.
+            DECLARE EXIT HANDLER FOR 50005, 50006, 1176 BEGIN END;
+            CALL mq_polled_shape(v_table, v_shape);
+            SELECT s.ready, s.active INTO v_ready, v_active
+            FROM JSON_TABLE(v_shape, '$' COLUMNS (
+                ready longtext CHARACTER SET utf8mb4 PATH '$.ready', active longtext CHARACTER SET utf8mb4 PATH '$.active'
+            )) AS s;
+            CALL mq_write_rows(v_shape, v_items, v_active, v_ready, 'set', v_written, v_refused);
+        END;
     END IF;
-    SELECT v_count AS count;
+    IF v_table IS NOT NULL THEN
+        CALL mq_forget_polled(p_name);
+    END IF;
+    SELECT v_table IS NOT NULL AS count;
     CALL mq_end_call(v_own);
 END//
 

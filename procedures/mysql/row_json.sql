@@ -1,10 +1,10 @@
 -- row_json: the expression that makes a JSON text of a row, for dynamic SQL.
--- Arguments:   p_table (the table as mq_find_table has quoted it), p_columns (what mq_find_columns has found; NULL: all
---              columns), p_alias (the row's name in the statement)
--- Returns:     p_json: the expression; NULL when there is no such table
+-- Arguments:   p_columns (mq_read_columns), p_chosen (a JSON array of {"n", "name"}; NULL: all columns), p_alias (the row's name
+--              in the statement)
+-- Returns:     p_json: the expression
 -- Errors:      none
--- Transaction: reads the catalog only
--- Example:     CALL mq_row_json('`shop`.`orders`', NULL, 't', v_json);
+-- Transaction: reads nothing
+-- Example:     CALL mq_row_json(v_columns, NULL, 't', v_json);
 --
 -- The text of the expression means the same whatever the session's SQL mode and time zone are.
 
@@ -13,22 +13,17 @@ DROP PROCEDURE IF EXISTS mq_row_json;
 DELIMITER //
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_row_json(
-    IN p_table longtext CHARACTER SET utf8mb4,
     IN p_columns longtext CHARACTER SET utf8mb4,
+    IN p_chosen longtext CHARACTER SET utf8mb4,
     IN p_alias varchar(200) CHARACTER SET utf8mb4,
     OUT p_json longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
+SQL SECURITY INVOKER
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_table longtext CHARACTER SET utf8mb4;
-    -- As the catalog has them: with another character set the server would read all of it.
-    DECLARE v_schema, v_name varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci;
     IF @@SESSION.group_concat_max_len < 1073741824 THEN
         SET SESSION group_concat_max_len = 1073741824;
     END IF;
-    CALL mq_split_names('table', p_table, '.', 2, v_table);
-    SET v_schema = JSON_UNQUOTE(JSON_EXTRACT(v_table, '$[0]')), v_name = JSON_UNQUOTE(JSON_EXTRACT(v_table, '$[1]'));
     SELECT CONCAT('CONCAT(''{''', GROUP_CONCAT(', ', IF(k.head LIKE '%\\\\%', CONCAT('_utf8mb4 0x', HEX(k.head)),
             CONCAT('''', REPLACE(k.head, '''', ''''''), '''')), ', COALESCE(', k.value, ', ''null'')'
             ORDER BY k.n SEPARATOR ''), ', ''}'')')
@@ -55,14 +50,14 @@ BEGIN
                 ELSE CONCAT('JSON_QUOTE(CONVERT(', v.quoted, ' USING utf8mb4))')
             END AS value
         FROM (
-            SELECT COALESCE(j.n, c.ordinal_position) AS n, CONVERT(c.column_name USING utf8mb4) AS column_name, c.data_type,
-                c.datetime_precision,
+            SELECT COALESCE(j.n, c.n) AS n, c.column_name, c.data_type, c.datetime_precision,
                 CONCAT('`', REPLACE(p_alias, '`', '``'), '`.`', REPLACE(c.column_name, '`', '``'), '`') AS quoted
-            FROM information_schema.columns AS c
-            LEFT JOIN JSON_TABLE(COALESCE(p_columns, '[]'), '$[*]' COLUMNS (
-                n int PATH '$.n', name varchar(200) CHARACTER SET utf8mb4 PATH '$.name'
-            )) AS j ON CAST(j.name AS binary) = CAST(CONVERT(c.column_name USING utf8mb4) AS binary)
-            WHERE c.table_schema = v_schema AND c.table_name = v_name AND (p_columns IS NULL OR j.n IS NOT NULL)
+            FROM JSON_TABLE(p_columns, '$[*]' COLUMNS (n int PATH '$.n', column_name varchar(64) CHARACTER SET utf8mb4 PATH '$.name',
+                data_type varchar(40) CHARACTER SET utf8mb4 PATH '$.kind', datetime_precision int PATH '$.scale')) AS c
+            LEFT JOIN JSON_TABLE(COALESCE(p_chosen, '[]'), '$[*]' COLUMNS (
+                n int PATH '$.n', name varchar(64) CHARACTER SET utf8mb4 PATH '$.name'
+            )) AS j ON CAST(j.name AS binary) = CAST(c.column_name AS binary)
+            WHERE p_chosen IS NULL OR j.n IS NOT NULL
         ) AS v
     ) AS k;
 END//

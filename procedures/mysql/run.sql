@@ -1,4 +1,4 @@
--- run: execute a statement.
+-- run: execute a statement with the rights of whoever calls.
 -- Arguments:   p_statement
 -- Returns:     p_count: rows changed; a SELECT ... INTO @mq_found puts its value there
 -- Errors:      the statement's
@@ -13,7 +13,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_run(
     IN p_statement longtext CHARACTER SET utf8mb4,
     OUT p_count bigint
 )
-SQL SECURITY DEFINER
+SQL SECURITY INVOKER
 MODIFIES SQL DATA
 BEGIN
     SET @mq_statement = p_statement;

@@ -1,12 +1,11 @@
 -- write_rows: set the status of the rows that claims stand for, or delete them; row by row when they cannot be written together.
--- Arguments:   p_shape (mq_polled_shape), p_ids (a JSON array of claims), p_from and p_to (literals of the status that
---              we left and of the
+-- Arguments:   p_shape (mq_polled_shape), p_items (a JSON array of [id, ident]), p_from and p_to (literals of the status that we left and of the
 --              new one, '' for NULL), p_do (set, delete, or look: lock them only)
 -- Returns:     p_written: a JSON array of the claims whose rows are written, p_refused: one of [id, error]; NULL for
 --              none. The others are gone
 -- Errors:      those that are not one row's: no right, deadlock, out of time
 -- Transaction: joins the caller's; waits for others that have locked these rows
--- Example:     CALL mq_write_rows(v_shape, '[17,18]', 0, 'set', v_written, v_refused);
+-- Example:     CALL mq_write_rows(v_shape, '[[17,"1"],[18,"2"]]', '', '', 'delete', v_written, v_refused);
 
 DROP PROCEDURE IF EXISTS mq_write_rows;
 
@@ -14,56 +13,62 @@ DELIMITER //
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_write_rows(
     IN p_shape longtext CHARACTER SET utf8mb4,
-    IN p_ids longtext CHARACTER SET utf8mb4,
+    IN p_items longtext CHARACTER SET utf8mb4,
     IN p_from longtext CHARACTER SET utf8mb4,
     IN p_to longtext CHARACTER SET utf8mb4,
     IN p_do varchar(6) CHARACTER SET ascii,
     OUT p_written longtext CHARACTER SET utf8mb4,
     OUT p_refused longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
+SQL SECURITY INVOKER
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_quoted, v_keys, v_ident, v_bare, v_status, v_by_key, v_where, v_set, v_list,
-        v_idents longtext CHARACTER SET utf8mb4;
-    DECLARE v_each, v_members, v_text longtext CHARACTER SET utf8mb4;
-    DECLARE v_hash varchar(70) CHARACTER SET ascii;
+    DECLARE v_quoted, v_columns, v_keys, v_ident, v_status, v_by_key, v_where, v_set, v_list,
+        v_literals longtext CHARACTER SET utf8mb4;
+    DECLARE v_each, v_members, v_text, v_condition, v_ids longtext CHARACTER SET utf8mb4;
     DECLARE v_count, v_copies bigint;
     DECLARE v_number int;
     DECLARE v_conditions int DEFAULT 1;
     DECLARE v_end tinyint DEFAULT 0;
     DECLARE c_groups CURSOR FOR
-        SELECT MIN(e.ident), CONCAT('x''', HEX(e.ident_hash), ''''), COUNT(*), GROUP_CONCAT(e.id ORDER BY e.id)
-        FROM JSON_TABLE(v_list, '$[*]' COLUMNS (id bigint PATH '$')) AS j
-        STRAIGHT_JOIN mq_polled_row AS e ON e.id = j.id
-        GROUP BY e.ident_hash, IF(v_keys = '', 0, e.id);
+        SELECT j.ident, COUNT(*), GROUP_CONCAT(j.id ORDER BY j.id)
+        FROM JSON_TABLE(v_list, '$[*]' COLUMNS (id bigint PATH '$[0]', ident longtext CHARACTER SET utf8mb4 PATH '$[1]')) AS j
+        GROUP BY j.ident, IF(v_keys = '', 0, j.id)
+        ORDER BY MIN(j.id);
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_end = 1;
-    SELECT quoted, `keys`, ident, bare, status, by_key INTO v_quoted, v_keys, v_ident, v_bare, v_status, v_by_key
+    SELECT s.quoted, s.columns_, s.keys_, s.ident, s.status, s.by_key INTO v_quoted, v_columns, v_keys, v_ident, v_status, v_by_key
     FROM JSON_TABLE(p_shape, '$' COLUMNS (
-        quoted longtext CHARACTER SET utf8mb4 PATH '$.quoted', `keys` longtext CHARACTER SET utf8mb4 PATH '$.keys',
-        ident longtext CHARACTER SET utf8mb4 PATH '$.ident', bare longtext CHARACTER SET utf8mb4 PATH '$.bare',
+        quoted longtext CHARACTER SET utf8mb4 PATH '$.quoted', columns_ longtext CHARACTER SET utf8mb4 PATH '$.columns',
+        keys_ longtext CHARACTER SET utf8mb4 PATH '$.keys', ident longtext CHARACTER SET utf8mb4 PATH '$.ident',
         status longtext CHARACTER SET utf8mb4 PATH '$.status', by_key longtext CHARACTER SET utf8mb4 PATH '$.by_key'
     )) AS s;
     SET v_where = IF(v_status = '', '', IF(p_from = '', CONCAT(' AND ', v_status, ' IS NULL'),
             CONCAT(' AND ', v_status, ' = ', p_from))),
         v_set = CONCAT(' SET ', v_status, ' = ', IF(p_to = '', 'NULL', p_to)),
-        v_list = p_ids;
+        v_list = p_items, p_written = NULL, p_refused = NULL;
 
     IF v_keys <> '' THEN
-        SELECT GROUP_CONCAT(e.ident) INTO v_idents
-        FROM JSON_TABLE(p_ids, '$[*]' COLUMNS (id bigint PATH '$')) AS j
-        STRAIGHT_JOIN mq_polled_row AS e ON e.id = j.id;
-        CALL mq_run(CONCAT('SELECT GROUP_CONCAT(''x'''''', SHA2(', v_ident, ', 256), '''''''') INTO @mq_found FROM ', v_quoted,
-            ' AS t ', v_by_key,
-            ' WHERE ', v_keys, ' IN (', v_idents, ')', v_where, ' FOR UPDATE'), v_count);
-        SET v_list = NULL;
-        IF @mq_found IS NOT NULL THEN
-            CALL mq_run(CONCAT('SELECT CONCAT(''['', GROUP_CONCAT(id), '']''), GROUP_CONCAT(ident) '
-                'INTO @mq_found, @mq_idents FROM mq_polled_row WHERE id IN (',
-                SUBSTRING(p_ids, 2, CHAR_LENGTH(p_ids) - 2), ') AND ident_hash IN (', @mq_found, ')'), v_count);
-            SET v_list = @mq_found, v_idents = @mq_idents;
-        END IF;
+        CALL mq_key_literals(v_columns, p_items, v_literals);
+        CALL mq_run(CONCAT('SELECT CONCAT(''['', GROUP_CONCAT(CONCAT(''"'', ', v_ident, ', ''"'')), '']'') INTO @mq_found FROM ', v_quoted, ' AS t ', v_by_key,
+            ' WHERE ', v_keys, ' IN (', v_literals, ')', v_where, ' FOR UPDATE'), v_count);
+        -- Side by side instead of a join, for which JSON_TABLE would be read once a row.
+        SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(m.id, m.ident) ORDER BY m.id), ']'), CONCAT('[', GROUP_CONCAT(m.id ORDER BY m.id), ']')
+        INTO v_list, v_ids
+        FROM (
+            SELECT u.id, u.ident, MAX(u.found) OVER (PARTITION BY u.ident) AS found
+            FROM (
+                SELECT j.id, j.ident, 0 AS found
+                FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', ident longtext CHARACTER SET utf8mb4 PATH '$[1]')) AS j
+                UNION ALL
+                SELECT NULL, f.ident, 1
+                FROM JSON_TABLE(COALESCE(@mq_found, '[]'), '$[*]' COLUMNS (ident longtext CHARACTER SET utf8mb4 PATH '$')) AS f
+            ) AS u
+        ) AS m
+        WHERE m.id IS NOT NULL AND m.found = 1;
         IF v_list IS NOT NULL AND p_do <> 'look' THEN
+            IF JSON_LENGTH(v_list) < JSON_LENGTH(p_items) THEN
+                CALL mq_key_literals(v_columns, v_list, v_literals);
+            END IF;
             BEGIN
                 DECLARE EXIT HANDLER FOR SQLEXCEPTION
                 BEGIN
@@ -71,47 +76,52 @@ BEGIN
                     -- notes behind it where it was raised.
                     /*!80000 GET DIAGNOSTICS v_conditions = NUMBER; */
                     GET DIAGNOSTICS CONDITION v_conditions v_number = MYSQL_ERRNO;
-                    IF v_number IN (1020, 1044, 1142, 1143, 1205, 1213, 1317, 1370, 1969, 3024, 3572) THEN
+                    IF v_number IN (1020, 1044, 1142, 1143, 1176, 1205, 1213, 1290, 1317, 1370, 1792, 1836, 1969, 3024, 3572) THEN
                         RESIGNAL;
                     END IF;
                     -- One of them is refused: the loop below finds out which.
                     SET p_written = NULL;
                 END;
                 CALL mq_run(CONCAT(IF(p_do = 'delete', CONCAT('DELETE t FROM ', v_quoted, ' AS t ', v_by_key),
-                    CONCAT('UPDATE ', v_quoted, ' AS t ', v_by_key, v_set)), ' WHERE ', v_keys, ' IN (', v_idents, ')',
+                    CONCAT('UPDATE ', v_quoted, ' AS t ', v_by_key, v_set)), ' WHERE ', v_keys, ' IN (', v_literals, ')',
                         v_where), v_count);
-                SET p_written = v_list, v_list = NULL;
+                SET p_written = v_ids, v_list = NULL;
             END;
         ELSEIF v_list IS NOT NULL THEN
-            SET p_written = v_list, v_list = NULL;
+            SET p_written = v_ids, v_list = NULL;
         END IF;
     END IF;
 
     IF v_list IS NOT NULL THEN
         OPEN c_groups;
         SET v_end = 0;
-        FETCH c_groups INTO v_each, v_hash, v_copies, v_members;
+        FETCH c_groups INTO v_each, v_copies, v_members;
         WHILE NOT v_end DO
             SET v_text = NULL, v_count = 0;
-            -- The collation may take for equal what is not; and as many of the equal rows as are claimed.
-            SET v_each = CONCAT(IF(v_keys = '', CONCAT(v_each, ' AND UNHEX(SHA2(', v_bare, ', 256)) = ', v_hash),
-                CONCAT(REPLACE(v_keys, '`t`.', ''), ' IN (', v_each, ')')), v_where, ' LIMIT ', v_copies);
+            IF v_keys = '' THEN
+                CALL mq_row_condition(p_shape, v_each, v_condition);
+            ELSE
+                CALL mq_key_literals(v_columns, JSON_ARRAY(JSON_ARRAY(0, v_each)), v_literals);
+                SET v_condition = CONCAT(REPLACE(v_keys, '`t`.', ''), ' IN (', v_literals, ')');
+            END IF;
+            -- As many of the equal rows as are claimed.
+            SET v_condition = CONCAT(v_condition, v_where, ' LIMIT ', v_copies);
             BEGIN
                 DECLARE EXIT HANDLER FOR SQLEXCEPTION
                 BEGIN
                     /*!80000 GET DIAGNOSTICS v_conditions = NUMBER; */
                     GET DIAGNOSTICS CONDITION v_conditions v_number = MYSQL_ERRNO, v_text = MESSAGE_TEXT;
-                    IF v_number IN (1020, 1044, 1142, 1143, 1205, 1213, 1317, 1370, 1969, 3024, 3572) THEN
+                    IF v_number IN (1020, 1044, 1142, 1143, 1176, 1205, 1213, 1290, 1317, 1370, 1792, 1836, 1969, 3024, 3572) THEN
                         RESIGNAL;
                     END IF;
                 END;
                 IF p_do = 'look' THEN
-                    CALL mq_run(CONCAT('SELECT COUNT(*) INTO @mq_found FROM (SELECT 1 FROM ', v_quoted, ' WHERE ', v_each,
+                    CALL mq_run(CONCAT('SELECT COUNT(*) INTO @mq_found FROM (SELECT 1 FROM ', v_quoted, ' WHERE ', v_condition,
                         ' FOR UPDATE) AS x'), v_count);
                     SET v_count = @mq_found;
                 ELSE
                     CALL mq_run(CONCAT(IF(p_do = 'delete', CONCAT('DELETE FROM ', v_quoted), CONCAT('UPDATE ', v_quoted, v_set)),
-                        ' WHERE ', v_each), v_count);
+                        ' WHERE ', v_condition), v_count);
                 END IF;
             END;
             IF v_text IS NOT NULL THEN
@@ -121,12 +131,12 @@ BEGIN
                 SET p_written = CONCAT(COALESCE(CONCAT(p_written, ','), ''), SUBSTRING_INDEX(v_members, ',', v_count));
             END IF;
             SET v_end = 0;
-            FETCH c_groups INTO v_each, v_hash, v_copies, v_members;
+            FETCH c_groups INTO v_each, v_copies, v_members;
         END WHILE;
         CLOSE c_groups;
         SET p_written = CONCAT('[', p_written, ']'), p_refused = CONCAT('[', p_refused, ']');
     END IF;
-    SET @mq_found = NULL, @mq_idents = NULL;
+    SET @mq_found = NULL;
 END//
 
 DELIMITER ;

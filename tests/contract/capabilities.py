@@ -179,11 +179,11 @@ BY_DATABASE = {
         undoes_a_call=True,
         moment="datetime(6)",
         letters="varchar(40) CHARACTER SET utf8mb4",
-        grants=("GRANT SELECT, UPDATE, DELETE ON {} TO 'mq_owner'@'localhost'",),
+        grants=("GRANT SELECT, UPDATE, DELETE ON {} TO mq_consumer, mq_operator",),
         enum=("", "enum('N', 'A', 'D', 'E')"),
         text="varchar(200) CHARACTER SET utf8mb4",
         quote=_between("`", "`"),
-        opens=lambda table: [f"GRANT SELECT, UPDATE, DELETE ON {table} TO 'mq_owner'@'localhost'"],
+        opens=lambda table: [f"GRANT SELECT, UPDATE, DELETE ON {table} TO mq_consumer, mq_operator"],
         values=(
             *_VALUES,
             ("decimal(30,0)", "123456789012345678901234567890", "123456789012345678901234567890"),
@@ -205,7 +205,7 @@ BY_DATABASE = {
         user=lambda login: f"{login}@'%'",
         own_table="mq_message",
         longest_key=768,
-        before_watching=lambda table: [f"GRANT SELECT, TRIGGER ON {table} TO 'mq_owner'@'localhost'"],
+        before_watching=lambda table: [f"GRANT SELECT, TRIGGER ON {table} TO 'mq_owner'@'localhost', mq_operator"],
         spoil_watching=_drop_mysql_trigger,
     ),
     # Texts compare there as if padded with blanks. Nothing sleeps in PSQL: consumers wait for an event.

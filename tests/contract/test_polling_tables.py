@@ -532,8 +532,8 @@ def test_a_table_whose_columns_cannot_be_compared_needs_a_key(make: Make, sql: S
         table.adopt()
 
 
-# MariaDB hides a CHECK from an account that is granted the table.
-@pytest.mark.product("postgresql", "mysql", "firebird", "sqlserver")
+# MySQL and MariaDB let the table itself say what it refuses: the text of a CHECK is nothing to execute.
+@pytest.mark.product("postgresql", "firebird", "sqlserver")
 def test_a_value_that_a_check_forbids_is_refused(make: Make, sql: Sql) -> None:
     table = make(Shape("a", status_type="char(1) CHECK (status IN ('N', 'A', 'D'))"))
     create_table(sql, table.can, table.name, *table.shape.columns, index=table.shape.index)

@@ -41,8 +41,12 @@ _log = logging.getLogger(__name__)
 
 _SQL_MODE = "STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
 _ISOLATION = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
-# An idle consumer is not cut off, and a COMMIT ends a transaction without beginning the next.
-_SESSION = "SET @mq_application = NULLIF(%s, ''), SESSION wait_timeout = 31536000, SESSION completion_type = 'NO_CHAIN'"
+# An idle consumer is not cut off, a COMMIT ends a transaction without beginning the next, and a call commits by itself
+# whatever the server's default is: the driver believes a flag of the handshake, which does not show that default.
+_SESSION = (
+    "SET @mq_application = NULLIF(%s, ''), SESSION wait_timeout = 31536000, SESSION completion_type = 'NO_CHAIN',"
+    " SESSION autocommit = 1"
+)
 _KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 60_000}
 _CONNECT_SECONDS = 10.0
 _PACKET_HEAD = 1024  # bytes of max_allowed_packet that are not for the text of a call: more than enough
@@ -771,7 +775,7 @@ _SCRIPT_HEAD = f"""\
 -- rowqueue for MySQL and MariaDB: the whole installation, for the mysql client: mysql --comments DATABASE < this file.
 -- It ends at the first error. DDL cannot be undone, but the script can be run again.
 SET NAMES utf8mb4;
-SET SESSION sql_mode = '{_SQL_MODE}', SESSION time_zone = '+00:00';
+SET SESSION sql_mode = '{_SQL_MODE}', SESSION time_zone = '+00:00', SESSION autocommit = 1;
 DO GET_LOCK({_INSTALL_LOCK}, {_INSTALL_WAIT});
 CREATE TABLE IF NOT EXISTS yoyo_lock (
     locked INT DEFAULT 1, ctime TIMESTAMP, pid INT NOT NULL, PRIMARY KEY (locked)

@@ -1,0 +1,64 @@
+-- add_claims: claim rows that no entry stands for.
+-- Arguments:   p_batch_key (mq_open_claim), p_active (1: the rows stand at active_value), p_rows (a JSON array of [ident, key, place, row,
+--              copies], in their order; copies NULL: counted here), p_size
+-- Returns:     p_added: '[id,row],...' of what is claimed, NULL for none; p_count
+-- Errors:      none
+-- Transaction: joins the caller's, which holds the adopted table's row
+-- Example:     CALL mq_add_claims(v_key, 0, v_rows, 100, v_added, v_count);
+
+DROP PROCEDURE IF EXISTS mq_add_claims;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_add_claims(
+    IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
+    IN p_active tinyint,
+    IN p_rows longtext CHARACTER SET utf8mb4,
+    IN p_size int,
+    OUT p_added longtext CHARACTER SET utf8mb4,
+    OUT p_count bigint
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
+    DECLARE v_name, v_reader varchar(200) CHARACTER SET utf8mb4;
+    DECLARE v_status, v_keyed, v_once tinyint;
+    DECLARE v_first bigint;
+    SELECT b.name, b.reader, p.status_column IS NOT NULL, p.key_columns IS NOT NULL, p.status_column IS NULL AND p.on_complete = 'keep'
+    INTO v_name, v_reader, v_status, v_keyed, v_once
+    FROM mq_polled_batch AS b JOIN mq_polled AS p ON p.name = b.name WHERE b.batch_key = p_batch_key;
+    SET p_count = 0, p_added = NULL;
+    IF v_name IS NOT NULL AND p_rows IS NOT NULL THEN
+        -- With a status the dead have one of their own: whoever makes such a row ready again by hand wants it claimed. Rows that are
+        -- equal are counted less those that are claimed; what goes by its place is claimed once, whatever became of it.
+        INSERT INTO mq_polled_row (batch_key, run_at, attempts, active, state, name, reader, ident_hash, ident, key_json, place, copies)
+        SELECT p_batch_key, v_now, 1, p_active, 'A', v_name, v_reader, UNHEX(SHA2(x.ident, 256)), x.ident, x.key_, x.place, x.copies
+        FROM (
+            SELECT j.n, j.ident, j.key_, j.place,
+                COALESCE(j.copies, ROW_NUMBER() OVER (PARTITION BY CAST(j.ident AS binary) ORDER BY j.n)) AS copies
+            FROM JSON_TABLE(p_rows, '$[*]' COLUMNS (n FOR ORDINALITY, ident longtext CHARACTER SET utf8mb4 PATH '$[0]',
+                key_ longtext CHARACTER SET utf8mb4 PATH '$[1]', place longtext CHARACTER SET utf8mb4 PATH '$[2]',
+                copies bigint PATH '$[4]')) AS j
+        ) AS x
+        WHERE v_once OR x.copies > (
+            SELECT COUNT(*) FROM mq_polled_row AS e
+            WHERE e.name = v_name AND e.ident_hash = UNHEX(SHA2(x.ident, 256)) AND (e.state <> 'E' OR NOT v_status)
+                AND (e.active = p_active OR v_keyed AND p_active = 0)
+        )
+        ORDER BY x.n LIMIT p_size;
+        SET p_count = ROW_COUNT(), v_first = LAST_INSERT_ID();
+        IF p_count > 0 THEN
+            SELECT GROUP_CONCAT(CONCAT('[', e.id, ',', JSON_QUOTE(x.row_), ']') ORDER BY e.id) INTO p_added
+            FROM (
+                SELECT j.ident, j.row_, COALESCE(j.copies, ROW_NUMBER() OVER (PARTITION BY CAST(j.ident AS binary) ORDER BY j.n)) AS copies
+                FROM JSON_TABLE(p_rows, '$[*]' COLUMNS (n FOR ORDINALITY, ident longtext CHARACTER SET utf8mb4 PATH '$[0]',
+                    row_ longtext CHARACTER SET utf8mb4 PATH '$[3]', copies bigint PATH '$[4]')) AS j
+            ) AS x
+            STRAIGHT_JOIN mq_polled_row AS e ON e.name = v_name AND e.ident_hash = UNHEX(SHA2(x.ident, 256)) AND e.id >= v_first
+                AND e.batch_key = p_batch_key AND e.copies = x.copies;
+        END IF;
+    END IF;
+END//
+
+DELIMITER ;

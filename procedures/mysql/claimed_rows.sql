@@ -1,0 +1,27 @@
+-- claimed_rows: what a claim holds so far.
+-- Arguments:   p_batch_key
+-- Returns:     p_ready: a JSON array of [id, ident, attempts] of those whose rows stand at ready_value, p_active: one of the others' ids;
+--              NULL for none
+-- Errors:      none
+-- Transaction: reads only
+-- Example:     CALL mq_claimed_rows(v_key, v_items, v_written);
+
+DROP PROCEDURE IF EXISTS mq_claimed_rows;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_claimed_rows(
+    IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
+    OUT p_ready longtext CHARACTER SET utf8mb4,
+    OUT p_active longtext CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    SELECT CONCAT('[', GROUP_CONCAT(IF(active, NULL, JSON_ARRAY(id, ident, attempts)) ORDER BY id), ']'),
+        CONCAT('[', GROUP_CONCAT(IF(active, id, NULL) ORDER BY id), ']')
+    INTO p_ready, p_active
+    FROM mq_polled_row WHERE batch_key = p_batch_key;
+END//
+
+DELIMITER ;

@@ -1,0 +1,46 @@
+-- key_literals: what rows are known by as literals, for an IN.
+-- Arguments:   p_columns (a JSON array of [name, class], see polled_shape), p_items (a JSON array of [..., ident], of which the
+--              second is read)
+-- Returns:     p_literals: '(17),(18)'; NULL for none
+-- Errors:      none
+-- Transaction: reads nothing
+-- Example:     CALL mq_key_literals('[["id","n"]]', '[[1,"17"],[2,"18"]]', v_literals);
+--
+-- Whatever stands in p_items, nothing else comes out than literals: it was written by others, and is executed as the caller.
+
+DROP PROCEDURE IF EXISTS mq_key_literals;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_key_literals(
+    IN p_columns longtext CHARACTER SET utf8mb4,
+    IN p_items longtext CHARACTER SET utf8mb4,
+    OUT p_literals longtext CHARACTER SET utf8mb4
+)
+SQL SECURITY INVOKER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_count int DEFAULT JSON_LENGTH(p_columns);
+    SELECT GROUP_CONCAT(CONCAT('(', t.tuple, ')') ORDER BY t.n) INTO p_literals
+    FROM (
+        SELECT v.n, GROUP_CONCAT(
+            CASE
+                WHEN v.class IN ('n', 'u') AND v.value REGEXP '^-?[0-9]+([.][0-9]+)?(e[-+]?[0-9]+)?$'
+                    THEN IF(v.class = 'u', CONCAT('FROM_UNIXTIME(', v.value, ')'), v.value)
+                WHEN v.class = 'd' AND v.value REGEXP '^[-0-9 :.]+$' THEN CONCAT('''', v.value, '''')
+                WHEN v.class IN ('x', 't') AND v.value REGEXP '^([0-9A-F][0-9A-F])*$'
+                    THEN CONCAT(IF(v.class = 't', '_utf8mb4 ', ''), 'x''', v.value, '''')
+                ELSE 'NULL'
+            END ORDER BY v.k) AS tuple
+        FROM (
+            SELECT i.n, c.k, c.class, IF(v_count = 1, i.ident, SUBSTRING_INDEX(SUBSTRING_INDEX(i.ident, ',', c.k), ',', -1)) AS value
+            FROM JSON_TABLE(p_columns, '$[*]' COLUMNS (k FOR ORDINALITY, class varchar(1) CHARACTER SET utf8mb4 PATH '$[1]')) AS c
+            STRAIGHT_JOIN JSON_TABLE(p_items, '$[*]' COLUMNS (
+                n FOR ORDINALITY, ident longtext CHARACTER SET utf8mb4 PATH '$[1]'
+            )) AS i
+        ) AS v
+        GROUP BY v.n
+    ) AS t;
+END//
+
+DELIMITER ;

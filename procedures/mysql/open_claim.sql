@@ -1,0 +1,77 @@
+-- open_claim: begin a claim of rows: a batch of its own, what a lost consumer held, and what is due.
+-- Arguments:   p_name, p_size, p_reader, p_lease_seconds
+-- Returns:     p_batch_key; p_table (mq_polled_settings, and where claims of it stand); p_due: a JSON array of [id, ident, active] of
+--              entries that wait and are due, NULL for none
+-- Errors:      50005 not_found, 50006 unsuitable_table
+-- Transaction: joins the caller's; holds the adopted table's row until it ends
+-- Example:     CALL mq_open_claim('orders', 100, 'worker-1', 60, v_key, v_table, v_due);
+--
+-- Callers may call it by themselves: the batch key is told to nobody who may not change the table, and is what all that follows asks
+-- for. Hence it cannot be guessed from another one.
+
+DROP PROCEDURE IF EXISTS mq_open_claim;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_open_claim(
+    IN p_name longtext CHARACTER SET utf8mb4,
+    IN p_size int,
+    IN p_reader varchar(200) CHARACTER SET utf8mb4,
+    IN p_lease_seconds int,
+    OUT p_batch_key varchar(36) CHARACTER SET utf8mb4,
+    OUT p_table longtext CHARACTER SET utf8mb4,
+    OUT p_due longtext CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
+    DECLARE v_random varchar(32) CHARACTER SET ascii DEFAULT REPLACE(UUID(), '-', '');
+    DECLARE v_lost longtext CHARACTER SET utf8mb4;
+    DECLARE v_taken bigint;
+    CALL mq_use_polled(p_name, 'claim');
+    CALL mq_lock_polled(p_name);
+    CALL mq_polled_settings(p_name, p_table);
+    /*M!101001 SET v_random = LOWER(HEX(RANDOM_BYTES(16))); */
+    /*!80000 SET v_random = LOWER(HEX(RANDOM_BYTES(16))); */
+    SET p_batch_key = CONCAT_WS('-', LEFT(v_random, 8), SUBSTRING(v_random, 9, 4), SUBSTRING(v_random, 13, 4),
+        SUBSTRING(v_random, 17, 4), SUBSTRING(v_random, 21));
+
+    SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(b.batch_key)), ']') INTO v_lost
+    FROM (SELECT batch_key FROM mq_polled_batch WHERE name = p_name AND lease_until <= v_now FOR UPDATE SKIP LOCKED) AS b;
+    IF v_lost IS NOT NULL THEN
+        DELETE b FROM JSON_TABLE(v_lost, '$[*]' COLUMNS (batch_key varchar(36) CHARACTER SET utf8mb4 PATH '$')) AS j
+        STRAIGHT_JOIN mq_polled_batch AS b FORCE INDEX (PRIMARY)
+            ON b.batch_key = CONVERT(j.batch_key USING utf8mb4) COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */;
+        SELECT CONCAT('[', GROUP_CONCAT(e.id ORDER BY e.id), ']') INTO v_lost
+        FROM JSON_TABLE(v_lost, '$[*]' COLUMNS (batch_key varchar(36) CHARACTER SET utf8mb4 PATH '$')) AS j
+        STRAIGHT_JOIN mq_polled_row AS e
+            ON e.batch_key = CONVERT(j.batch_key USING utf8mb4) COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */;
+        UPDATE JSON_TABLE(COALESCE(v_lost, '[]'), '$[*]' COLUMNS (id bigint PATH '$')) AS j
+        STRAIGHT_JOIN mq_polled_row AS e FORCE INDEX (PRIMARY) ON e.id = j.id
+        SET e.state = 'N', e.batch_key = NULL, e.run_at = v_now, e.error = 'lease expired';
+    END IF;
+    SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(d.id, d.ident, d.active)), ']') INTO p_due
+    FROM (
+        SELECT id, ident, active FROM mq_polled_row
+        WHERE name = p_name AND state = 'N' AND run_at <= v_now ORDER BY run_at, id LIMIT p_size
+    ) AS d;
+
+    -- How many rows at ready_value may be taken already: with a key it is enough to know that any are.
+    SELECT IF(p.key_columns IS NULL,
+            (SELECT COUNT(*) FROM mq_polled_row AS e WHERE e.name = p_name AND e.active = 0 AND (e.state <> 'E' OR p.status_column IS NULL)),
+            EXISTS (SELECT * FROM mq_polled_row AS e WHERE e.name = p_name AND e.state = 'N')
+            OR p.active_value IS NULL AND EXISTS (SELECT * FROM mq_polled_row AS e WHERE e.name = p_name AND e.state = 'A')
+            OR p.status_column IS NULL AND EXISTS (SELECT * FROM mq_polled_row AS e WHERE e.name = p_name AND e.state = 'E'))
+    INTO v_taken
+    FROM mq_polled AS p WHERE p.name = p_name;
+    SELECT JSON_MERGE_PATCH(p_table, JSON_OBJECT('taken', v_taken, 'from', p.place, 'from_hash', HEX(p.place_hash), 'copies', p.copies,
+        'from_place', IF(p.place IS NOT NULL AND p.looked_at > v_now - INTERVAL 1 SECOND AND p.looked_at <= v_now, 1, 0),
+        'count', IF(p.counted_at BETWEEN v_now - INTERVAL 1 SECOND AND v_now, 0, 1)))
+    INTO p_table
+    FROM mq_polled AS p WHERE p.name = p_name;
+    INSERT INTO mq_polled_batch (batch_key, lease_until, lease_seconds, name, reader)
+    VALUES (p_batch_key, v_now + INTERVAL p_lease_seconds SECOND, p_lease_seconds, p_name, p_reader);
+END//
+
+DELIMITER ;

@@ -1,0 +1,32 @@
+-- open_release: the rows of an adopted table that stand at active_value, before it is forgotten.
+-- Arguments:   p_name
+-- Returns:     p_table (mq_polled_settings), NULL when there is none; p_items: a JSON array of [id, ident], NULL for none
+-- Errors:      50006 unsuitable_table
+-- Transaction: joins the caller's; holds the adopted table's row until it ends
+-- Example:     CALL mq_open_release('orders', v_table, v_items);
+
+DROP PROCEDURE IF EXISTS mq_open_release;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_open_release(
+    IN p_name longtext CHARACTER SET utf8mb4,
+    OUT p_table longtext CHARACTER SET utf8mb4,
+    OUT p_items longtext CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_count int;
+    SET p_table = NULL, p_items = NULL;
+    SELECT COUNT(*) INTO v_count FROM mq_polled WHERE name = p_name;
+    IF v_count > 0 THEN
+        CALL mq_use_polled(p_name, 'change');
+        CALL mq_lock_polled(p_name);
+        CALL mq_polled_settings(p_name, p_table);
+        SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(id, ident) ORDER BY id), ']') INTO p_items
+        FROM mq_polled_row WHERE name = p_name AND active = 1 AND state <> 'E';
+    END IF;
+END//
+
+DELIMITER ;

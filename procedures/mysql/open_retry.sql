@@ -1,0 +1,32 @@
+-- open_retry: the dead rows of an adopted table that are to be retried.
+-- Arguments:   p_name, p_id (of one claim; NULL: all, up to 10,000)
+-- Returns:     p_table (mq_polled_settings); p_items: a JSON array of [id, ident], NULL for none
+-- Errors:      50005 not_found, 50006 unsuitable_table
+-- Transaction: joins the caller's; holds the adopted table's row until it ends
+-- Example:     CALL mq_open_retry('orders', NULL, v_table, v_items);
+
+DROP PROCEDURE IF EXISTS mq_open_retry;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_open_retry(
+    IN p_name longtext CHARACTER SET utf8mb4,
+    IN p_id bigint,
+    OUT p_table longtext CHARACTER SET utf8mb4,
+    OUT p_items longtext CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    CALL mq_use_polled(p_name, 'change');
+    CALL mq_lock_polled(p_name);
+    CALL mq_polled_settings(p_name, p_table);
+    SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(d.id, d.ident) ORDER BY d.id), ']') INTO p_items
+    FROM (
+        SELECT id, ident FROM mq_polled_row
+        WHERE name = p_name AND state = 'E' AND (p_id IS NULL OR id = p_id)
+        ORDER BY run_at, id LIMIT 10000
+    ) AS d;
+END//
+
+DELIMITER ;

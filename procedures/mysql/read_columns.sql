@@ -1,0 +1,50 @@
+-- read_columns: the columns of a table of a user's, as the caller sees them.
+-- Arguments:   p_schema, p_table (names as the catalog has them)
+-- Returns:     p_columns: a JSON array of {"n", "name", "kind" (its type without lengths), "scale"}, in the table's order
+-- Errors:      50005 not_found, 50006 unsuitable_table
+-- Transaction: reads the catalog only
+-- Example:     CALL mq_read_columns('shop', 'orders', v_columns);
+
+DROP PROCEDURE IF EXISTS mq_read_columns;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_read_columns(
+    IN p_schema varchar(200) CHARACTER SET utf8mb4,
+    IN p_table varchar(200) CHARACTER SET utf8mb4,
+    OUT p_columns longtext CHARACTER SET utf8mb4
+)
+SQL SECURITY INVOKER
+MODIFIES SQL DATA
+BEGIN
+    -- As the catalog has them: with another character set the server would read all of it.
+    DECLARE v_schema varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci DEFAULT p_schema;
+    DECLARE v_table varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci DEFAULT p_table;
+    DECLARE v_quoted longtext CHARACTER SET utf8mb4;
+    DECLARE v_count bigint;
+    IF @@SESSION.group_concat_max_len < 1073741824 THEN
+        SET SESSION group_concat_max_len = 1073741824;
+    END IF;
+    SELECT CONCAT('[', GROUP_CONCAT('{"n":', c.ordinal_position, ',"name":', JSON_QUOTE(CONVERT(c.column_name USING utf8mb4)),
+        ',"kind":"', c.data_type, '","scale":', COALESCE(c.datetime_precision, c.numeric_scale, 0), '}' ORDER BY c.ordinal_position), ']')
+    INTO p_columns
+    FROM information_schema.columns AS c
+    WHERE c.table_schema = v_schema AND c.table_name = v_table
+        -- MariaDB's catalog compares without regard to case where the names themselves differ by it.
+        AND (@@lower_case_table_names > 0
+            OR CAST(c.table_schema AS binary) = CAST(p_schema AS binary)
+            AND CAST(c.table_name AS binary) = CAST(p_table AS binary));
+    IF p_columns IS NULL THEN
+        SET v_quoted = CONCAT('`', REPLACE(p_schema, '`', '``'), '`.`', REPLACE(p_table, '`', '``'), '`');
+        BEGIN
+            DECLARE EXIT HANDLER FOR 1044, 1142, 1143
+                CALL mq_raise_error('unsuitable_table', CONCAT('GRANT SELECT ON ', LEFT(v_quoted, 60), ' TO ', CURRENT_USER()));
+            DECLARE EXIT HANDLER FOR 1049, 1146
+                CALL mq_raise_error('not_found', CONCAT('table: ', LEFT(v_quoted, 60), ' is not there any more'));
+            CALL mq_run(CONCAT('SELECT 1 INTO @mq_found FROM ', v_quoted, ' LIMIT 0'), v_count);
+        END;
+        CALL mq_raise_error('not_found', CONCAT('table: ', LEFT(v_quoted, 60), ' is not there any more'));
+    END IF;
+END//
+
+DELIMITER ;

@@ -1,0 +1,97 @@
+-- require_use: refuse a caller who has not these rights on a table of a user's.
+-- Arguments:   p_schema, p_table (names as the catalog has them), p_rights (a list: Select, Update, Delete, Trigger), p_maker
+--              (the user name that has registered the table)
+-- Returns:     nothing
+-- Errors:      50006 unsuitable_table, with the GRANT to run
+-- Transaction: reads the server's own tables of rights
+-- Example:     CALL mq_require_use('shop', 'orders', 'Select,Update', 'app');
+--
+-- A procedure with its owner's rights is not told which account has called it, only the name and the host of the login. So
+-- of all accounts that the server could have taken for it each must have the rights itself or through its roles: what is
+-- counted is never more than the caller really has. A right on columns only does not count, nor does a global one where
+-- partial_revokes is on. Where mq_owner may not read the rights, only p_maker's name is let in.
+
+DROP PROCEDURE IF EXISTS mq_require_use;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_require_use(
+    IN p_schema varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_bin,
+    IN p_table varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_bin,
+    IN p_rights varchar(40) CHARACTER SET utf8mb4,
+    IN p_maker varchar(128) CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_host varchar(255) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci DEFAULT LOWER(SUBSTRING_INDEX(USER(), '@', -1));
+    DECLARE v_user varchar(128) CHARACTER SET utf8mb3 COLLATE utf8mb3_bin
+        DEFAULT LEFT(USER(), CHAR_LENGTH(USER()) - CHAR_LENGTH(SUBSTRING_INDEX(USER(), '@', -1)) - 1);
+    DECLARE v_is_name tinyint DEFAULT v_host NOT REGEXP '^[0-9.]+$' AND LOCATE(':', v_host) = 0;
+    DECLARE v_global, v_unknown tinyint DEFAULT 0;
+    DECLARE v_wanted, v_has, v_count int DEFAULT 0;
+    DECLARE v_everybody text CHARACTER SET utf8mb4 DEFAULT '';
+    DECLARE v_who varchar(400) CHARACTER SET utf8mb4;
+    SET v_wanted = (FIND_IN_SET('Select', p_rights) > 0) + 2 * (FIND_IN_SET('Update', p_rights) > 0)
+        + 4 * (FIND_IN_SET('Delete', p_rights) > 0) + 8 * (FIND_IN_SET('Trigger', p_rights) > 0), v_global = 1;
+    /*!80016 SET v_global = NOT @@GLOBAL.partial_revokes,
+        v_everybody = REPLACE(REPLACE(REPLACE(@@GLOBAL.mandatory_roles, '`', ''), '''', ''), ' ', ''); */
+    BEGIN
+        DECLARE EXIT HANDLER FOR 1142, 1143, 1356 SET v_unknown = 1;
+        WITH RECURSIVE named (user, host) AS (
+            SELECT u.user, u.host
+            FROM mysql.user AS u
+            WHERE u.user IN (v_user, '') /*M! AND u.is_role = 'N' */
+                AND (u.host IN ('', '%') OR LOCATE('/', u.host) > 0 OR v_host LIKE u.host
+                    -- Of a host with a name the address is not told.
+                    OR v_is_name AND u.host REGEXP '^[0-9a-f.:%_]+$' AND u.host REGEXP '[.:]')
+        ), account (user, host) AS (
+            -- The server takes a host that is spelt out before a pattern, and of one host a name before the anonymous.
+            SELECT n.user, n.host
+            FROM named AS n
+            WHERE (n.user <> '' OR NOT EXISTS (SELECT * FROM named AS o WHERE o.user <> '' AND o.host = n.host))
+                AND (n.host NOT REGEXP '[%_/]' AND n.host <> ''
+                    OR NOT EXISTS (SELECT * FROM named AS o WHERE o.user <> '' AND o.host = v_host))
+        ), reach (of_user, of_host, user, host) AS (
+            SELECT user, host, user, host FROM account
+            /*M! UNION SELECT user, host, 'PUBLIC', '' FROM account */
+            /*!80000 UNION SELECT a.user, a.host, u.user, u.host FROM account AS a JOIN mysql.user AS u
+                ON FIND_IN_SET(CONCAT(u.user, '@', u.host), v_everybody) OR u.host = '%' AND FIND_IN_SET(u.user, v_everybody) */
+            UNION
+            SELECT r.of_user, r.of_host, /*M! e.role, '' */ /*!80000 e.from_user, e.from_host */
+            FROM reach AS r
+            JOIN /*M! mysql.roles_mapping AS e ON e.user = r.user AND e.host = r.host */
+                /*!80000 mysql.role_edges AS e ON e.to_user = r.user AND e.to_host = r.host */
+        )
+        SELECT COUNT(*), COALESCE(BIT_AND(b.bits), 0), MIN(IF((b.bits & v_wanted) = v_wanted, NULL, CONCAT('''', b.of_user, '''@''', b.of_host, '''')))
+        INTO v_count, v_has, v_who
+        FROM (
+            SELECT r.of_user, r.of_host, BIT_OR(
+                IF(v_global, (g.select_priv = 'Y') + 2 * (g.update_priv = 'Y') + 4 * (g.delete_priv = 'Y') + 8 * (g.trigger_priv = 'Y'), 0)
+                | COALESCE(d.bits, 0)
+                | COALESCE((FIND_IN_SET('Select', t.table_priv) > 0) + 2 * (FIND_IN_SET('Update', t.table_priv) > 0)
+                    + 4 * (FIND_IN_SET('Delete', t.table_priv) > 0) + 8 * (FIND_IN_SET('Trigger', t.table_priv) > 0), 0)) AS bits
+            FROM reach AS r
+            JOIN mysql.user AS g ON g.user = r.user AND g.host = r.host
+            LEFT JOIN (
+                -- Of several patterns the server takes one: what all give is given.
+                SELECT p.user, p.host, BIT_AND((p.select_priv = 'Y') + 2 * (p.update_priv = 'Y') + 4 * (p.delete_priv = 'Y')
+                    + 8 * (p.trigger_priv = 'Y')) AS bits
+                FROM mysql.db AS p
+                WHERE p_schema LIKE p.db
+                GROUP BY p.user, p.host
+            ) AS d ON d.user = r.user AND d.host = r.host
+            LEFT JOIN mysql.tables_priv AS t ON t.user = r.user AND t.host = r.host AND t.db = p_schema AND t.table_name = p_table
+            GROUP BY r.of_user, r.of_host
+        ) AS b;
+    END;
+    IF v_unknown AND BINARY COALESCE(p_maker, '') <> BINARY v_user THEN
+        CALL mq_raise_error('unsuitable_table', CONCAT('only for user ', LEFT(p_maker, 32),
+            ': mq_owner may not read the rights of others, see the guide'));
+    ELSEIF NOT v_unknown AND (v_count = 0 OR (v_has & v_wanted) <> v_wanted) THEN
+        CALL mq_raise_error('unsuitable_table', CONCAT('GRANT ', REPLACE(UPPER(p_rights), ',', ', '), ' ON `', LEFT(p_schema, 30), '`.`', LEFT(p_table, 40),
+            '` TO ', COALESCE(v_who, CONCAT('''', v_user, '''@''', v_host, ''''))));
+    END IF;
+END//
+
+DELIMITER ;

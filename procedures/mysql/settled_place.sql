@@ -1,0 +1,44 @@
+-- settled_place: where a claim may go to in a table whose rows are claimed by their place alone.
+-- Arguments:   p_batch_key (mq_open_claim), p_highest (the place of the table's last row now; NULL: it was not looked up)
+-- Returns:     p_settled: rows up to this place are old enough, NULL for none; p_wanted: 1 when p_highest is wanted, in another call
+-- Errors:      none
+-- Transaction: joins the caller's, which holds the adopted table's row
+-- Example:     CALL mq_settled_place(v_key, NULL, v_settled, v_wanted);
+
+DROP PROCEDURE IF EXISTS mq_settled_place;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_settled_place(
+    IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
+    IN p_highest longtext CHARACTER SET utf8mb4,
+    OUT p_settled longtext CHARACTER SET utf8mb4,
+    OUT p_wanted tinyint
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_now, v_seen datetime(6) DEFAULT UTC_TIMESTAMP(6);
+    DECLARE v_name varchar(200) CHARACTER SET utf8mb4;
+    DECLARE v_late int;
+    SELECT b.name, COALESCE(p.late_seconds, 0) INTO v_name, v_late
+    FROM mq_polled_batch AS b JOIN mq_polled AS p ON p.name = b.name WHERE b.batch_key = p_batch_key;
+    -- After the clock was set back, marks of a time to come would keep rows waiting for as long as it jumped.
+    DELETE FROM mq_polled_mark WHERE name = v_name AND seen_at > v_now + INTERVAL 1 SECOND;
+    SELECT MAX(seen_at) INTO v_seen FROM mq_polled_mark WHERE name = v_name;
+    SET p_wanted = p_highest IS NULL AND (v_late = 0 OR v_seen IS NULL OR v_seen <= v_now - INTERVAL GREATEST(1, v_late DIV 10) SECOND),
+        p_settled = NULL;
+    IF v_late = 0 THEN
+        SET p_settled = p_highest;
+    ELSEIF NOT p_wanted THEN
+        IF p_highest IS NOT NULL THEN
+            INSERT INTO mq_polled_mark (name, seen_at, place) VALUES (v_name, v_now, p_highest)
+            ON DUPLICATE KEY UPDATE place = p_highest;
+        END IF;
+        SELECT MAX(seen_at) INTO v_seen FROM mq_polled_mark WHERE name = v_name AND seen_at <= v_now - INTERVAL v_late SECOND;
+        SELECT MAX(place) INTO p_settled FROM mq_polled_mark WHERE name = v_name AND seen_at = v_seen;
+        DELETE FROM mq_polled_mark WHERE name = v_name AND seen_at < v_seen;
+    END IF;
+END//
+
+DELIMITER ;

@@ -1,0 +1,28 @@
+-- use_feed: refuse a caller who may not number the rows of a feed.
+-- Arguments:   p_feed
+-- Returns:     nothing
+-- Errors:      50005 not_found, 50006 unsuitable_table
+-- Transaction: reads only
+-- Example:     CALL mq_use_feed('orders');
+
+DROP PROCEDURE IF EXISTS mq_use_feed;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_use_feed(
+    IN p_feed longtext CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_schema, v_table varchar(64) CHARACTER SET utf8mb4;
+    DECLARE v_maker varchar(128) CHARACTER SET utf8mb4;
+    SELECT IF(table_schema = '', DATABASE(), table_schema), table_name, created_by INTO v_schema, v_table, v_maker
+    FROM mq_feed WHERE name = p_feed;
+    IF v_table IS NULL THEN
+        CALL mq_raise_error('not_found', CONCAT('feed: there is no feed ', p_feed));
+    END IF;
+    CALL mq_require_use(v_schema, v_table, 'Select,Update', v_maker);
+END//
+
+DELIMITER ;

@@ -1,0 +1,32 @@
+-- use_polled: refuse a caller who may not do this with an adopted table.
+-- Arguments:   p_name, p_action (look, claim, or change: as an operator)
+-- Returns:     nothing
+-- Errors:      50005 not_found, 50006 unsuitable_table
+-- Transaction: reads only
+-- Example:     CALL mq_use_polled('orders', 'claim');
+
+DROP PROCEDURE IF EXISTS mq_use_polled;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_use_polled(
+    IN p_name longtext CHARACTER SET utf8mb4,
+    IN p_action varchar(6) CHARACTER SET ascii
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_schema, v_table, v_maker varchar(128) CHARACTER SET utf8mb4;
+    DECLARE v_rights varchar(40) CHARACTER SET utf8mb4;
+    SELECT IF(table_schema = '', DATABASE(), table_schema), table_name, adopted_by,
+        CONCAT('Select', IF(p_action <> 'look' AND status_column IS NOT NULL, ',Update', ''),
+            IF(p_action <> 'look' AND on_complete = 'delete', ',Delete', ''))
+    INTO v_schema, v_table, v_maker, v_rights
+    FROM mq_polled WHERE name = p_name;
+    IF v_table IS NULL THEN
+        CALL mq_raise_error('not_found', CONCAT('name: no table is adopted as ', LEFT(p_name, 80)));
+    END IF;
+    CALL mq_require_use(v_schema, v_table, v_rights, v_maker);
+END//
+
+DELIMITER ;
