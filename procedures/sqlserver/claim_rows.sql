@@ -95,7 +95,7 @@ BEGIN
         )
         BEGIN
             SET @top = CASE WHEN @left < 1000 THEN @left ELSE 1000 END;
-            EXEC mq.pick_orphans @table, @key, @top, @now, @who, @count OUTPUT;
+            EXEC mq.pick_lost @table, @key, @top, @now, @who, @count OUTPUT;
             SELECT @left = @left - @count, @swept = 1;
             UPDATE mq.polled_place SET swept_at = @now WHERE name = @table;
         END;
@@ -129,7 +129,7 @@ BEGIN
         IF @left > 0 AND @swept = 0
         BEGIN
             SET @top = CASE WHEN @left < 1000 THEN @left ELSE 1000 END;
-            EXEC mq.pick_orphans @table, @key, @top, @now, @who, @count OUTPUT;
+            EXEC mq.pick_lost @table, @key, @top, @now, @who, @count OUTPUT;
         END;
 
         IF EXISTS (SELECT * FROM mq.polled_row WHERE batch_key = @key)

@@ -4,6 +4,8 @@
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.column_types(OBJECT_ID(N'dbo.orders'), N'[id], [status]');
+--
+-- A longer varchar holds the same values: so its size does not count.
 
 CREATE OR ALTER FUNCTION mq.column_types (@object_id int, @list nvarchar(max))
 RETURNS nvarchar(max)
@@ -12,7 +14,8 @@ BEGIN
     DECLARE @types nvarchar(max) = N'', @part nvarchar(800), @n int = 0;
     DECLARE @columns TABLE (n int NOT NULL PRIMARY KEY, part nvarchar(800) NOT NULL);
     INSERT INTO @columns (n, part)
-    SELECT c.n, CONCAT(c.quoted, N' ', c.type, N' ', s.max_length, N' ', s.[precision], N' ', s.scale, N' ', s.collation_name)
+    SELECT c.n, CONCAT(c.quoted, N' ', c.type, N' ',
+        CASE WHEN c.type IN (N'varchar', N'nvarchar', N'varbinary') THEN NULL ELSE s.max_length END, N' ', s.[precision], N' ', s.scale, N' ', s.collation_name)
     FROM mq.columns_of(@object_id, @list) AS c
     INNER JOIN sys.columns AS s ON s.object_id = @object_id AND s.column_id = c.column_id;
     WHILE @n IS NOT NULL

@@ -22,12 +22,13 @@ SELECT CONCAT(N'REVOKE ', p.permission_name, N' ON OBJECT::mq.', QUOTENAME(o.nam
 FROM sys.database_permissions AS p
 INNER JOIN sys.objects AS o ON o.object_id = p.major_id AND o.schema_id = SCHEMA_ID(N'mq')
 INNER JOIN sys.database_principals AS g ON g.principal_id = p.grantee_principal_id
-WHERE p.class = 1 AND p.minor_id = 0 AND g.name IN (N'public', N'guest', N'mq_producer', N'mq_consumer', N'mq_operator')
+WHERE p.class = 1 AND p.minor_id = 0 AND p.state IN ('G', 'W')
+    AND g.name IN (N'public', N'guest', N'mq_producer', N'mq_consumer', N'mq_operator')
 UNION
 SELECT CONCAT(N'REVOKE ', p.permission_name, N' ON SCHEMA::mq FROM ', QUOTENAME(g.name), N' CASCADE')
 FROM sys.database_permissions AS p
 INNER JOIN sys.database_principals AS g ON g.principal_id = p.grantee_principal_id
-WHERE p.class = 3 AND p.major_id = SCHEMA_ID(N'mq')
+WHERE p.class = 3 AND p.major_id = SCHEMA_ID(N'mq') AND p.state IN ('G', 'W')
     AND g.name IN (N'public', N'guest', N'mq_producer', N'mq_consumer', N'mq_operator');
 WHILE @n IS NOT NULL
 BEGIN

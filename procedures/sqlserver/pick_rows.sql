@@ -34,11 +34,11 @@ BEGIN
     DECLARE @taken TABLE (hash varbinary(32) NOT NULL PRIMARY KEY, copies bigint NOT NULL);
     CREATE TABLE #mq_row (
         n bigint NOT NULL PRIMARY KEY, copies bigint NOT NULL, hash varbinary(32) NOT NULL,
-        ident nvarchar(max) COLLATE Latin1_General_100_BIN2 NOT NULL, key_json nvarchar(max) NULL, row_json nvarchar(max) NULL,
+        ident nvarchar(max) COLLATE Latin1_General_100_BIN2 NOT NULL, key_json nvarchar(max) COLLATE DATABASE_DEFAULT NULL, row_json nvarchar(max) COLLATE DATABASE_DEFAULT NULL,
         place nvarchar(max) COLLATE Latin1_General_100_BIN2 NULL
     );
     CREATE TABLE #mq_got (
-        n bigint NOT NULL PRIMARY KEY, key_json nvarchar(max) NULL, row_json nvarchar(max) NULL,
+        n bigint NOT NULL PRIMARY KEY, key_json nvarchar(max) COLLATE DATABASE_DEFAULT NULL, row_json nvarchar(max) COLLATE DATABASE_DEFAULT NULL,
         place nvarchar(max) COLLATE Latin1_General_100_BIN2 NULL
     );
     SET @took = 0;

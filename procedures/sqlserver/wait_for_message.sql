@@ -17,7 +17,7 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @name nvarchar(400), @ready smallint = 0, @paused bit;
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @until datetime2(7), @next datetime2(7), @began datetime2(7);
-    DECLARE @left bigint, @pause int, @delay nvarchar(100);
+    DECLARE @left bigint, @pause int, @delay nvarchar(12);
     EXEC mq.require_name 'type', @type, 0;
     SET @name = @type;
     EXEC mq.require_range 'seconds', @seconds, 0, 315360000;
@@ -47,8 +47,8 @@ BEGIN
         SET @pause = CASE WHEN @pause BETWEEN 5 AND 99 THEN 10 * @pause WHEN @pause >= 100 THEN 999 ELSE 50 END;
         SET @left = @left - @pause;
         -- As a text: so a server that cannot wait has this procedure too, for calls that do not wait.
-        SET @delay = CONCAT(N'WAITFOR DELAY ''00:00:00.', RIGHT(CONCAT(N'00', @pause), 3), N'''');
-        EXEC (@delay);
+        SET @delay = CONCAT(N'00:00:00.', RIGHT(CONCAT(N'00', @pause), 3));
+        EXEC sp_executesql N'WAITFOR DELAY @delay', N'@delay nvarchar(12)', @delay = @delay;
         SET @now = SYSUTCDATETIME();
     END;
     SELECT @next = MIN(t.due)

@@ -38,7 +38,7 @@ BEGIN
     CREATE TABLE #mq_entry (
         id bigint NOT NULL PRIMARY KEY, active bit NOT NULL, todo char(1) COLLATE Latin1_General_100_BIN2 NOT NULL,
         hit tinyint NOT NULL, refused bit NOT NULL, ident_hash varbinary(32) NOT NULL,
-        ident nvarchar(max) COLLATE Latin1_General_100_BIN2 NOT NULL, row_json nvarchar(max) NULL, error nvarchar(max) NULL
+        ident nvarchar(max) COLLATE Latin1_General_100_BIN2 NOT NULL, row_json nvarchar(max) COLLATE DATABASE_DEFAULT NULL, error nvarchar(max) COLLATE DATABASE_DEFAULT NULL
     );
     EXEC mq.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @status OUTPUT, @value OUTPUT,
         @problem OUTPUT, @detail OUTPUT;

@@ -23,6 +23,7 @@ TEXTS = {
     "null word": "NULL",
     "json": '{"a": [1, "b\\n"], "a": 1.0e5}',
     "xml": "<a b='c'>&amp;&#0;</a>",
+    "backslashes before line ends": "C:\\out\\\nx\\\r\ny\\\\\nz",
     "line ends": "a\nb\r\nc\rd\u2028e\u2029f\x85g",
     "leading and trailing blanks": " \t a \n ",
     "control characters": "".join(map(chr, range(1, 32))) + "\x7f",

@@ -28,12 +28,8 @@ def test_the_schema_holds_the_objects_of_the_contract_and_no_other_program(sql: 
     assert {row["name"] for row in rows} == set(CONTRACT.objects("sqlserver"))
 
 
-# What reads or changes tables of the users, in statements that it composes: such a statement has no rights but those of
-# who runs it.
-AS_OWNER = {
-    *("publish_feed", "fetch_feed", "feed_stats", "highest_number"),
-    *("claim_rows", "finish_rows", "release_rows", "retry_rows", "release_table", "owner_lacks"),
-}
+# It reads the catalog, which shows to few whether a policy filters a table, and nothing else.
+AS_OWNER = {"table_facts"}
 
 
 def test_all_objects_have_one_owner_and_few_run_as_anybody_but_their_caller(sql: Sql) -> None:
@@ -54,9 +50,11 @@ def test_each_procedure_is_granted_to_the_roles_of_the_contract_and_nothing_else
         " FROM sys.database_permissions AS p INNER JOIN sys.objects AS o ON o.object_id = p.major_id"
         " WHERE p.class = 1 AND o.schema_id = SCHEMA_ID(N'mq')"
     )
-    assert {(row["right"], row["state"]) for row in rows} == {("EXECUTE", "GRANT")}
-    wanted = {(name, role) for name, procedure in CONTRACT.procedures.items() for role in procedure.roles}
-    assert {(row["name"], row["who"]) for row in rows} == wanted
+    assert {row["state"] for row in rows} == {"GRANT"}
+    wanted = {
+        (name, role, "EXECUTE") for name, procedure in CONTRACT.procedures.items() for role in procedure.roles
+    } | {("tell", "mq_teller", "EXECUTE"), ("subscription", "mq_teller", "SELECT")}
+    assert {(row["name"], row["who"], row["right"]) for row in rows} == wanted
 
 
 def test_of_the_schema_the_roles_may_read_the_texts_alone(sql: Sql) -> None:
@@ -151,6 +149,54 @@ def test_temporary_tables_of_the_caller_are_not_used(attacker: tuple[Client, str
     assert sql("SELECT state FROM mq.message_state WHERE type = %s", kind) == [{"state": "N"}]
 
 
+def test_temporary_tables_of_the_caller_get_nothing_and_give_nothing(
+    server: ExternalSQLServer, database: Database, sql: Sql
+) -> None:
+    """Those by which rows come from a user's table: the caller has made some of their names."""
+    name = f"own_{uuid.uuid4().hex[:12]}"
+    sql(f"CREATE TABLE dbo.{name} (id bigint NOT NULL PRIMARY KEY, status char(1) NOT NULL)")
+    sql(f"CREATE INDEX {name}_claim ON dbo.{name} (status, id)")
+    sql(f"INSERT INTO dbo.{name} (id, status) VALUES (1, 'N'), (2, 'N')")
+    sql(f"EXEC mq.adopt_table N'{name}', N'{name}', N'id', NULL, N'status', N'N', N'A', N'D', N'E'")
+    sql("EXEC mq.send N'temporary', N'b'")
+    [message] = sql("SELECT MAX(id) AS id FROM mq.message")
+    with server.client(database.url) as connection:
+        for table in ("#mq_entry", "#mq_row", "#mq_got", "#mq_due", "#mq_orphan", "#mq_found"):
+            connection.execute(f"CREATE TABLE {table} (id bigint, forged int)")
+            connection.execute(f"INSERT INTO {table} VALUES ({message['id']}, 1)")
+        try:
+            rows = connection.execute(f"EXEC mq.claim_rows N'{name}', 2").fetchall()
+        except pymssql.Error:
+            rows = []
+    assert {row["key"] for row in rows} <= {'{"id":1}', '{"id":2}'}
+    assert [row["body"] for row in sql("SELECT body FROM mq.message WHERE id = %s", message["id"])] == ["b"]
+    entries = sql("SELECT key_json, hit FROM mq.polled_row WHERE name = %s", name)
+    assert len(entries) == len(rows)
+
+
+def test_a_trigger_that_forges_what_comes_back_reaches_no_other_table(sql: Sql) -> None:
+    """It sees the temporary tables of the call in which it runs."""
+    own, other = (f"{kind}_{uuid.uuid4().hex[:12]}" for kind in ("eve", "bob"))
+    for name in (own, other):
+        sql(f"CREATE TABLE dbo.{name} (id bigint NOT NULL PRIMARY KEY, status char(1) NOT NULL)")
+        sql(f"CREATE INDEX {name}_claim ON dbo.{name} (status, id)")
+        sql(f"INSERT INTO dbo.{name} (id, status) VALUES (1, 'N')")
+        sql(f"EXEC mq.adopt_table N'{name}', N'{name}', N'id', NULL, N'status', N'N', N'A', N'D', N'E'")
+    [held] = sql(f"EXEC mq.claim_rows N'{other}', 1")
+    sql(
+        f"CREATE TRIGGER dbo.{own}_forge ON dbo.{own} AFTER UPDATE AS"
+        " IF OBJECT_ID(N'tempdb..#mq_entry') IS NOT NULL"
+        " EXEC (N'UPDATE #mq_entry SET hit = 1, refused = 1, error = N''forged'';"
+        " INSERT INTO #mq_entry (id, active, todo, hit, refused, ident_hash, ident)"
+        f" VALUES ({held['id']}, 1, ''D'', 1, 1, 0x, SPACE(0))')"
+    )
+    sql(f"EXEC mq.claim_rows N'{own}', 1")
+    before = {"state": "A", "hit": 0, "refused": False, "error": None}
+    entry = "SELECT state, hit, refused, error FROM mq.polled_row WHERE id = %s"
+    assert sql(entry, held["id"]) == [before]
+    assert sql(f"EXEC mq.finish_rows '{held['batch_key']}'") == [{"done": 1, "failed": 0, "dead": 0, "gone": 0}]
+
+
 SETTINGS = [
     "DATEFORMAT dmy",
     "DATEFIRST 3",
@@ -163,6 +209,22 @@ SETTINGS = [
     "NOCOUNT OFF",
     "XACT_ABORT OFF",
     "TRANSACTION ISOLATION LEVEL READ UNCOMMITTED",
+    "NUMERIC_ROUNDABORT ON",
+    "ANSI_PADDING OFF",
+    "ANSI_NULL_DFLT_ON OFF",
+    "TEXTSIZE 10",
+]
+
+# Every one with its defaults: what is NULL must stay NULL, and no text be made of it.
+DEFAULTS = [
+    "EXEC mq.set_queue N'{}'",
+    "EXEC mq.peek N'{}'",
+    "EXEC mq.claim_batch N'{}'",
+    "EXEC mq.claim_wraparound N'{}'",
+    "EXEC mq.take_batch N'{}'",
+    "EXEC mq.purge N'{}'",
+    "EXEC mq.feed_stats",
+    "EXEC mq.list_subscriptions",
 ]
 
 
@@ -191,6 +253,50 @@ def test_the_language_and_the_level_of_the_session_change_nothing(
     server: ExternalSQLServer, database: Database, sql: Sql, setting: str
 ) -> None:
     day(server, database, sql, setting)
+
+
+def test_null_is_null_where_the_session_makes_an_empty_text_of_it(
+    server: ExternalSQLServer, database: Database, sql: Sql
+) -> None:
+    name = f"nulls_{uuid.uuid4().hex[:12]}"
+    sql(f"CREATE TABLE dbo.{name} (id int NOT NULL PRIMARY KEY, v varchar(9), status char(1), sync bigint)")
+    sql(f"CREATE INDEX {name}_sync ON dbo.{name} (sync)")
+    sql(f"CREATE INDEX {name}_claim ON dbo.{name} (status, id)")
+    with server.client(database.url) as connection:
+        connection.execute("SET CONCAT_NULL_YIELDS_NULL OFF")
+        for statement in DEFAULTS:
+            connection.execute(statement.format(name))
+        connection.execute(f"EXEC mq.watch_table N'{name}'")
+        connection.execute(f"EXEC mq.subscribe N'{name}', N'IUD', N'{name}'")
+        connection.execute(f"INSERT INTO dbo.{name} (id, status) VALUES (1, 'N')")
+        connection.execute(f"EXEC mq.create_feed N'{name}', N'{name}', N'id', N'sync'")
+        connection.execute(f"EXEC mq.publish_feed N'{name}'")
+        fetched = connection.execute(f"EXEC mq.fetch_feed N'{name}', N'c'").fetchone()
+        connection.execute(f"EXEC mq.adopt_table N'{name}', N'{name}', N'id', NULL, N'status', N'N', N'A', N'D', N'E'")
+        claimed = connection.execute(f"EXEC mq.claim_rows N'{name}'").fetchone()
+        connection.execute(f"EXEC mq.peek_rows N'{name}'")
+    assert fetched is not None and fetched["row"] == '{"id":1,"v":null,"status":"N","sync":1}'
+    assert claimed is not None and claimed["row"] == fetched["row"]
+    bodies = [row["body"] for row in sql("SELECT body FROM mq.message WHERE type = %s ORDER BY id", name)]
+    assert bodies[0] == f'{{"table":"{name}","action":"I","key":{{"id":1}}}}'
+    sql(f"EXEC mq.release_table N'{name}'")
+    sql(f"EXEC mq.drop_feed N'{name}'")
+    sql(f"EXEC mq.unwatch_table N'{name}'")
+
+
+def test_with_implicit_transactions_a_call_commits_nothing_by_itself(
+    server: ExternalSQLServer, database: Database, sql: Sql
+) -> None:
+    """BEGIN TRANSACTION counts two then when none is open: it is the session that ends it."""
+    kind = f"implicit.{uuid.uuid4().hex[:12]}"
+    with server.client(database.url) as connection:
+        connection.execute("SET IMPLICIT_TRANSACTIONS ON")
+        connection.execute("EXEC mq.send %s, N'b'", [kind])
+        connection.execute("ROLLBACK TRANSACTION")
+        assert sql("SELECT id FROM mq.message WHERE type = %s", kind) == []
+        connection.execute("EXEC mq.send %s, N'b'", [kind])
+        connection.execute("WHILE @@TRANCOUNT > 0 COMMIT TRANSACTION")
+    assert len(sql("SELECT id FROM mq.message WHERE type = %s", kind)) == 1
 
 
 FORBIDDEN = [
@@ -245,7 +351,7 @@ def test_a_role_may_call_what_the_contract_gives_it_and_nothing_else(
             assert ("permission" in text) == (role not in procedure.roles), (called, text)
 
 
-def test_a_consumer_of_a_feed_needs_no_right_on_its_table_and_gains_none(
+def test_a_consumer_of_a_feed_needs_its_own_rights_and_loses_it_with_them(
     server: ExternalSQLServer, database: Database, sql: Sql
 ) -> None:
     name = f"reader_{uuid.uuid4().hex[:12]}"
@@ -253,21 +359,84 @@ def test_a_consumer_of_a_feed_needs_no_right_on_its_table_and_gains_none(
     sql(f"CREATE INDEX {name}_sync ON dbo.{name} (sync)")
     sql(f"INSERT INTO dbo.{name} (id, v) VALUES (1, 2)")
     sql(f"EXEC mq.create_feed N'{name}', N'{name}', N'id', N'sync'")
+    publish, fetch = f"EXEC mq.publish_feed N'{name}'", f"EXEC mq.fetch_feed N'{name}', N'c'"
     with server.login(database.url, name, "mq_consumer") as url, server.client(url) as connection:
-        assert connection.execute(f"EXEC mq.publish_feed N'{name}'").fetchone() == {"count": 1}
-        row = connection.execute(f"EXEC mq.fetch_feed N'{name}', N'c'").fetchone()
+        for statement in (publish, fetch):
+            with pytest.raises(pymssql.Error, match=r"unsuitable_table.*GRANT SELECT"):
+                connection.execute(statement)
+        stats = connection.execute(f"EXEC mq.feed_stats N'{name}'").fetchone()
+        assert stats is not None and stats["unpublished"] is None
+        sql(f"GRANT SELECT ON dbo.{name} TO {name}")
+        with pytest.raises(pymssql.Error, match=r"unsuitable_table.*GRANT SELECT, UPDATE"):
+            connection.execute(publish)
+        sql(f"GRANT UPDATE ON dbo.{name} TO {name}")
+        assert connection.execute(publish).fetchone() == {"count": 1}
+        row = connection.execute(fetch).fetchone()
         assert row == {"position": 1, "key": '{"id":1}', "row": '{"id":1,"v":2,"sync":1}'}
         stats = connection.execute(f"EXEC mq.feed_stats N'{name}'").fetchone()
         assert stats is not None and stats["unpublished"] == 0
-        for statement in (
-            f"SELECT * FROM dbo.{name}",
-            f"UPDATE dbo.{name} SET v = 3",
-            f"DECLARE @n bigint, @g nvarchar(1000), @o int = OBJECT_ID(N'dbo.{name}');"
-            " EXEC mq.highest_number @o, N'[sync]', 1, @n OUTPUT, @g OUTPUT",
-        ):
-            with pytest.raises(pymssql.Error, match="permission"):
-                connection.execute(statement)
+        with pytest.raises(pymssql.Error, match="permission"):
+            connection.execute(
+                f"DECLARE @n bigint, @o int = OBJECT_ID(N'dbo.{name}'); EXEC mq.highest_number @o, N'[sync]', @n OUTPUT"
+            )
+        sql(f"REVOKE SELECT, UPDATE ON dbo.{name} FROM {name}")
+        with pytest.raises(pymssql.Error, match="unsuitable_table"):
+            connection.execute(fetch)
     sql(f"EXEC mq.drop_feed N'{name}'")
+
+
+def test_a_table_with_a_security_policy_is_no_polling_table_and_a_feed_of_what_is_seen(
+    server: ExternalSQLServer, database: Database, sql: Sql
+) -> None:
+    name = f"policy_{uuid.uuid4().hex[:12]}"
+    sql(f"CREATE TABLE dbo.{name} (id int NOT NULL PRIMARY KEY, owner sysname, status char(1), sync bigint)")
+    sql(f"CREATE INDEX {name}_sync ON dbo.{name} (sync)")
+    sql(f"CREATE INDEX {name}_claim ON dbo.{name} (status, id)")
+    sql(f"EXEC mq.adopt_table N'{name}.before', N'{name}', N'id', NULL, N'status', N'N', N'A', N'D', N'E'")
+    sql(f"EXEC mq.create_feed N'{name}', N'{name}', N'id', N'sync'")
+    sql(f"INSERT INTO dbo.{name} (id, owner, status) VALUES (1, N'{name}', 'N'), (2, N'somebody', 'N')")
+    sql(
+        f"CREATE FUNCTION dbo.{name}_sees (@owner sysname) RETURNS TABLE WITH SCHEMABINDING AS RETURN"
+        " SELECT 1 AS sees WHERE @owner = USER_NAME()"
+    )
+    sql(f"CREATE SECURITY POLICY dbo.{name}_own ADD FILTER PREDICATE dbo.{name}_sees(owner) ON dbo.{name}")
+    with server.login(database.url, name, "mq_consumer", "mq_operator") as url, server.client(url) as connection:
+        sql(f"GRANT SELECT, UPDATE ON dbo.{name} TO {name}")
+        for statement in (
+            f"EXEC mq.claim_rows N'{name}.before'",
+            f"EXEC mq.adopt_table N'{name}', N'{name}', N'id', NULL, N'status', N'X', N'A', N'D', N'E'",
+        ):
+            with pytest.raises(pymssql.Error, match=r"unsuitable_table.*security policy"):
+                connection.execute(statement)
+        assert connection.execute(f"EXEC mq.publish_feed N'{name}'").fetchone() == {"count": 1}
+        rows = connection.execute(f"EXEC mq.fetch_feed N'{name}', N'c'").fetchall()
+        assert [row["key"] for row in rows] == ['{"id":1}']
+    sql(f"DROP SECURITY POLICY dbo.{name}_own")
+
+
+def test_the_trigger_of_a_table_of_another_owner_may_send_and_nothing_else(
+    server: ExternalSQLServer, database: Database, sql: Sql
+) -> None:
+    name = f"shop_{uuid.uuid4().hex[:12]}"
+    with server.login(database.url, name) as url:
+        sql(f"CREATE SCHEMA {name} AUTHORIZATION {name}")
+        sql(f"CREATE TABLE {name}.stock (id int NOT NULL PRIMARY KEY)")
+        sql(f"EXEC mq.watch_table N'{name}.stock'")
+        sql(f"EXEC mq.subscribe N'{name}.stock', N'I', N'{name}'")
+        [made] = sql(
+            "SELECT USER_NAME(m.execute_as_principal_id) AS who FROM sys.sql_modules AS m"
+            " INNER JOIN sys.triggers AS t ON t.object_id = m.object_id WHERE t.parent_id = OBJECT_ID(%s)",
+            f"{name}.stock",
+        )
+        assert made["who"] == "mq_teller"
+        with server.client(url) as connection:
+            connection.execute(f"INSERT INTO {name}.stock VALUES (1)")
+            with pytest.raises(pymssql.Error):
+                connection.execute("EXECUTE AS USER = 'mq_teller'")
+        assert len(sql("SELECT id FROM mq.message WHERE type = %s", name)) == 1
+        sql(f"EXEC mq.unwatch_table N'{name}.stock'")
+        sql(f"DROP TABLE {name}.stock")
+        sql(f"DROP SCHEMA {name}")
 
 
 @pytest.mark.parametrize(("granted", "told"), [("", "not_found"), ("SELECT", "unsuitable_table")])

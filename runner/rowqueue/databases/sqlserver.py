@@ -30,6 +30,7 @@ from . import (
     Row,
     SchemaMissing,
     Session,
+    sqlserver_rights,
 )
 
 _log = logging.getLogger(__name__)
@@ -62,7 +63,7 @@ _LEAST_VERSION = (13, 0, 4001)  # 2016 SP1, the first with CREATE OR ALTER
 _LEAST_LEVEL = 130
 _BIGINT = 1 << 63
 
-_ROLES = ("mq_producer", "mq_consumer", "mq_operator")
+_SYSTEM = ("master", "model", "msdb", "tempdb")
 _YOYO_TABLES = ("_yoyo_migration", "_yoyo_log", "_yoyo_version", "yoyo_lock")
 
 # Numbers of the server's errors: https://learn.microsoft.com/sql/relational-databases/errors-events/
@@ -659,6 +660,15 @@ class SQLServer(Database):
             return None
         return {name: Installed(name, kind, sha256, bool(changed)) for name, kind, sha256, changed in rows}
 
+    def rights_problems(self) -> list[str]:
+        with _translated(), closing(self.open("rowqueue apply")) as connection:
+            # Babelfish shows no rights.
+            return [] if _is_babelfish(connection) else sqlserver_rights.problems(connection)
+
+    def warnings_about_installation(self) -> list[str]:
+        with _translated(), closing(self.open("rowqueue apply")) as connection:
+            return [] if _is_babelfish(connection) else sqlserver_rights.warnings(connection)
+
     def run_files(self, files: Sequence[tuple[str, str, str, str]]) -> list[str]:
         # One transaction a file, so that callers wait for a moment only. A file is recorded with it, without a
         # fingerprint, so that it counts as changed until all are done: a second `apply` then does the rest.
@@ -703,6 +713,7 @@ class SQLServer(Database):
             migrations = {name for name, entry in recorded.items() if entry.kind == "migration"}
             with closing(self.open("rowqueue uninstall")) as connection, connection.cursor() as cursor:
                 connection.command("BEGIN TRANSACTION")
+                _release_tables(connection, cursor)
                 _drop_schema(cursor)
                 _forget_migrations(cursor, migrations | {path.stem for path in _migration_files()})
                 _drop_roles(cursor)
@@ -737,7 +748,7 @@ ORDER BY 1, 2, 3"""
 
 _IN_DATABASE = (
     *("CREATE SCHEMA", "CREATE TABLE", "CREATE TYPE", "CREATE PROCEDURE", "CREATE FUNCTION", "CREATE VIEW"),
-    "CREATE ROLE",
+    *("CREATE ROLE", "ALTER ANY USER"),
 )
 _AZURE = (5, 8, 12)  # editions whose version says nothing: SQL Database, Managed Instance, SQL database in Fabric
 
@@ -759,7 +770,12 @@ def _is_babelfish(connection: _Connection) -> bool:
 
 
 def _check(connection: _Connection) -> None:
-    """Raise for a server that is too old, and Forbidden that names what is missing."""
+    """Raise for a server that is too old or a database of the server's own, and Forbidden that names what is missing."""
+    name = connection.command("SELECT DB_NAME()")
+    if str(name).lower() in _SYSTEM:
+        raise DatabaseError(
+            f"{name} is the server's own database: CREATE DATABASE makes one for the queue, name that in the URL"
+        )
     # Babelfish calls itself an old SQL Server, and knows few of these rights.
     if _is_babelfish(connection):
         return
@@ -870,6 +886,15 @@ def _migration_files() -> list[Path]:
     return sorted((contract.sql_root() / "migrations" / SQLServer.name).glob("*.sql"))
 
 
+def _release_tables(connection: _Connection, cursor: _Cursor) -> None:
+    """Give claimed rows of adopted tables their status back: nobody could do that afterwards."""
+    if connection.command("SELECT OBJECT_ID(N'mq.release_table', N'P')") is None:
+        return
+    cursor.execute("SELECT name FROM mq.polled")
+    for (name,) in cursor.fetchall():
+        cursor.execute("EXEC mq.release_table %s", (name,))
+
+
 def _drop_schema(cursor: _Cursor) -> None:
     """Drop the schema mq with all that is in it, and the triggers of watched tables, which would fail without it."""
     cursor.execute(
@@ -915,13 +940,16 @@ def _drop_roles(cursor: _Cursor) -> None:
         "SELECT r.name, QUOTENAME(m.name) FROM sys.database_role_members AS x"
         " INNER JOIN sys.database_principals AS r ON r.principal_id = x.role_principal_id"
         " INNER JOIN sys.database_principals AS m ON m.principal_id = x.member_principal_id WHERE r.name IN %s",
-        (_ROLES,),
+        (sqlserver_rights.ROLES,),
     )
     for role, member in cursor.fetchall():
         cursor.execute(f"ALTER ROLE {role} DROP MEMBER {member}")
-    cursor.execute("SELECT name FROM sys.database_principals WHERE type = 'R' AND name IN %s", (_ROLES,))
+    cursor.execute(
+        "SELECT name FROM sys.database_principals WHERE type = 'R' AND name IN %s", (sqlserver_rights.ROLES,)
+    )
     for (role,) in cursor.fetchall():
         cursor.execute(f"DROP ROLE {role}")
+    cursor.execute(f"DROP USER IF EXISTS {sqlserver_rights.TELLER}")
 
 
 DATABASE = SQLServer

@@ -1,16 +1,16 @@
--- pick_orphans: claim rows of an adopted table that stand at active_value without an entry: their key or content was changed while they
---               were claimed, or their entry is lost.
+-- pick_lost: claim rows of an adopted table that stand at active_value without an entry: their key or content was changed while they
+--            were claimed, or their entry is lost.
 -- Arguments:   @name (the adopted table, whose place the caller has locked), @key (the batch), @top (at most so many; 1 to 1,000), @now,
 --              @reader
 -- Returns:     @took: how many
 -- Errors:      50005 not_found, 50006 unsuitable_table, when the table or a column is not there any more
 -- Transaction: joins the caller's, which is READ COMMITTED; passes over rows that others have locked
--- Example:     EXEC mq.pick_orphans N'orders', @key, 100, @now, N'worker-1', @took OUTPUT;
+-- Example:     EXEC mq.pick_lost N'orders', @key, 100, @now, N'worker-1', @took OUTPUT;
 --
 -- Only as many as there are more rows at active_value than entries: while the entry of a changed row lives, its handler may be at
 -- work. Entries are counted before the rows: who finishes in between makes the difference smaller.
 
-CREATE OR ALTER PROCEDURE mq.pick_orphans
+CREATE OR ALTER PROCEDURE mq.pick_lost
     @name nvarchar(400),
     @key uniqueidentifier,
     @top int,
@@ -25,11 +25,12 @@ BEGIN
     DECLARE @fields nvarchar(max), @match nvarchar(max), @json nvarchar(max), @row nvarchar(max);
     DECLARE @from nvarchar(max), @statement nvarchar(max), @held int, @standing int, @many int;
     CREATE TABLE #mq_orphan (
-        n bigint NOT NULL PRIMARY KEY, hash varbinary(32) NOT NULL, ident nvarchar(max) COLLATE Latin1_General_100_BIN2 NOT NULL
+        n bigint NOT NULL PRIMARY KEY, hash varbinary(32) NOT NULL, ident nvarchar(max) COLLATE Latin1_General_100_BIN2 NOT NULL,
+        key_json nvarchar(max) COLLATE DATABASE_DEFAULT NULL, row_json nvarchar(max) COLLATE DATABASE_DEFAULT NULL
     );
     CREATE TABLE #mq_found (
         n bigint NOT NULL PRIMARY KEY, ident nvarchar(max) COLLATE Latin1_General_100_BIN2 NOT NULL,
-        key_json nvarchar(max) NULL, row_json nvarchar(max) NULL
+        key_json nvarchar(max) COLLATE DATABASE_DEFAULT NULL, row_json nvarchar(max) COLLATE DATABASE_DEFAULT NULL
     );
     SET @took = 0;
     SELECT @active = active_value, @columns = COALESCE(key_columns, ident_columns) FROM mq.polled WHERE name = @name;
@@ -54,8 +55,8 @@ BEGIN
         @fields = mq.row_identity(@object_id, @columns, NULL, 'fields'),
         @match = mq.row_identity(@object_id, @columns, NULL, 'match'),
         @json = mq.row_json(@object_id, @columns, N't'), @row = mq.row_json(@object_id, NULL, N't');
-    SET @statement = CONCAT(N'INSERT INTO #mq_orphan (n, hash, ident)
-SELECT TOP (@many) ROW_NUMBER() OVER (ORDER BY (SELECT NULL)), HASHBYTES(''SHA2_256'', i.ident), i.ident', @from, N'
+    SET @statement = CONCAT(N'INSERT INTO #mq_orphan (n, hash, ident, key_json, row_json)
+SELECT TOP (@many) ROW_NUMBER() OVER (ORDER BY (SELECT NULL)), HASHBYTES(''SHA2_256'', i.ident), i.ident, ', @json, N', ', @row, @from, N'
 CROSS APPLY (SELECT ', @ident, N' AS ident) AS i
 WHERE ', @left, N';');
     EXEC sp_executesql @statement, N'@many int, @active nvarchar(max)', @many = @many, @active = @active;
@@ -68,18 +69,21 @@ WHERE ', @left, N';');
         WHERE p.name = @name AND p.ident_hash = c.hash AND p.state <> 'E' AND (p.active = 1 OR @shape = 'a')
     );
     SET @standing = CASE WHEN @standing - @held < @top THEN @standing - @held ELSE @top END;
-    SET @statement = CONCAT(N'INSERT INTO #mq_found (n, ident, key_json, row_json)
+    IF @shape = 'a'
+    BEGIN
+        SET @statement = CONCAT(N'INSERT INTO #mq_found (n, ident, key_json, row_json)
 SELECT TOP (@top) c.n, c.ident, ', @json, N', ', @row, N'
 FROM #mq_orphan AS c
 CROSS APPLY OPENJSON(c.ident) WITH (', @fields, N') AS r
-CROSS APPLY (
-    SELECT TOP (1) t.*
-    FROM ', @quoted, N' AS t WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
-    WHERE ', @match, N' AND ', @left, N' AND HASHBYTES(''SHA2_256'', ', @ident, N') = c.hash
-) AS t
+INNER JOIN ', @quoted, N' AS t WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON ', @match, N'
+WHERE ', @left, N' AND HASHBYTES(''SHA2_256'', ', @ident, N') = c.hash
 ORDER BY c.n
 OPTION (FORCE ORDER, LOOP JOIN);');
-    EXEC sp_executesql @statement, N'@top int, @active nvarchar(max)', @top = @standing, @active = @active;
+        EXEC sp_executesql @statement, N'@top int, @active nvarchar(max)', @top = @standing, @active = @active;
+    END
+    ELSE
+        INSERT INTO #mq_found (n, ident, key_json, row_json)
+        SELECT TOP (@standing) n, ident, key_json, row_json FROM #mq_orphan ORDER BY n;
     INSERT INTO mq.polled_row (batch_key, run_at, attempts, state, active, hit, refused, copies, ident_hash, name, ident, key_json,
         row_json, reader)
     SELECT TOP (@standing) @key, @now, 1, 'A', 1, 0, 0, 0, HASHBYTES('SHA2_256', ident), @name, ident, key_json, row_json, @reader
