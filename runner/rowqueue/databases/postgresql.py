@@ -584,6 +584,11 @@ _SCRIPT_HEAD = """\
 BEGIN;
 SET LOCAL client_encoding = 'UTF8';
 SET LOCAL client_min_messages = warning;
+DO $$ BEGIN
+    IF EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = 'mq') THEN
+        RAISE EXCEPTION 'schema mq is there already: this script makes a new installation; runner apply changes one';
+    END IF;
+END $$;
 CREATE TABLE IF NOT EXISTS public.yoyo_lock (
     locked integer DEFAULT 1, ctime timestamp, pid integer NOT NULL, PRIMARY KEY (locked)
 );
