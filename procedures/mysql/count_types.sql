@@ -38,7 +38,7 @@ BEGIN
                 SELECT x.type, SUM(x.a) AS a, SUM(x.b) AS b, MIN(x.at_) AS at_, MAX(x.type) OVER () AS last_type, SUM(COUNT(*)) OVER () AS read_,
                     COUNT(*) OVER () AS types
                 FROM (
-                    SELECT r.type, 1 AS a, 0 AS b, IF(r.run_at > '1000-01-01', r.run_at, (SELECT m.run_at FROM mq_message AS m WHERE m.id = r.id)) AS at_
+                    SELECT r.type, 1 AS a, 0 AS b, CASE WHEN r.run_at > '1000-01-01' THEN r.run_at ELSE (SELECT m.run_at FROM mq_message AS m WHERE m.id = r.id) END AS at_
                     FROM mq_ready AS r FORCE INDEX (PRIMARY) WHERE r.type > v_after AND r.attempts >= 0 ORDER BY r.type ASC, r.priority, r.run_at, r.id
                     LIMIT c_rows
                 ) AS x
