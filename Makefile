@@ -1,6 +1,8 @@
 # The commands of this house. They need Python 3.11+ and make; the tests also install the servers they need.
 PYTHON ?= python3
 PYTEST_ARGS ?=
+# Tests that run at the same time. Each of these processes has servers of its own; half of the time they wait.
+WORKERS ?= 3
 VENV := .venv
 BIN := $(VENV)/bin
 TEST_STAMP := $(VENV)/.test-installed
@@ -9,7 +11,7 @@ DEMO_STAMP := $(VENV)/.demo-installed
 .PHONY: test servers demo lint docs clean
 
 test: $(TEST_STAMP) servers
-	$(BIN)/pytest $(PYTEST_ARGS)
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 # Programs only: the packages' own services are neither started nor needed. MariaDB, MySQL and Firebird are unpacked
 # under .servers/, several versions side by side, without root.

@@ -29,6 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--clusters", action="store_true", help="with the tests on clusters, which `tests/clusters` names too"
     )
+    parser.addoption("--only-rest", action="store_true", help="only what --every-version adds")
 
 
 # Servers that keep their files in memory write as durably as the tests can tell, which kill processes and never the
@@ -45,6 +46,12 @@ def _keep_files_in_memory() -> None:
     if available and int(available[1]) << 10 >= _MEMORY_BYTES:
         os.environ["TMPDIR"] = str(_MEMORY)
         tempfile.tempdir = None  # asked for anew
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Clusters are started only when they are named: three servers each, for which other tests would have to wait."""
+    clusters = Path(__file__).parent / "clusters"
+    return True if collection_path == clusters and not any("clusters" in word for word in config.args) else None
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -66,46 +73,67 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "product(name, ...): what is tested is special to these products")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Each test that asks for a server runs once on every one that it may be for; see the markers."""
+    if "server_name" in metafunc.fixturenames:
+        # Twice as many would be made only to be left out below.
+        names = [name for name in servers.names() if _may_be_for(metafunc, name)]
+        metafunc.parametrize("server_name", names, scope="session")
+
+
+def _may_be_for(metafunc: pytest.Metafunc, name: str) -> bool:
+    test, config = metafunc.definition, metafunc.config
+    every = config.getoption("--only-rest") or config.getoption("--every-version")
+    product = test.get_closest_marker("product")
+    # The values of a parameter may have nearer marks than the test.
+    has_values = test.get_closest_marker("parametrize") is not None
+    return (product is None or servers.product(name) in product.args) and (
+        every or has_values or name in _on(test, servers.newest(servers.engine))
+    )
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the servers that a test is not for; see the markers."""
-    every = config.getoption("--every-version")
+    rest = config.getoption("--only-rest")
+    every = rest or config.getoption("--every-version")
     left_out = {item for item in items if (name := _server_name(item)) and not _is_for(item, name, every)}
     if not config.getoption("--clusters") and not any(
         "clusters" in argument for argument in config.invocation_params.args
     ):
         left_out |= {item for item in items if item.get_closest_marker("cluster")}
+    if rest:
+        left_out |= {item for item in items if not (name := _server_name(item)) or _is_for(item, name, False)}
     config.hook.pytest_deselected(items=list(left_out))
     items[:] = [item for item in items if item not in left_out]
 
 
 def _is_for(item: pytest.Item, name: str, every: bool) -> bool:
-    if name in servers.BETWEEN and not every:
+    if name not in servers.names():  # there is no server of that product
         return False
-    if not every and name not in _on(item):
-        return False
+    newest = servers.newest(servers.engine)
+    # Always the same one, and as many tests on each.
+    others = item.name.replace(name, "")
+    any_engine = [newest[zlib.crc32(others.encode()) % len(newest)]]
     product = item.get_closest_marker("product")
-    return product is None or servers.product(name) in product.args
+    return (every or name in _on(item, any_engine)) and (product is None or servers.product(name) in product.args)
 
 
-def _on(item: pytest.Item) -> Sequence[str]:
+def _on(test: pytest.Item, any_engine: Sequence[str]) -> Sequence[str]:
     """The servers that a short run has a test on: the mark nearest to it decides."""
     marks = {"one_version", "one_engine", "any_engine"}
-    nearest = next((mark.name for mark in item.iter_markers() if mark.name in marks), "")
-    if not nearest:
-        return servers.names()
-    if nearest == "one_version":
-        return servers.newest(servers.product)
-    newest = servers.newest(servers.engine)
-    if nearest == "one_engine":
-        return newest
-    # Always the same one, and as many tests on each.
-    others = item.name.replace(_server_name(item) or "", "")
-    return [newest[zlib.crc32(others.encode()) % len(newest)]]
+    nearest = next((mark.name for mark in test.iter_markers() if mark.name in marks), "")
+    if nearest == "any_engine":
+        return any_engine
+    if nearest:
+        return servers.newest(servers.product if nearest == "one_version" else servers.engine)
+    return [name for name in servers.names() if name not in servers.BETWEEN]
 
 
 def _server_name(item: pytest.Item) -> str | None:
     callspec = getattr(item, "callspec", None)
-    return callspec.params.get("server_name") if callspec else None
+    name = callspec.params.get("server_name") if callspec else None
+    return None if name is None else str(name)
 
 
 def unavailable(config: pytest.Config, reason: object) -> None:
@@ -113,13 +141,6 @@ def unavailable(config: pytest.Config, reason: object) -> None:
     if config.getoption("--require-databases"):
         pytest.fail(str(reason), pytrace=False)
     pytest.skip(str(reason))
-
-
-@pytest.fixture(scope="session", params=servers.names())
-def server_name(request: pytest.FixtureRequest) -> str:
-    """Which server a test runs on: each test runs once on every one."""
-    name: str = request.param
-    return name
 
 
 @pytest.fixture(scope="session")

@@ -3,18 +3,17 @@
 runner consume --table orders --handler orders:confirm
 """
 
-import json
 import os
 from pathlib import Path
 
-from rowqueue import Discard, Message, Retry
+from rowqueue import Discard, Retry, RowMessage
 
 OUTBOX = Path(os.environ.get("ORDERS_OUTBOX", "confirmations.txt"))
 
 
-def confirm(message: Message) -> None:
-    """One order: the row as JSON, its columns named as the database folds them."""
-    order = {name.lower(): value for name, value in json.loads(message.body).items()}
+def confirm(message: RowMessage) -> None:
+    """One order: the row, its columns named as the database folds them."""
+    order = {name.lower(): value for name, value in message.row.items()}
     if not order["email"]:
         raise Discard("no address")
     if "@" not in order["email"] and message.attempt == 1:

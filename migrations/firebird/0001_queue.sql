@@ -81,9 +81,6 @@ CREATE TABLE mq_ready (
 
 COMMENT ON TABLE mq_ready IS 'State N, due. In an ordered queue a row is a ticket: it says that its group has something to do.';
 
--- How far claims that have met each other have been promised messages: no more than a hint, see procedures/firebird/take_ready.sql.
-CREATE SEQUENCE mq_front;
-
 -- The ring walks a type by id; cancel and fail find one message by it.
 CREATE INDEX mq_ready_ring ON mq_ready (type, id);
 

@@ -70,3 +70,13 @@ CREATE TABLE IF NOT EXISTS mq_polled_mark (
     place longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
     PRIMARY KEY (name, seen_at)
 ) ENGINE = InnoDB COMMENT = 'Without a status and with keep: the highest order value that was in the table at some moment.';
+
+-- Read on MariaDB inside a transaction of the caller's: its tables of rights would end the use of savepoints there.
+CREATE TABLE IF NOT EXISTS mq_allowed (
+    account varchar(400) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
+    table_schema varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+    table_name varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+    rights tinyint NOT NULL,
+    seen_at datetime(6) NOT NULL,
+    PRIMARY KEY (account, table_schema, table_name)
+) ENGINE = InnoDB COMMENT = 'Which rights logins were seen to have on tables of users, for an hour.';

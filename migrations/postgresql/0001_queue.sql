@@ -18,12 +18,13 @@ COMMENT ON TABLE mq.installed IS 'Which file of the package stands behind each o
 
 -- What the queue tells callers apart by: see my_pass.sql and docs/decisions/0014_rights.md.
 CREATE TABLE mq.secret (
+    n smallint PRIMARY KEY,
     word text NOT NULL
 );
 
 COMMENT ON TABLE mq.secret IS 'One random row: passes are made with it, and nobody but the owner may read it.';
 
-INSERT INTO mq.secret (word) SELECT concat(gen_random_uuid(), gen_random_uuid());
+INSERT INTO mq.secret (n, word) SELECT 1, concat(gen_random_uuid(), gen_random_uuid());
 
 CREATE TABLE mq.queue (
     type text COLLATE "C" PRIMARY KEY,

@@ -1,5 +1,5 @@
 -- claim: claim messages of a type that is not paused.
--- Arguments:   p_type, p_size, p_reader, p_lease_seconds (NULL: the policy's)
+-- Arguments:   p_type, p_size, p_reader (NULL: made up), p_lease_seconds (NULL: the policy's)
 -- Returns:     batch_key and lease_until; NULL when nothing is ready or the queue is paused. The messages stand in mq_claimed.
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT
@@ -21,27 +21,28 @@ RETURNS (
 )
 AS
 DECLARE v_paused smallint;
+DECLARE v_ordered smallint;
 DECLARE v_seconds integer;
 DECLARE v_key mq_key;
 DECLARE v_id bigint;
 DECLARE v_attempt smallint;
 DECLARE v_n integer = 0;
 BEGIN
-    SELECT paused, COALESCE(:p_lease_seconds, lease_seconds)
+    SELECT paused, ordered, COALESCE(:p_lease_seconds, lease_seconds)
     FROM mq_queue WHERE type IN (:p_type, '') ORDER BY CHAR_LENGTH(type) DESC ROWS 1
-    INTO v_paused, v_seconds;
+    INTO v_paused, v_ordered, v_seconds;
     IF (v_paused = 0) THEN
-    BEGIN
-        v_key = LOWER(UUID_TO_CHAR(GEN_UUID()));
-        FOR SELECT id, attempt FROM mq_pick(:p_type, :p_size, 0) INTO v_id, v_attempt DO
+        FOR SELECT id, attempt FROM mq_pick(:p_type, :p_size, :v_ordered, 0) INTO v_id, v_attempt DO
         BEGIN
+            -- Random numbers cost more than a look at an empty queue.
+            IF (v_n = 0) THEN
+                v_key = LOWER(UUID_TO_CHAR(GEN_UUID()));
             v_n = v_n + 1;
             INSERT INTO mq_claimed (batch_key, id, n, attempt) VALUES (:v_key, :v_id, :v_n, :v_attempt);
         END
-    END
     IF (v_n > 0) THEN
     BEGIN
-        EXECUTE PROCEDURE mq_hold(v_key, p_type, p_reader, v_seconds) RETURNING_VALUES lease_until;
+        EXECUTE PROCEDURE mq_hold(v_key, p_type, mq_reader_name(p_reader), v_seconds) RETURNING_VALUES lease_until;
         batch_key = v_key;
     END
 END^

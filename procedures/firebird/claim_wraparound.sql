@@ -93,7 +93,7 @@ BEGIN
     SELECT n, after_id, low_until, promoted_to FROM mq_ring WHERE type = :p_type AND reader = ''
     ORDER BY type DESC, reader DESC, n DESC, after_id DESC ROWS 1
     INTO v_low_n, v_low_after, v_low_until, v_low_promoted_to;
-    IF (v_now < v_low_until AND v_now > DATEADD(-1 MINUTE TO v_low_until)) THEN
+    IF (v_now < v_low_until AND v_now > DATEADD(-6 SECOND TO v_low_until) AND v_low_promoted_to <= v_now) THEN
     BEGIN
         v_from = v_low_after;
         v_promoted_to = v_low_promoted_to;

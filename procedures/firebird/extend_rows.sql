@@ -30,7 +30,7 @@ BEGIN
         WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
         BEGIN
             v_until = COALESCE(v_until, DATEADD(c_seconds SECOND TO mq_utc_now()));
-            IF (mq_utc_now() > v_until) THEN
+            IF (mq_utc_now() NOT BETWEEN DATEADD(-c_seconds SECOND TO v_until) AND v_until) THEN
                 EXCEPTION;
             IN AUTONOMOUS TRANSACTION DO
                 SELECT COUNT(*) FROM mq_polled_batch WHERE batch_key = :p_batch_key INTO v_seen;

@@ -28,6 +28,7 @@ DECLARE v_position bigint = 0;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('feed', p_feed, 0);
     EXECUTE PROCEDURE mq_require_name('consumer', p_consumer, 0);
+    EXECUTE PROCEDURE mq_require_record_version;
     EXECUTE PROCEDURE mq_require_range('size', p_size, 1, 10000);
     -- The counter before the rows: all numbers up to it are committed, and nothing behind it is read. On Firebird 3.0 every
     -- statement in here, and every row, is as it is committed at its moment.

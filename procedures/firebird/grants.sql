@@ -31,7 +31,7 @@ EXECUTE BLOCK
 AS
 DECLARE v_owner varchar(63) CHARACTER SET UTF8;
 DECLARE v_all varchar(8000) CHARACTER SET UTF8;
-DECLARE v_right varchar(200) CHARACTER SET UTF8;
+DECLARE v_right varchar(400) CHARACTER SET UTF8;
 BEGIN
     SELECT rdb$owner_name FROM rdb$relations WHERE rdb$relation_name = 'MQ_MESSAGE' INTO v_owner;
     SELECT LIST(o.name, ', ')
@@ -67,11 +67,19 @@ BEGIN
         INTO v_right
     DO
         EXECUTE STATEMENT 'GRANT ' || v_right || ' TO VIEW mq_message_state';
-    -- What an earlier release gave to a role; where there is nothing, REVOKE would give a warning.
+    -- What everybody may, and what our roles may by an earlier release or by hand; where there is nothing, REVOKE would give a
+    -- warning.
     FOR
-        SELECT 'EXECUTE ON PROCEDURE ' || TRIM(rdb$relation_name) || ' FROM ROLE ' || TRIM(rdb$user) FROM rdb$user_privileges
-        WHERE rdb$user IN ('MQ_PRODUCER', 'MQ_CONSUMER', 'MQ_OPERATOR') AND rdb$user_type = 13
-            AND rdb$relation_name STARTING WITH 'MQ_' AND rdb$object_type = 5
+        SELECT DISTINCT TRIM(IIF(p.rdb$privilege = 'X', 'EXECUTE', IIF(p.rdb$privilege = 'G', 'USAGE', 'ALL'))) || ' ON '
+            || TRIM(CASE p.rdb$object_type
+                WHEN 5 THEN 'PROCEDURE ' WHEN 7 THEN 'EXCEPTION ' WHEN 14 THEN 'SEQUENCE ' WHEN 15 THEN 'FUNCTION ' ELSE '' END)
+            || ' ' || TRIM(p.rdb$relation_name) || ' FROM ' || TRIM(IIF(p.rdb$user_type = 13, 'ROLE ', '')) || ' '
+            || TRIM(p.rdb$user)
+            || IIF(p.rdb$grantor = CURRENT_USER, '', ' GRANTED BY "' || REPLACE(TRIM(p.rdb$grantor), '"', '""') || '"')
+        FROM rdb$user_privileges AS p
+        WHERE (p.rdb$user IN ('MQ_PRODUCER', 'MQ_CONSUMER', 'MQ_OPERATOR') AND p.rdb$user_type = 13
+                OR p.rdb$user = 'PUBLIC' AND p.rdb$user_type = 8)
+            AND p.rdb$relation_name STARTING WITH 'MQ_' AND p.rdb$object_type IN (0, 1, 5, 7, 14, 15)
         INTO v_right
     DO
         EXECUTE STATEMENT 'REVOKE ' || v_right;

@@ -42,7 +42,7 @@ BEGIN
         WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
         BEGIN
             v_until = COALESCE(v_until, DATEADD(c_seconds SECOND TO mq_utc_now()));
-            IF (mq_utc_now() > v_until) THEN
+            IF (mq_utc_now() NOT BETWEEN DATEADD(-c_seconds SECOND TO v_until) AND v_until) THEN
                 EXCEPTION;
             v_tries = v_tries + 1;
             -- Something that takes longer than another try: whoever has the row needs the processor too.

@@ -29,7 +29,7 @@ BEGIN
         WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
         BEGIN
             v_until = COALESCE(v_until, DATEADD(p_milliseconds MILLISECOND TO mq_utc_now()));
-            IF (mq_utc_now() > v_until) THEN
+            IF (mq_utc_now() NOT BETWEEN DATEADD(-p_milliseconds MILLISECOND TO v_until) AND v_until) THEN
             BEGIN
                 IF (p_reader IS NULL) THEN
                     EXCEPTION;

@@ -47,6 +47,7 @@ BEGIN
     -- LIKE: = would take 'N ' for the same.
     IF (p_state NOT LIKE 'N' AND p_state NOT LIKE 'A' AND p_state NOT LIKE 'E' AND p_state NOT LIKE 'C') THEN
         EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'state: must be N, A, E or C');
+    EXECUTE PROCEDURE mq_require_record_version;
     EXECUTE PROCEDURE mq_require_range('size', p_size, 1, 10000);
     state = COALESCE(p_state, 'N');
     v_size = COALESCE(p_size, 10);

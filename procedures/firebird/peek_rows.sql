@@ -27,6 +27,7 @@ BEGIN
     -- LIKE: = would take 'N ' for the same.
     IF (p_state NOT LIKE 'A' AND p_state NOT LIKE 'N' AND p_state NOT LIKE 'E') THEN
         EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'state: must be A, N or E');
+    EXECUTE PROCEDURE mq_require_record_version;
     EXECUTE PROCEDURE mq_require_range('size', p_size, 1, 10000);
     IF (NOT EXISTS (SELECT * FROM mq_polled WHERE name = :p_name)) THEN
         EXECUTE PROCEDURE mq_raise_error('not_found', 'name: no table is adopted as ' || p_name);

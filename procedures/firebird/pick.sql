@@ -1,10 +1,10 @@
 -- pick: take up to p_size ready messages of a type out of the ready table, in claim order; expired claims are rescued
 --       and due messages promoted on the way.
--- Arguments:   p_type, p_size, p_take (1: the caller's transaction may be long: see pick_ordered)
+-- Arguments:   p_type, p_size, p_ordered (the policy), p_take (1: the caller's transaction may be long: see pick_ordered)
 -- Returns:     id and attempt (the number of this attempt)
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT; the caller fetches all rows
--- Example:     FOR SELECT id, attempt FROM mq_pick('email', 10, 0) INTO v_id, v_attempt DO ...
+-- Example:     FOR SELECT id, attempt FROM mq_pick('email', 10, 0, 0) INTO v_id, v_attempt DO ...
 --
 -- Low-water marks. While a transaction with a snapshot is open, nothing that is deleted can be cleaned up, and a claim that
 -- begins at the front of the index walks every message done since. So a claim begins where the claims before it began to find
@@ -19,6 +19,7 @@ SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_pick (
     p_type mq_name,
     p_size integer,
+    p_ordered smallint,
     p_take smallint
 )
 RETURNS (
@@ -32,7 +33,6 @@ DECLARE c_stride integer = 1000;
 DECLARE c_marks integer = 8;
 DECLARE c_long_ago timestamp = '1900-01-01';
 DECLARE v_now timestamp;
-DECLARE v_ordered smallint;
 DECLARE v_n bigint;
 DECLARE v_looked_at timestamp;
 DECLARE v_promoted_to timestamp;
@@ -62,14 +62,13 @@ DECLARE i integer = 0;
 BEGIN
     v_now = mq_utc_now();
     v_left = p_size;
-    SELECT ordered FROM mq_queue WHERE type IN (:p_type, '') ORDER BY CHAR_LENGTH(type) DESC ROWS 1 INTO v_ordered;
     SELECT n FROM mq_mark WHERE type = :p_type ORDER BY type DESC, n DESC ROWS 1 INTO v_n;
     IF (v_n IS NOT NULL) THEN
     BEGIN
         SELECT MIN(looked_at), MIN(promoted_to), COUNT(*) FROM mq_mark WHERE type = :p_type AND n = :v_n
         INTO v_looked_at, v_promoted_to, v_known;
-        -- The time of a look may lie ahead, but not by as much as a clock that was set back makes it.
-        IF (v_now BETWEEN DATEADD(-1 MINUTE TO v_looked_at) AND DATEADD(1 SECOND TO v_looked_at)) THEN
+        -- The time of a scan may lie ahead by 5 seconds; by more, or with what was promoted ahead, the clock was set back.
+        IF (v_now BETWEEN DATEADD(-6 SECOND TO v_looked_at) AND DATEADD(1 SECOND TO v_looked_at) AND v_promoted_to <= v_now) THEN
             v_full = 0;
     END
 
@@ -83,11 +82,11 @@ BEGIN
     BEGIN
         -- What a take promotes stays hidden from others until its commit: no more than it may want itself.
         v_promote = IIF(p_take = 1, p_size, MAXVALUE(2 * p_size, 100));
-        EXECUTE PROCEDURE mq_promote(p_type, v_promoted_to, v_now, v_promote, v_ordered) RETURNING_VALUES v_moved, v_due;
+        EXECUTE PROCEDURE mq_promote(p_type, v_promoted_to, v_now, v_promote, p_ordered) RETURNING_VALUES v_moved, v_due;
         v_all_promoted = IIF(v_moved < v_promote, 1, 0);
     END
 
-    IF (v_ordered = 1) THEN
+    IF (p_ordered = 1) THEN
     BEGIN
         FOR SELECT id, attempt FROM mq_pick_ordered(:p_type, :p_size, :p_take) INTO id, attempt DO
         BEGIN
@@ -113,7 +112,7 @@ BEGIN
                 BEGIN
                     IF (v_left > 0 AND v_priority - v_above > 1) THEN
                         FOR SELECT id, attempt
-                            FROM mq_take_ready(:p_type, :v_above, :v_priority, NULL, NULL, :v_left)
+                            FROM mq_take_ready(:p_type, :v_above, :v_priority, NULL, NULL, :v_left, 1)
                             INTO id, attempt
                         DO
                         BEGIN
@@ -134,7 +133,7 @@ BEGIN
                         v_first = 1;
                         FOR SELECT id, attempt, run_at
                             FROM mq_take_ready(:p_type, NULL, :v_priority, :v_from,
-                                IIF(:v_from = :v_run_at, :v_id, 0), :v_left)
+                                IIF(:v_from = :v_run_at, :v_id, 0), :v_left, 1)
                             INTO id, attempt, v_found_run_at
                         DO
                         BEGIN
@@ -156,7 +155,7 @@ BEGIN
         v_begun = mq_utc_now();
         IF (v_left > 0) THEN
             FOR SELECT id, attempt, priority, run_at
-                FROM mq_take_ready(:p_type, :v_above, 32768, NULL, NULL, :v_left)
+                FROM mq_take_ready(:p_type, :v_above, 32768, NULL, NULL, :v_left, 1 - :v_full)
                 INTO id, attempt, v_found_priority, v_found_run_at
             DO
             BEGIN
@@ -179,7 +178,7 @@ BEGIN
         BEGIN
             -- That there is nothing only a look from the very start can say: the engine may have begun another claim again, and
             -- what it had before lies behind.
-            FOR SELECT id, attempt FROM mq_take_ready(:p_type, -32769, 32768, NULL, NULL, :v_left) INTO id, attempt DO
+            FOR SELECT id, attempt FROM mq_take_ready(:p_type, -32769, 32768, NULL, NULL, :v_left, 0) INTO id, attempt DO
             BEGIN
                 v_learn = 1;
                 v_left = v_left - 1;

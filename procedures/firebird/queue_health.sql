@@ -31,6 +31,7 @@ DECLARE v_forced smallint;
 DECLARE v_sweep bigint;
 DECLARE v_page integer;
 DECLARE v_sees smallint;
+DECLARE v_type mq_name;
 BEGIN
     SELECT mon$next_transaction, mon$oldest_transaction, mon$oldest_active, mon$oldest_snapshot, mon$forced_writes,
         mon$sweep_interval, mon$page_size,
@@ -141,6 +142,22 @@ BEGIN
         || ' s; claims of the type rescue them, or EXECUTE PROCEDURE mq_rescue_expired');
     SUSPEND;
 
+    name = 'stuck_groups';
+    unit = 'groups';
+    SELECT COUNT(*), MIN(s.type)
+    FROM (
+        SELECT q.type
+        FROM (SELECT FIRST 1000 type FROM mq_queue WHERE ordered = 1 AND CHAR_LENGTH(type) > 0) AS q
+        LEFT JOIN mq_stuck_groups(q.type, 1000) AS g ON 1 = 1
+        WHERE g.group_key IS NOT NULL
+        ROWS 1000
+    ) AS s
+    INTO "VALUE", v_type;
+    verdict = TRIM(IIF("VALUE" > 0, 'bad', 'ok'));
+    detail = COALESCE('groups of ' || v_type || ' have ready messages that no claim finds: EXECUTE PROCEDURE mq_rescue_expired('''
+        || REPLACE(v_type, '''', '''''') || ''')', 'every group of an ordered queue can go on');
+    SUSPEND;
+
     name = 'changed_objects';
     unit = 'objects';
     SELECT COUNT(*), LIST(i.name, ', ') FROM mq_installed_files AS i WHERE i.changed = 1 INTO "VALUE", detail;
@@ -156,7 +173,8 @@ BEGIN
         || 'MQ_DELAYED_PK MQ_DELAYED_DUE MQ_BATCH_PK MQ_BATCH_LEASE MQ_CLAIMED_PK MQ_DEAD_PK MQ_DEAD_AGE MQ_ARCHIVE_PK '
         || 'MQ_ARCHIVE_TYPE MQ_ARCHIVE_AGE MQ_MARK_NEWEST MQ_RING_NEWEST MQ_GROUPED_PK MQ_GROUP_LOCK_PK MQ_STRIPE_PK '
         || 'MQ_MET_PK MQ_TAKEN_PK MQ_COUNTER_PK MQ_FEED_PK MQ_FEED_COLUMN MQ_FEED_CONSUMER_PK MQ_WATCHED_PK MQ_WATCHED_LABEL '
-        || 'MQ_SUBSCRIPTION_PK', ' ', ASCII_CHAR(10))) AS w
+        || 'MQ_SUBSCRIPTION_PK MQ_POLLED_PK MQ_POLLED_BY_ID MQ_POLLED_BATCH_PK MQ_POLLED_BATCH_LEASE MQ_POLLED_ROW_PK '
+        || 'MQ_POLLED_ROW_IDENT MQ_POLLED_ROW_ACTIVE MQ_POLLED_ROW_BATCH MQ_POLLED_ROW_DUE MQ_POLLED_MARK_PK', ' ', ASCII_CHAR(10))) AS w
     WHERE NOT EXISTS (
         SELECT 1 FROM rdb$indices AS x
         WHERE x.rdb$index_name = CAST(w.item AS varchar(31)) AND COALESCE(x.rdb$index_inactive, 0) = 0

@@ -11,11 +11,13 @@ CREATE OR ALTER PROCEDURE mq_require_key (
     p_batch_key mq_argument
 )
 AS
+DECLARE v_key char(16) CHARACTER SET OCTETS;
 BEGIN
-    IF (p_batch_key IS NULL) THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'batch_key: must not be NULL');
-    ELSE IF (p_batch_key NOT SIMILAR TO '[0-9A-Fa-f]{8}(\-[0-9A-Fa-f]{4}){3}\-[0-9A-Fa-f]{12}' ESCAPE '\') THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'batch_key: must be a key as a claim returns it');
+    -- To read it costs a tenth of comparing it with a pattern.
+    v_key = IIF(CHAR_LENGTH(p_batch_key) = 36, CHAR_TO_UUID(p_batch_key), CHAR_TO_UUID('no key'));
+    WHEN ANY DO
+        EXECUTE PROCEDURE mq_raise_error('invalid_argument', TRIM(IIF(p_batch_key IS NULL, 'batch_key: must not be NULL',
+            'batch_key: must be a key as a claim returns it')));
 END^
 
 SET TERM ; ^

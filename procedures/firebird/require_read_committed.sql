@@ -20,6 +20,7 @@ BEGIN
     IF (RDB$GET_CONTEXT('SYSTEM', 'LOCK_TIMEOUT') <> '0') THEN
         EXECUTE PROCEDURE mq_raise_error('wrong_isolation',
             'this transaction waits for locks: SET TRANSACTION READ COMMITTED RECORD_VERSION NO WAIT');
+    EXECUTE PROCEDURE mq_require_record_version;
 END^
 
 SET TERM ; ^

@@ -1,4 +1,5 @@
--- rescue_expired: expired claims back to new, or dead when their attempts are used up.
+-- rescue_expired: expired claims back to new, or dead when their attempts are used up; groups of ordered queues that are
+--              stuck (see queue_health) go on.
 -- Arguments:   p_type (NULL: all)
 -- Returns:     count of messages; at most 1,000 claims a type and call
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
@@ -18,6 +19,7 @@ AS
 DECLARE v_type mq_name;
 DECLARE v_next mq_name;
 DECLARE v_rescued bigint;
+DECLARE v_mended integer;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('type', p_type, 1);
     EXECUTE PROCEDURE mq_require_read_committed;
@@ -39,6 +41,11 @@ BEGIN
         ELSE
             v_type = NULL;
     END
+    IF (p_type IS NOT NULL) THEN
+        EXECUTE PROCEDURE mq_mend_groups(p_type) RETURNING_VALUES v_mended;
+    ELSE
+        FOR SELECT q.type FROM mq_queue AS q WHERE q.ordered = 1 INTO v_type DO
+            EXECUTE PROCEDURE mq_mend_groups(v_type) RETURNING_VALUES v_mended;
     SUSPEND;
 END^
 

@@ -67,7 +67,7 @@ BEGIN
                     SELECT d.id, 0 FROM mq_dedup AS d WHERE d.type = :p_type AND d.dedup_key = :p_dedup_key INTO id, created;
             -- Neither ours nor committed: somebody is sending it, or finishing it. A WAIT transaction has waited for him.
             v_until = COALESCE(v_until, DATEADD(c_seconds SECOND TO mq_utc_now()));
-            IF (created IS NULL AND mq_utc_now() > v_until) THEN
+            IF (created IS NULL AND mq_utc_now() NOT BETWEEN DATEADD(-c_seconds SECOND TO v_until) AND v_until) THEN
                 EXCEPTION;
         END
     END

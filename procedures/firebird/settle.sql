@@ -49,9 +49,9 @@ BEGIN
         BEGIN
             v_again_at = DATEADD(1 MILLISECOND TO mq_utc_now());
             v_until = COALESCE(v_until, DATEADD(c_seconds SECOND TO v_again_at));
-            IF (v_again_at > v_until) THEN
+            IF (v_again_at > v_until OR v_again_at < DATEADD(-c_seconds SECOND TO v_until)) THEN
                 EXCEPTION;
-            WHILE (mq_utc_now() < v_again_at) DO
+            WHILE (mq_utc_now() BETWEEN DATEADD(-1 MILLISECOND TO v_again_at) AND DATEADD(-0.1 MILLISECOND TO v_again_at)) DO
                 v_done = 0;
         END
     END

@@ -7,7 +7,8 @@
 -- Example:     SELECT * FROM mq_take_batch('email', 10);
 --
 -- All messages are gone before the first is returned, so that a caller who fetches half of them has taken the batch all the
--- same. Meanwhile they stand in a scratch table, under a number of their own: two calls may be fetched side by side.
+-- same. Meanwhile they stand in a scratch table, under a number of their own: two calls may be fetched side by side. A single one
+-- stands in the result's variables, with a body of its own: that of the message goes with it.
 
 SET TERM ^ ;
 
@@ -35,6 +36,7 @@ DECLARE v_paused smallint;
 DECLARE v_ordered smallint;
 DECLARE v_on_complete varchar(7) CHARACTER SET ASCII;
 DECLARE v_reader mq_name;
+DECLARE v_size integer;
 DECLARE v_call bigint;
 DECLARE v_n integer = 0;
 BEGIN
@@ -46,17 +48,32 @@ BEGIN
     INTO v_paused, v_ordered, v_on_complete;
     IF (v_paused = 1) THEN
         EXIT;
-    FOR SELECT id, attempt FROM mq_pick(:p_type, COALESCE(:p_size, 1), 1) INTO id, attempt DO
+    v_size = COALESCE(p_size, 1);
+    FOR SELECT id, attempt FROM mq_pick(:p_type, :v_size, :v_ordered, 1) INTO id, attempt DO
     BEGIN
-        v_call = COALESCE(v_call, id);
-        v_n = v_n + 1;
-        INSERT INTO mq_taken (call, n, id, type, body, headers, priority, group_key, dedup_key, attempt, created_at, source)
-        SELECT :v_call, :v_n, m.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, :attempt, m.created_at,
-            m.source
-        FROM mq_message AS m
-        WHERE m.id = :id;
+        IF (v_size = 1) THEN
+            SELECT m.type, m.body || '', m.headers || '', m.priority, m.group_key, m.dedup_key, m.created_at, m.source
+            FROM mq_message AS m
+            WHERE m.id = :id
+            INTO type, body, headers, priority, group_key, dedup_key, created_at, source;
+        ELSE
+        BEGIN
+            v_call = COALESCE(v_call, id);
+            v_n = v_n + 1;
+            INSERT INTO mq_taken (call, n, id, type, body, headers, priority, group_key, dedup_key, attempt, created_at, source)
+            SELECT :v_call, :v_n, m.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, :attempt, m.created_at,
+                m.source
+            FROM mq_message AS m
+            WHERE m.id = :id;
+        END
         v_reader = COALESCE(v_reader, mq_reader_name(NULL));
         EXECUTE PROCEDURE mq_settle(id, attempt, v_reader, v_on_complete, v_ordered, v_now);
+    END
+    IF (v_size = 1) THEN
+    BEGIN
+        IF (v_reader IS NOT NULL) THEN
+            SUSPEND;
+        EXIT;
     END
     FOR SELECT t.id, t.type, t.body, t.headers, t.priority, t.group_key, t.dedup_key, t.attempt, t.created_at, t.source
         FROM mq_taken AS t

@@ -1,15 +1,15 @@
 -- take_ready: delete ready messages in claim order, passing over those that another transaction has locked.
 -- Arguments:   p_type, p_above, p_below, p_run_at and p_id (where to begin and end, as walk_ready has it), p_size (at most so
---              many)
+--              many), p_jump (0: every row is tried)
 -- Returns:     the rows that were deleted: id, priority, run_at and the number of the attempt that begins
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT; the caller fetches all rows
--- Example:     FOR SELECT id, attempt FROM mq_take_ready('email', -32769, 32768, NULL, NULL, 10) INTO v_id, v_attempt DO ...
+-- Example:     FOR SELECT id, attempt FROM mq_take_ready('email', -32769, 32768, NULL, NULL, 10, 1) INTO v_id, v_attempt DO ...
 --
 -- A locked row costs ten times a free one, and eight claims that try the same rows one after the other are slower than one. So
--- the first locked row that a claim meets sends it behind what other claims are about to take: the sequence mq_front tells,
--- whoever rolls back, the id up to which they have been promised messages, and this claim adds its own. What lies before
--- is tried in the end if the claim came back short; else it is left to the next look from the very start.
+-- a claim that meets locked rows jumps ahead in claim order: by one row, then two, then four, until it finds a free one. What it
+-- jumped over is tried in the end if the claim came back short; else by the next claims, and by the scan from the very start that
+-- comes round every second and tries every row.
 --
 -- This is the body for Firebird 5.0 and later, beside take_ready.sql: a row that another claim has taken and committed since
 -- this call began is passed over as well, where the other body makes the engine begin the whole call again. By a cursor,
@@ -23,7 +23,8 @@ CREATE OR ALTER PROCEDURE mq_take_ready (
     p_below integer,
     p_run_at timestamp,
     p_id bigint,
-    p_size integer
+    p_size integer,
+    p_jump smallint
 )
 RETURNS (
     id bigint,
@@ -33,7 +34,9 @@ RETURNS (
 )
 AS
 DECLARE v_pass integer = 1;
-DECLARE v_front bigint;
+DECLARE c_longest integer = 1024;
+DECLARE v_step integer = 1;
+DECLARE v_over integer = 0;
 DECLARE v_skipped integer = 0;
 DECLARE v_mine integer;
 DECLARE v_id bigint;
@@ -46,9 +49,12 @@ BEGIN
             INTO id, attempt, priority, run_at, v_place
         DO
         BEGIN
-            IF (v_pass = 1 AND id <= v_front) THEN
+            IF (v_over > 0) THEN
+            BEGIN
+                v_over = v_over - 1;
                 v_skipped = 1;
-            ELSE IF (v_pass = 1 OR id <= v_front) THEN
+            END
+            ELSE
             BEGIN
                 v_mine = 0;
                 FOR SELECT r.id
@@ -65,19 +71,20 @@ BEGIN
                 BEGIN
                     SUSPEND;
                     p_size = p_size - 1;
+                    v_step = 1;
                     IF (p_size <= 0) THEN
                         LEAVE;
                 END
-                ELSE IF (v_front IS NULL) THEN
+                ELSE IF (p_jump = 1) THEN
                 BEGIN
-                    v_front = GEN_ID(mq_front, p_size) - p_size;
-                    -- Behind: nobody has met anybody for a while. Ahead of all messages: more was promised than there was.
-                    IF (v_front < id OR v_front > GEN_ID(mq_message_id, 0)) THEN
-                        v_front = GEN_ID(mq_front, id - v_front) - p_size;
+                    v_over = v_step - 1;
+                    v_step = MINVALUE(2 * v_step, c_longest);
                 END
             END
         END
         v_pass = IIF(v_skipped = 1, v_pass + 1, 3);
+        v_over = 0;
+        p_jump = 0;
     END
 END^
 

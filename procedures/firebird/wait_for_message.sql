@@ -26,6 +26,7 @@ DECLARE v_lease timestamp;
 DECLARE v_paused smallint;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
+    EXECUTE PROCEDURE mq_require_record_version;
     EXECUTE PROCEDURE mq_require_range('seconds', p_seconds, 0, 315360000);
     v_now = mq_utc_now();
     SELECT paused FROM mq_queue WHERE type IN (:p_type, '') ORDER BY CHAR_LENGTH(type) DESC ROWS 1 INTO v_paused;

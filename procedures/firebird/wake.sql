@@ -7,6 +7,8 @@
 --
 -- The name of an event has room for 127 bytes, and clients cut the blanks at its end: types that begin with the same 30
 -- characters wake each other's consumers, who then find nothing.
+-- The server compares each new event of a transaction with all others of it: 15,000 took 2 s. So a transaction has 1,000 at most;
+-- consumers of other types find their messages when they look by themselves.
 
 SET TERM ^ ;
 
@@ -14,8 +16,15 @@ CREATE OR ALTER PROCEDURE mq_wake (
     p_type mq_name
 )
 AS
+DECLARE c_most integer = 1000;
+DECLARE v_n integer;
 BEGIN
-    POST_EVENT TRIM(TRAILING FROM 'mq_' || LEFT(p_type, 30));
+    v_n = COALESCE(RDB$GET_CONTEXT('USER_TRANSACTION', 'MQ_WAKES'), 0);
+    IF (v_n < c_most) THEN
+    BEGIN
+        POST_EVENT TRIM(TRAILING FROM 'mq_' || LEFT(p_type, 30));
+        c_most = RDB$SET_CONTEXT('USER_TRANSACTION', 'MQ_WAKES', v_n + 1);
+    END
 END^
 
 SET TERM ; ^

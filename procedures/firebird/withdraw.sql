@@ -19,14 +19,29 @@ RETURNS (
 AS
 DECLARE v_found integer;
 BEGIN
-    EXECUTE PROCEDURE mq_lock_batch(p_batch_key) RETURNING_VALUES v_found;
-    IF (v_found = 1) THEN
-        DELETE FROM mq_claimed WHERE batch_key = :p_batch_key AND id = :p_id RETURNING attempt INTO attempt;
-    IF (attempt IS NOT NULL) THEN
+    -- The last message of a batch takes the batch with it, which is the lock too.
     BEGIN
-        SELECT type, reader FROM mq_batch WHERE batch_key = :p_batch_key INTO type, reader;
-        IF (NOT EXISTS (SELECT * FROM mq_claimed WHERE batch_key = :p_batch_key)) THEN
-            DELETE FROM mq_batch WHERE batch_key = :p_batch_key;
+        DELETE FROM mq_batch AS b
+        WHERE b.batch_key = :p_batch_key
+            AND EXISTS (SELECT * FROM mq_claimed AS c WHERE c.batch_key = :p_batch_key AND c.id = :p_id)
+            AND NOT EXISTS (SELECT * FROM mq_claimed AS c WHERE c.batch_key = :p_batch_key AND c.id <> :p_id)
+        RETURNING b.type, b.reader INTO type, reader;
+        WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+            type = NULL;
+    END
+    IF (type IS NOT NULL) THEN
+        DELETE FROM mq_claimed WHERE batch_key = :p_batch_key AND id = :p_id RETURNING attempt INTO attempt;
+    ELSE
+    BEGIN
+        EXECUTE PROCEDURE mq_lock_batch(p_batch_key) RETURNING_VALUES v_found;
+        IF (v_found = 1) THEN
+            DELETE FROM mq_claimed WHERE batch_key = :p_batch_key AND id = :p_id RETURNING attempt INTO attempt;
+        IF (attempt IS NOT NULL) THEN
+        BEGIN
+            SELECT type, reader FROM mq_batch WHERE batch_key = :p_batch_key INTO type, reader;
+            IF (NOT EXISTS (SELECT * FROM mq_claimed WHERE batch_key = :p_batch_key)) THEN
+                DELETE FROM mq_batch WHERE batch_key = :p_batch_key;
+        END
     END
 END^
 

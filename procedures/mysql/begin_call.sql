@@ -1,6 +1,7 @@
 -- begin_call: the start of a procedure that changes something: join the caller's transaction, or begin one.
 -- Arguments:   p_claims (1: the procedure claims or finishes, which needs READ COMMITTED)
--- Returns:     p_own: 1 when the procedure has a transaction of its own, 0 when it works under a savepoint of the caller's
+-- Returns:     p_own: 1 when the procedure has a transaction of its own, 0 when it works under a savepoint of the caller's, 2 when it
+--              works in the caller's and there can be no savepoint
 -- Errors:      50001 wrong_isolation, before anything is done
 -- Transaction: READ COMMITTED when it is our own, whatever the session has
 -- Example:     CALL mq_begin_call(1, v_own); ... CALL mq_end_call(v_own);
@@ -22,17 +23,22 @@ BEGIN
     SET p_own = 0;
     BEGIN
         DECLARE CONTINUE HANDLER FOR 1305 SET p_own = 1;
+        -- MariaDB, after the transaction has read one of the server's own tables: see require_use.
+        DECLARE EXIT HANDLER FOR 1178 SET p_own = 2;
         SAVEPOINT mq_call;
         RELEASE SAVEPOINT mq_call;
     END;
-    IF p_own THEN
+    SET @mq_joined = p_own <> 1;
+    IF p_own = 1 THEN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
         START TRANSACTION;
     ELSE
         IF p_claims THEN
             CALL mq_require_read_committed();
         END IF;
-        SAVEPOINT mq_call;
+        IF p_own = 0 THEN
+            SAVEPOINT mq_call;
+        END IF;
     END IF;
     -- With --safe-updates MariaDB refuses deletes by key that are joined to a list, and MySQL such updates of small tables;
     -- end_call and undo_call set it again.

@@ -73,7 +73,8 @@ BEGIN
             SELECT n, after_id, low_until, promoted_to INTO v_low_n, v_low_after, v_low_until, v_low_promoted_to
             FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type AND reader = '' ORDER BY n DESC, after_id DESC LIMIT 1;
         END;
-        IF v_now < v_low_until AND v_now > v_low_until - INTERVAL 1 MINUTE THEN
+        -- Ahead by more than the longest pause, or something promoted in a time to come: the clock was set back.
+        IF v_now < v_low_until AND v_now > v_low_until - INTERVAL 6 SECOND AND v_low_promoted_to <= v_now THEN
             SET v_from = v_low_after;
             SET v_promoted_to = v_low_promoted_to;
         ELSE

@@ -15,10 +15,10 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_end_call(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    IF p_own THEN
+    IF p_own = 1 THEN
         -- Whatever the session's completion_type says.
         COMMIT AND NO CHAIN NO RELEASE;
-    ELSE
+    ELSEIF p_own = 0 THEN
         RELEASE SAVEPOINT mq_call;
     END IF;
     IF @mq_safe_updates THEN

@@ -5,6 +5,9 @@
 -- Transaction: each statement commits
 -- Example:     GRANT mq_producer TO shop;
 
+-- A dump has no accounts: this needs CREATE USER where they are missing.
+CREATE USER IF NOT EXISTS 'mq_owner'@'localhost' /*!80000 IDENTIFIED WITH caching_sha2_password
+    AS '$A$005$THISISACOMBINATIONOFINVALIDSALTANDPASSWORDTHATMUSTNEVERBRBEUSED' */ ACCOUNT LOCK;
 CREATE ROLE IF NOT EXISTS mq_producer;
 CREATE ROLE IF NOT EXISTS mq_consumer;
 CREATE ROLE IF NOT EXISTS mq_operator;
@@ -23,6 +26,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON mq_ring TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_grouped TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_group_lock TO 'mq_owner'@'localhost';
 GRANT SELECT, UPDATE ON mq_stripe TO 'mq_owner'@'localhost';
+GRANT SELECT, INSERT, UPDATE, DELETE ON mq_allowed TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_polled TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_polled_batch TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_polled_row TO 'mq_owner'@'localhost';
@@ -36,15 +40,34 @@ GRANT SELECT, SHOW VIEW ON mq_message_state TO 'mq_owner'@'localhost';
 
 -- Who may use a user's table is looked up in the server's own tables of rights: names and rights, no passwords. Who installs may
 -- not be able to grant this: then an adopted table or a feed serves the user name alone that has made it, see the guide.
-DROP PROCEDURE IF EXISTS mq_grant_catalog;
+DROP PROCEDURE IF EXISTS mq_grant_more;
 
 DELIMITER //
 
-CREATE PROCEDURE mq_grant_catalog()
+CREATE PROCEDURE mq_grant_more()
 SQL SECURITY INVOKER
 MODIFIES SQL DATA
 BEGIN
+    DECLARE v_grant text CHARACTER SET utf8mb4;
+    DECLARE v_end tinyint DEFAULT 0;
+    -- The triggers of watched tables, which a dump brings along.
+    DECLARE c_watched CURSOR FOR
+        SELECT DISTINCT CONCAT('GRANT SELECT, TRIGGER ON `', REPLACE(event_object_schema, '`', '``'), '`.`',
+            REPLACE(event_object_table, '`', '``'), '` TO ''mq_owner''@''localhost''')
+        FROM information_schema.triggers
+        WHERE trigger_schema = DATABASE() AND definer = 'mq_owner@localhost' AND action_statement LIKE '%mq\_tell(%';
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_end = 1;
     DECLARE CONTINUE HANDLER FOR 1044, 1142, 1143, 1227 BEGIN END;
+    OPEN c_watched;
+    FETCH c_watched INTO v_grant;
+    WHILE NOT v_end DO
+        SET @mq_statement = v_grant;
+        PREPARE mq_statement FROM @mq_statement;
+        EXECUTE mq_statement;
+        DEALLOCATE PREPARE mq_statement;
+        FETCH c_watched INTO v_grant;
+    END WHILE;
+    CLOSE c_watched;
     GRANT SELECT (host, user, select_priv, update_priv, delete_priv, trigger_priv /*M! , is_role */) ON mysql.user TO 'mq_owner'@'localhost';
     GRANT SELECT (host, db, user, select_priv, update_priv, delete_priv, trigger_priv) ON mysql.db TO 'mq_owner'@'localhost';
     GRANT SELECT (host, db, user, table_name, table_priv) ON mysql.tables_priv TO 'mq_owner'@'localhost';
@@ -54,8 +77,8 @@ END//
 
 DELIMITER ;
 
-CALL mq_grant_catalog();
-DROP PROCEDURE mq_grant_catalog;
+CALL mq_grant_more();
+DROP PROCEDURE mq_grant_more;
 
 -- MySQL asks even the definer of a procedure for the right to call it. What a procedure with the caller's rights calls, the caller
 -- must be allowed to call: these check for themselves what the account may do.
@@ -82,6 +105,7 @@ GRANT EXECUTE ON PROCEDURE mq_put_back TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_delete_messages TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_settle TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_fail_messages TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_stuck_groups TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_rescue TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_promote TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_pick_ordered TO 'mq_owner'@'localhost';

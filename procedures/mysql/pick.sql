@@ -56,7 +56,9 @@ BEGIN
         FROM mq_mark FORCE INDEX (mark_newest) WHERE type = p_type ORDER BY n DESC LIMIT 1;
     END;
     -- The time of a look may lie ahead, but not by as much as a clock that was set back makes it.
-    SET v_full = COALESCE(v_now NOT BETWEEN v_looked_at - INTERVAL 1 MINUTE AND v_looked_at + INTERVAL 1 SECOND, 1);
+    -- A look may be noted up to 5 s ahead, but never a promotion: the clock was set back since.
+    SET v_full = COALESCE(v_now NOT BETWEEN v_looked_at - INTERVAL 6 SECOND AND v_looked_at + INTERVAL 1 SECOND
+        OR v_promoted_to > v_now + INTERVAL 100000 MICROSECOND, 1);
 
     IF v_full THEN
         SELECT EXISTS (

@@ -74,6 +74,13 @@ BEGIN
         IF(v_value = 0, 'none', CONCAT('the oldest for ', v_seconds,
             ' s; claims of the type rescue them, or CALL mq_rescue_expired(NULL)'))));
 
+    CALL mq_stuck_groups(NULL, v_detail);
+    SELECT COUNT(*), COALESCE(CONCAT('groups with due messages that no claim finds, the first ones in ', MIN(j.type),
+        '; CALL mq_rescue_expired(', QUOTE(MIN(j.type)), ') lets them go on'), 'none')
+    INTO v_value, v_detail
+    FROM JSON_TABLE(COALESCE(v_detail, '[]'), '$[*]' COLUMNS (type varchar(200) CHARACTER SET utf8mb4 PATH '$[0]')) AS j;
+    SET v_checks = JSON_ARRAY_APPEND(v_checks, '$', JSON_ARRAY('stuck_groups', IF(v_value > 0, 'bad', 'ok'), v_value, 'groups', v_detail));
+
     CALL mq_object_fingerprint(v_fingerprints);
     SELECT COUNT(*), COALESCE(CONCAT('missing or changed by hand: ', GROUP_CONCAT(i.name ORDER BY i.name SEPARATOR ', '),
         '; run the installation again'), 'all procedures are as installed')

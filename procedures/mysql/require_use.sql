@@ -9,7 +9,8 @@
 -- A procedure with its owner's rights is not told which account has called it, only the name and the host of the login. So
 -- of all accounts that the server could have taken for it each must have the rights itself or through its roles: what is
 -- counted is never more than the caller really has. A right on columns only does not count, nor does a global one where
--- partial_revokes is on. Where mq_owner may not read the rights, only p_maker's name is let in.
+-- partial_revokes is on. MariaDB keeps rights in tables of an engine without savepoints, and whoever reads one of them cannot set any
+-- until his transaction ends: there, inside of a transaction of the caller's, what was seen in the last hour is believed. Where mq_owner may not read the rights, only p_maker's name is let in.
 
 DROP PROCEDURE IF EXISTS mq_require_use;
 
@@ -23,11 +24,13 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_require_use(
 )
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
-BEGIN
+checking: BEGIN
     DECLARE v_host varchar(255) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci DEFAULT LOWER(SUBSTRING_INDEX(USER(), '@', -1));
     DECLARE v_user varchar(128) CHARACTER SET utf8mb3 COLLATE utf8mb3_bin
         DEFAULT LEFT(USER(), CHAR_LENGTH(USER()) - CHAR_LENGTH(SUBSTRING_INDEX(USER(), '@', -1)) - 1);
     DECLARE v_is_name tinyint DEFAULT v_host NOT REGEXP '^[0-9.]+$' AND LOCATE(':', v_host) = 0;
+    DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
+    DECLARE v_seen datetime(6);
     DECLARE v_global, v_unknown tinyint DEFAULT 0;
     DECLARE v_wanted, v_has, v_count int DEFAULT 0;
     DECLARE v_everybody text CHARACTER SET utf8mb4 DEFAULT '';
@@ -36,6 +39,15 @@ BEGIN
         + 4 * (FIND_IN_SET('Delete', p_rights) > 0) + 8 * (FIND_IN_SET('Trigger', p_rights) > 0), v_global = 1;
     /*!80016 SET v_global = NOT @@GLOBAL.partial_revokes,
         v_everybody = REPLACE(REPLACE(REPLACE(@@GLOBAL.mandatory_roles, '`', ''), '''', ''), ' ', ''); */
+    /*M! IF COALESCE(@mq_joined, 1) THEN
+        SELECT COUNT(*), COALESCE(MAX(rights), 0) INTO v_count, v_has
+        FROM mq_allowed
+        WHERE account = CONCAT(v_user, '@', v_host) AND table_schema = p_schema AND table_name = p_table
+            AND seen_at BETWEEN v_now - INTERVAL 1 HOUR AND v_now;
+    END IF; */
+    IF v_count > 0 AND (v_has & v_wanted) = v_wanted THEN
+        LEAVE checking;
+    END IF;
     BEGIN
         DECLARE EXIT HANDLER FOR 1142, 1143, 1356 SET v_unknown = 1;
         WITH RECURSIVE named (user, host) AS (
@@ -92,6 +104,14 @@ BEGIN
         CALL mq_raise_error('unsuitable_table', CONCAT('GRANT ', REPLACE(UPPER(p_rights), ',', ', '), ' ON `', LEFT(p_schema, 30), '`.`', LEFT(p_table, 40),
             '` TO ', COALESCE(v_who, CONCAT('''', v_user, '''@''', v_host, ''''))));
     END IF;
+    /*M! IF NOT v_unknown THEN
+        SELECT MAX(seen_at) INTO v_seen FROM mq_allowed
+        WHERE account = CONCAT(v_user, '@', v_host) AND table_schema = p_schema AND table_name = p_table AND rights = v_has;
+        IF COALESCE(v_seen NOT BETWEEN v_now - INTERVAL 10 MINUTE AND v_now, 1) THEN
+            REPLACE INTO mq_allowed (account, table_schema, table_name, rights, seen_at)
+            VALUES (CONCAT(v_user, '@', v_host), p_schema, p_table, v_has, v_now);
+        END IF;
+    END IF; */
 END//
 
 DELIMITER ;

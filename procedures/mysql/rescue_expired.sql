@@ -17,6 +17,7 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_type varchar(200) CHARACTER SET utf8mb4;
+    DECLARE v_stuck longtext CHARACTER SET utf8mb4;
     DECLARE v_count, v_rescued bigint DEFAULT 0;
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -35,6 +36,15 @@ BEGIN
         SET v_count = v_count + v_rescued;
         SELECT MIN(type) INTO v_type FROM mq_batch FORCE INDEX (batch_lease) WHERE p_type IS NULL AND type > v_type;
     END WHILE;
+    IF p_type IS NOT NULL THEN
+        -- What queue_health calls stuck_groups goes on.
+        CALL mq_stuck_groups(p_type, v_stuck);
+        IF v_stuck IS NOT NULL THEN
+            SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(j.group_key)), ']') INTO v_stuck
+            FROM JSON_TABLE(v_stuck, '$[*]' COLUMNS (group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[1]')) AS j;
+            CALL mq_issue_tickets(p_type, v_stuck);
+        END IF;
+    END IF;
     CALL mq_end_call(v_own);
     SELECT v_count AS count;
 END//

@@ -37,7 +37,7 @@ BEGIN
                 WHEN v.data_type = 'float' THEN CONCAT('CONVERT(', v.quoted, ' + 0e0 USING utf8mb4)')
                 WHEN v.data_type = 'bit' THEN CONCAT('CONVERT(', v.quoted, ' + 0 USING utf8mb4)')
                 WHEN v.data_type IN ('binary', 'varbinary', 'tinyblob', 'blob', 'mediumblob', 'longblob', 'vector')
-                    THEN CONCAT('CONCAT(''"'', REPLACE(TO_BASE64(', v.quoted, '), CHAR(10), ''''), ''"'')')
+                    THEN CONCAT('CONCAT(''"'', CONVERT(REPLACE(TO_BASE64(', v.quoted, '), CHAR(10), '''') USING utf8mb4), ''"'')')
                 WHEN v.data_type = 'datetime'
                     THEN CONCAT('CONCAT(''"'', REPLACE(CONVERT(', v.quoted, ' USING utf8mb4), '' '', ''T''), ''"'')')
                 -- Without the session's time zone, in which an hour a year means two.

@@ -2,7 +2,7 @@
 -- Arguments:   p_own (what begin_call said; NULL: it was not reached)
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: ends one of our own
+-- Transaction: ends one of our own, and the caller's when there can be no savepoint
 -- Example:     CALL mq_undo_call(v_own);
 
 DROP PROCEDURE IF EXISTS mq_undo_call;
@@ -17,8 +17,8 @@ MODIFIES SQL DATA
 BEGIN
     -- A deadlock has rolled back the caller's whole transaction already, savepoints and all.
     DECLARE CONTINUE HANDLER FOR 1305 BEGIN END;
-    IF p_own = 1 THEN
-        -- Whatever the session's completion_type says.
+    IF p_own > 0 THEN
+        -- Whatever the session's completion_type says. Without a savepoint nothing less can be undone.
         ROLLBACK AND NO CHAIN NO RELEASE;
     ELSEIF p_own = 0 THEN
         ROLLBACK TO SAVEPOINT mq_call;

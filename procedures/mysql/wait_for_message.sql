@@ -17,13 +17,14 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_wait_for_message(
 SQL SECURITY DEFINER
 READS SQL DATA
 BEGIN
-    DECLARE v_now, v_end datetime(6);
+    DECLARE v_now, v_before datetime(6);
+    DECLARE v_left double DEFAULT COALESCE(p_seconds, 0);
+    DECLARE v_slept double;
     DECLARE v_ready tinyint DEFAULT 0;
     DECLARE v_pause double DEFAULT 0.005;
     CALL mq_require_name('type', p_type, 0);
     CALL mq_require_range('seconds', p_seconds, 0, 315360000);
     SET v_now = UTC_TIMESTAMP(6);
-    SET v_end = v_now + INTERVAL COALESCE(p_seconds, 0) SECOND;
     looks: LOOP
         -- INTO, not SET or IF: only a SELECT reads without locks.
         SELECT q.paused = 0 AND (
@@ -35,12 +36,15 @@ BEGIN
         )
         INTO v_ready
         FROM mq_queue AS q WHERE q.type IN (p_type, '') ORDER BY q.type DESC LIMIT 1;
-        IF v_ready OR v_now >= v_end THEN
+        IF v_ready OR v_left <= 0 THEN
             LEAVE looks;
         END IF;
-        DO SLEEP(LEAST(v_pause, TIMESTAMPDIFF(MICROSECOND, v_now, v_end) / 1e6));
-        SET v_pause = LEAST(2 * v_pause, 0.05);
+        SET v_pause = LEAST(v_pause, v_left), v_before = v_now;
+        DO SLEEP(v_pause);
         SET v_now = UTC_TIMESTAMP(6);
+        -- The clock may be set while we sleep.
+        SET v_slept = TIMESTAMPDIFF(MICROSECOND, v_before, v_now) / 1e6;
+        SET v_left = v_left - IF(v_slept BETWEEN v_pause AND v_pause + 1, v_slept, v_pause), v_pause = LEAST(2 * v_pause, 0.05);
     END LOOP;
     SELECT v_ready AS ready, MIN(t.due) AS next_run_at
     FROM (

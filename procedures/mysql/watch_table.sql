@@ -48,12 +48,13 @@ BEGIN
     CALL mq_row_json(v_columns, v_keys, 'OLD', v_old);
     -- In digits the name means the same whatever the session's SQL mode and character set are.
     SET v_label = CONCAT('_utf8mb4 0x', HEX(v_label));
-    SET v_head = CONCAT('`', REPLACE(DATABASE(), '`', '``'), '`.');
+    -- Without the database's name where the table stands beside the queue: a dump may be restored under another.
+    SET v_head = IF(v_schema = DATABASE(), '', CONCAT('`', REPLACE(DATABASE(), '`', '``'), '`.'));
     SELECT CONCAT('DROP TRIGGER IF EXISTS `', REPLACE(v_schema, '`', '``'), '`.`', REPLACE(t.trigger_name, '`', '``'), '`')
         AS statement
     FROM information_schema.triggers AS t
     WHERE t.event_object_schema = v_schema AND t.event_object_table = v_name AND t.trigger_name LIKE 'mq\_%'
-        AND t.definer = 'mq_owner@localhost' AND t.action_statement LIKE CONCAT('%', v_head, 'mq\_tell(%')
+        AND t.definer = 'mq_owner@localhost' AND t.action_statement LIKE CONCAT('%CALL ', v_head, 'mq\_tell(%')
     UNION ALL
     SELECT CONCAT('CREATE DEFINER = ', c_owner, ' TRIGGER `', REPLACE(v_schema, '`', '``'), '`.`mq_', a.event, '_',
         LEFT(SHA2(CONCAT(v_head, v_quoted), 256), 12), '` AFTER ', UPPER(a.event), ' ON ', v_quoted, ' FOR EACH ROW BEGIN DECLARE v_told tinyint; ',

@@ -12,6 +12,7 @@ CREATE OR REPLACE FUNCTION mq.add_feed(
 LANGUAGE plpgsql
 SECURITY DEFINER
 SET search_path = mq, pg_temp
+SET jit = off
 AS $$
 DECLARE
     v_feed mq.feed;

@@ -12,6 +12,7 @@ CREATE OR REPLACE FUNCTION mq.add_polled(
 LANGUAGE plpgsql
 SECURITY DEFINER
 SET search_path = mq, pg_temp
+SET jit = off
 AS $$
 DECLARE
     v_label text := CASE WHEN p_new.schema_name <> 'public' THEN quote_ident(p_new.schema_name) || '.' ELSE '' END

@@ -25,6 +25,7 @@ CREATE OR REPLACE FUNCTION mq.adopt_table(
 )
 LANGUAGE plpgsql
 SET search_path = mq, pg_temp
+SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -17,6 +17,7 @@ CREATE OR REPLACE FUNCTION mq.create_feed(
 LANGUAGE plpgsql
 SET search_path = mq, pg_temp
 SET enable_seqscan = off
+SET jit = off
 AS $$
 DECLARE
     v_table record;
@@ -30,6 +31,15 @@ BEGIN
     SELECT * INTO v_table FROM mq.find_table('table', p_table);
     SELECT array_agg(c.name ORDER BY c.n), array_agg(c.attnum) INTO v_keys, v_attnums
     FROM mq.find_columns('key_columns', v_table.id, p_key_columns) AS c;
+    -- What most tables lack at first is told with the statement that makes it.
+    IF NOT EXISTS (
+        SELECT FROM pg_attribute AS a
+        WHERE a.attrelid = v_table.id AND a.attnum > 0 AND NOT a.attisdropped
+            AND a.attname = ANY (mq.split_names('sync_column', p_sync_column, ',', 100))
+    ) THEN
+        PERFORM mq.raise_error('invalid_argument', format('sync_column: the table has no column %s: ALTER TABLE %s ADD COLUMN %1$s '
+            'bigint; CREATE INDEX ON %2$s (%1$s)', p_sync_column, v_table.quoted));
+    END IF;
     SELECT c.*, count(*) OVER () AS number INTO v_sync
     FROM mq.find_columns('sync_column', v_table.id, p_sync_column) AS c LIMIT 1;
     IF v_sync.number > 1 OR v_sync.name = ANY (v_keys) THEN

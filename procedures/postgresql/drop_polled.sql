@@ -13,6 +13,7 @@ LANGUAGE plpgsql
 SECURITY DEFINER
 SET search_path = mq, pg_temp
 SET enable_seqscan = off
+SET jit = off
 AS $$
 DECLARE
     v_polled mq.polled;

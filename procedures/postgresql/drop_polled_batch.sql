@@ -14,6 +14,7 @@ LANGUAGE plpgsql
 SECURITY DEFINER
 SET search_path = mq, pg_temp
 SET enable_seqscan = off
+SET jit = off
 AS $$
 BEGIN
     PERFORM mq.polled_by_pass(p_name, p_pass, false);

@@ -17,6 +17,7 @@ SET search_path = mq, pg_temp
 SET enable_seqscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
+SET jit = off
 AS $$
 BEGIN
     PERFORM mq.polled_by_pass(p_name, p_pass, false);

@@ -23,6 +23,7 @@ SET intervalstyle = 'postgres'
 SET enable_seqscan = off
 SET enable_bitmapscan = off
 SET enable_sort = off
+SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -6,6 +6,33 @@
 -- Transaction: one with the procedures it is about
 -- Example:     GRANT mq_producer TO shop;
 
+-- What was restored by somebody else, or made in a hurry, gets the owner of the schema.
+DO $$
+DECLARE
+    v_statement text;
+BEGIN
+    FOR v_statement IN
+        SELECT format('ALTER %s %s OWNER TO %s', o.kind, o.name, n.nspowner::regrole)
+        FROM pg_namespace AS n
+        CROSS JOIN LATERAL (
+            SELECT 'FUNCTION' AS kind, p.oid::regprocedure::text AS name, p.proowner AS owner
+            FROM pg_proc AS p WHERE p.pronamespace = n.oid
+            UNION ALL
+            SELECT CASE c.relkind WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END, c.oid::regclass::text, c.relowner
+            FROM pg_class AS c WHERE c.relnamespace = n.oid AND c.relkind IN ('r', 'p', 'v')
+        ) AS o
+        WHERE n.nspname = 'mq' AND o.owner <> n.nspowner
+    LOOP
+        EXECUTE v_statement;
+    END LOOP;
+END
+$$;
+
+-- After a restore tables have other numbers: those that their names stand for now are the adopted ones.
+UPDATE mq.polled
+SET table_id = coalesce(mq.relation_of(schema_name, table_name), table_id), queue_id = 'mq.polled'::regclass
+WHERE queue_id <> 'mq.polled'::regclass;
+
 REVOKE ALL ON SCHEMA mq FROM PUBLIC;
 REVOKE ALL ON ALL TABLES IN SCHEMA mq FROM PUBLIC;
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA mq FROM PUBLIC;

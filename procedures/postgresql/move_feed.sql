@@ -14,6 +14,7 @@ CREATE OR REPLACE FUNCTION mq.move_feed(
 LANGUAGE plpgsql
 SECURITY DEFINER
 SET search_path = mq, pg_temp
+SET jit = off
 AS $$
 BEGIN
     PERFORM mq.lock_feed(p_feed, p_pass);

@@ -17,6 +17,7 @@ CREATE OR REPLACE FUNCTION mq.move_polled(
 LANGUAGE plpgsql
 SECURITY DEFINER
 SET search_path = mq, pg_temp
+SET jit = off
 AS $$
 BEGIN
     PERFORM mq.polled_by_pass(p_name, p_pass, false);

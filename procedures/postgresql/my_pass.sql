@@ -33,4 +33,4 @@ CROSS JOIN LATERAL (
     SELECT 'watch', ''
     WHERE has_table_privilege(c.oid, 'TRIGGER')
 ) AS n
-WHERE c.relkind IN ('r', 'p') AND has_schema_privilege(c.relnamespace, 'USAGE');
+WHERE s.n = 1 AND c.relkind IN ('r', 'p') AND has_schema_privilege(c.relnamespace, 'USAGE');

@@ -10,6 +10,7 @@ CREATE OR REPLACE FUNCTION mq.object_fingerprint(
 ) RETURNS text
 LANGUAGE sql
 SET search_path = mq, pg_temp
+SET quote_all_identifiers = off
 AS $$
     SELECT md5(string_agg(o.definition, E'\n' ORDER BY o.definition))
     FROM (

@@ -13,6 +13,7 @@ CREATE OR REPLACE FUNCTION mq.open_polled(
 )
 LANGUAGE plpgsql
 SET search_path = mq, pg_temp
+SET jit = off
 AS $$
 BEGIN
     IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN

@@ -20,6 +20,7 @@ CREATE OR REPLACE FUNCTION mq.peek_rows(
 )
 LANGUAGE plpgsql
 SET search_path = mq, pg_temp
+SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

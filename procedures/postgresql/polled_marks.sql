@@ -17,6 +17,7 @@ LANGUAGE plpgsql
 SECURITY DEFINER
 SET search_path = mq, pg_temp
 SET enable_seqscan = off
+SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

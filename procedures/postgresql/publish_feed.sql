@@ -15,6 +15,7 @@ LANGUAGE plpgsql
 SET search_path = mq, pg_temp
 SET enable_seqscan = off
 SET enable_bitmapscan = off
+SET jit = off
 AS $$
 DECLARE
     v_feed record;

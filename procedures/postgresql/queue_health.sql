@@ -37,7 +37,7 @@ BEGIN
     detail := CASE WHEN v_row.pid IS NULL THEN 'no other transaction is open'
         ELSE format('process %s, user %s, application %s, %s: %s; end it with pg_terminate_backend(%s)', v_row.pid,
             v_row.usename, coalesce(nullif(v_row.application_name, ''), '(unnamed)'), v_row.state,
-            left(regexp_replace(v_row.query, '\s+', ' ', 'g'), 100), v_row.pid) END;
+            left(regexp_replace(v_row.query, '[[:space:]]+', ' ', 'g'), 100), v_row.pid) END;
     RETURN NEXT;
 
     SELECT p.gid, p.owner, extract(epoch FROM clock_timestamp() - p.prepared) AS seconds

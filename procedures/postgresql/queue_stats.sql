@@ -21,75 +21,52 @@ CREATE OR REPLACE FUNCTION mq.queue_stats(
 LANGUAGE plpgsql
 SECURITY DEFINER
 SET search_path = mq, pg_temp
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_sort = off
+SET plan_cache_mode = force_custom_plan
 SET jit = off
 AS $$
-#variable_conflict use_variable
+#variable_conflict use_column
 DECLARE
     c_cap CONSTANT integer := 10000;
     v_now timestamptz := clock_timestamp();
-    v_queue mq.queue;
-    v_due bigint;
-    v_oldest timestamptz;
 BEGIN
     PERFORM mq.require_name('type', p_type, true);
-    type := p_type;
-    LOOP
-        IF p_type IS NULL THEN
-            -- The next type by name, from the front of each index.
-            SELECT min(t.next) INTO type
-            FROM (
-                SELECT (SELECT q.type FROM mq.queue AS q WHERE type IS NULL OR q.type > type ORDER BY q.type LIMIT 1)
-                UNION ALL
-                SELECT (SELECT r.type FROM mq.ready AS r WHERE r.type > coalesce(type, '') ORDER BY r.type LIMIT 1)
-                UNION ALL
-                SELECT (SELECT d.type FROM mq.delayed AS d WHERE d.type > coalesce(type, '') ORDER BY d.type LIMIT 1)
-                UNION ALL
-                SELECT (SELECT b.type FROM mq.batch AS b WHERE b.type > coalesce(type, '') ORDER BY b.type LIMIT 1)
-                UNION ALL
-                SELECT (SELECT g.type FROM mq.grouped AS g WHERE g.type > coalesce(type, '') ORDER BY g.type LIMIT 1)
-                UNION ALL
-                SELECT (SELECT e.type FROM mq.dead AS e WHERE e.type > coalesce(type, '') ORDER BY e.type LIMIT 1)
-            ) AS t (next);
-            EXIT WHEN type IS NULL;
-        END IF;
-        v_queue := mq.policy(type);
-        IF v_queue.ordered THEN
-            SELECT count(*), min(m.run_at) INTO ready, v_oldest
-            FROM (SELECT g.id FROM mq.grouped AS g WHERE g.type = type LIMIT c_cap + 1) AS g
-            JOIN mq.message AS m ON m.id = g.id;
-        ELSE
-            SELECT count(*) INTO ready FROM (SELECT FROM mq.ready AS r WHERE r.type = type LIMIT c_cap + 1) AS r;
-            SELECT r.run_at INTO v_oldest FROM mq.ready AS r WHERE r.type = type
-            ORDER BY r.type, r.priority, r.run_at, r.id LIMIT 1;
-        END IF;
-        SELECT count(*), coalesce(v_oldest, min(d.run_at)) INTO v_due, v_oldest
-        FROM (
-            SELECT d.run_at FROM mq.delayed AS d WHERE d.type = type AND d.run_at <= v_now
-            ORDER BY d.type, d.run_at LIMIT c_cap + 1
-        ) AS d;
-        SELECT count(*) INTO delayed
-        FROM (SELECT FROM mq.delayed AS d WHERE d.type = type AND d.run_at > v_now LIMIT c_cap + 1) AS d;
-        SELECT coalesce(sum(cardinality(b.ids)) FILTER (WHERE b.lease_until > v_now), 0),
-            coalesce(sum(cardinality(b.ids)) FILTER (WHERE b.lease_until <= v_now), 0)
-        INTO active, expired
-        FROM (SELECT b.ids, b.lease_until FROM mq.batch AS b WHERE b.type = type LIMIT c_cap + 1) AS b;
-        SELECT count(*) INTO dead FROM (SELECT FROM mq.dead AS e WHERE e.type = type LIMIT c_cap + 1) AS e;
-        ready := ready + v_due;
-        capped := (greatest(ready, delayed, active, expired, dead) > c_cap)::integer;
-        ready := least(ready, c_cap);
-        delayed := least(delayed, c_cap);
-        dead := least(dead, c_cap);
-        active := least(active, c_cap);
-        expired := least(expired, c_cap);
+    RETURN QUERY
+    WITH counts AS (
+        SELECT c.type, 'ready' AS what, c.first, c.second, c.oldest FROM mq.count_types('ready', p_type, c_cap, v_now) AS c
+        UNION ALL
+        SELECT c.type, 'grouped', c.first, c.second, c.oldest FROM mq.count_types('grouped', p_type, c_cap, v_now) AS c
+        UNION ALL
+        SELECT c.type, 'delayed', c.first, c.second, c.oldest FROM mq.count_types('delayed', p_type, c_cap, v_now) AS c
+        UNION ALL
+        SELECT c.type, 'batch', c.first, c.second, c.oldest FROM mq.count_types('batch', p_type, c_cap, v_now) AS c
+        UNION ALL
+        SELECT c.type, 'dead', c.first, c.second, c.oldest FROM mq.count_types('dead', p_type, c_cap, v_now) AS c
+        UNION ALL
+        -- A type is also told of that has a policy only, and whatever is asked for by name.
+        SELECT q.type, 'policy', 0, 0, NULL FROM mq.queue AS q WHERE p_type IS NULL OR q.type = p_type
+        UNION ALL
+        SELECT p_type, 'policy', 0, 0, NULL WHERE p_type IS NOT NULL
+    ), totals AS (
+        SELECT c.type, coalesce(q.paused, false) AS paused,
+            -- In an ordered queue the rows of ready are tickets.
+            coalesce(sum(c.first) FILTER (WHERE c.what = CASE WHEN q.ordered THEN 'grouped' ELSE 'ready' END), 0)
+                + coalesce(sum(c.first) FILTER (WHERE c.what = 'delayed'), 0) AS ready,
+            coalesce(sum(c.second) FILTER (WHERE c.what = 'delayed'), 0) AS delayed,
+            coalesce(sum(c.first) FILTER (WHERE c.what = 'batch'), 0) AS active,
+            coalesce(sum(c.second) FILTER (WHERE c.what = 'batch'), 0) AS expired,
+            coalesce(sum(c.first) FILTER (WHERE c.what = 'dead'), 0) AS dead,
+            coalesce(min(c.oldest) FILTER (WHERE c.what = CASE WHEN q.ordered THEN 'grouped' ELSE 'ready' END),
+                min(c.oldest) FILTER (WHERE c.what = 'delayed')) AS oldest
+        FROM counts AS c
+        LEFT JOIN mq.queue AS q ON q.type = c.type
+        GROUP BY c.type, q.paused
+    )
+    SELECT t.type, least(t.ready, c_cap)::bigint, least(t.delayed, c_cap)::bigint, least(t.active, c_cap)::bigint,
+        least(t.expired, c_cap)::bigint, least(t.dead, c_cap)::bigint,
         -- greatest() passes over NULL: nothing ready has no age.
-        oldest_ready_seconds := CASE WHEN v_oldest IS NOT NULL THEN greatest(extract(epoch FROM v_now - v_oldest), 0) END;
-        paused := v_queue.paused::integer;
-        RETURN NEXT;
-        EXIT WHEN p_type IS NOT NULL;
-    END LOOP;
+        CASE WHEN t.oldest IS NOT NULL THEN greatest(extract(epoch FROM v_now - t.oldest), 0)::double precision END,
+        (greatest(t.ready, t.delayed, t.active, t.expired, t.dead) > c_cap)::integer::smallint, t.paused::integer::smallint
+    FROM totals AS t
+    ORDER BY t.type COLLATE "C";
 END
 $$;

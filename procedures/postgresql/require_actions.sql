@@ -12,7 +12,7 @@ CREATE OR REPLACE FUNCTION mq.require_actions(
 LANGUAGE plpgsql
 AS $$
 BEGIN
-    IF p_action IS NULL AND p_optional OR p_action ~ '^[IUD]{1,3}$' AND p_action !~ '(.).*\1' THEN
+    IF p_action IS NULL AND p_optional OR p_action ~ '^[IUD]{1,3}$' AND p_action !~ $r$(.).*\1$r$ THEN
         RETURN;
     END IF;
     PERFORM mq.raise_error('invalid_argument', 'action: must be I, U or D (insert, update, delete), or several of them');

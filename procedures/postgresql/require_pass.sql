@@ -15,7 +15,7 @@ LANGUAGE plpgsql
 AS $$
 BEGIN
     PERFORM FROM mq.secret AS s
-    WHERE p_pass = encode(sha256(convert_to(concat_ws('/', s.word, p_table, p_need, p_written, pg_backend_pid(),
+    WHERE s.n = 1 AND p_pass = encode(sha256(convert_to(concat_ws('/', s.word, p_table, p_need, p_written, pg_backend_pid(),
         extract(epoch FROM now())), 'UTF8')), 'hex') AND p_table IS NOT NULL;
     IF NOT FOUND THEN
         PERFORM mq.raise_error('unsuitable_table', format('no right to %s it was shown', p_need));

@@ -14,6 +14,7 @@ LANGUAGE plpgsql
 SECURITY DEFINER
 SET search_path = mq, pg_temp
 SET enable_seqscan = off
+SET jit = off
 AS $$
 DECLARE
     v_count bigint;

@@ -35,6 +35,9 @@ BEGIN
     END IF;
     IF v_run_at > v_now + interval '315360000 seconds' OR NOT isfinite(v_run_at) THEN
         PERFORM mq.raise_error('invalid_argument', 'run_at: must be at most 315,360,000 seconds (ten years) ahead');
+    ELSIF v_run_at < timestamptz '0001-01-02 00:00:00+00' THEN
+        -- Clients know no year before that.
+        PERFORM mq.raise_error('invalid_argument', 'run_at: must be in the year 1 or later');
     END IF;
     PERFORM mq.require_range('priority', p_priority, -32768, 32767);
     PERFORM mq.require_name('group_key', p_group_key, true);

@@ -23,10 +23,10 @@ DECLARE
 BEGIN
     IF char_length(p_names) BETWEEN 1 AND 500 * p_most THEN
         LOOP
-            -- Outside of quotes: a letter, an underscore or anything beyond ASCII; behind it digits and $ too.
+            -- In $r$, where a backslash is one whatever standard_conforming_strings says. Outside of quotes: a letter, an underscore or anything beyond ASCII; behind it digits and $ too.
             v_parts := regexp_match(v_rest,
-                '^\s*("(?:[^"]|"")+"|[^\u0001-\u0040\u005b-\u005e\u0060\u007b-\u007f]'
-                '[^\u0001-\u0023\u0025-\u002f\u003a-\u0040\u005b-\u005e\u0060\u007b-\u007f]*)\s*(?:(['
+                $r$^\s*("(?:[^"]|"")+"|[^\u0001-\u0040\u005b-\u005e\u0060\u007b-\u007f]$r$
+                || $r$[^\u0001-\u0023\u0025-\u002f\u003a-\u0040\u005b-\u005e\u0060\u007b-\u007f]*)\s*(?:([$r$
                 || p_separator || '])(.+))?$');
             EXIT WHEN v_parts IS NULL;
             v_name := (parse_ident(v_parts[1]))[1];

@@ -11,6 +11,7 @@ CREATE OR REPLACE FUNCTION mq.unwatch_table(
 ) RETURNS TABLE (statement text)
 LANGUAGE plpgsql
 SET search_path = mq, pg_temp
+SET jit = off
 AS $$
 DECLARE
     v_watched record;

@@ -10,6 +10,7 @@ CREATE OR REPLACE FUNCTION mq.watch_table(
 ) RETURNS TABLE (statement text)
 LANGUAGE plpgsql
 SET search_path = mq, pg_temp
+SET jit = off
 AS $$
 DECLARE
     v_table record;

@@ -2,5 +2,6 @@
 
 from .feeds import Record
 from .handlers import Discard, Message, Retry
+from .polling import RowMessage
 
-__all__ = ["Discard", "Message", "Record", "Retry"]
+__all__ = ["Discard", "Message", "Record", "Retry", "RowMessage"]

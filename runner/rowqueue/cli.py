@@ -192,15 +192,24 @@ def sql(
 
 
 @app.command()
-def uninstall(database: Url = None, yes: Yes = False) -> None:
-    """Remove the queue and all its messages from the database."""
+def uninstall(
+    database: Url = None,
+    yes: Yes = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Leave adopted tables that cannot be released as they are.")
+    ] = False,
+    cascade: Annotated[
+        bool, typer.Option("--cascade", help="Drop or break your views and other objects that use the queue's.")
+    ] = False,
+) -> None:
+    """Release adopted tables, then remove the queue and all its messages from the database."""
     if not yes:
         if not sys.stdin.isatty():
             raise typer.BadParameter("needed when nobody can be asked: all messages will be lost", param_hint="--yes")
         typer.confirm("Remove the queue and all its messages?", abort=True, err=True)
     with _open(database) as opened:
-        opened.uninstall()
-    print("uninstalled")
+        released = install.uninstall(opened, force, cascade)
+    print(f"uninstalled; released first: {', '.join(released)}" if released else "uninstalled")
 
 
 @app.command()

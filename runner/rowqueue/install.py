@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from . import contract
-from .databases import Database, DatabaseError, Forbidden, Installed, open_database
+from .databases import Database, DatabaseError, Forbidden, Installed, QueueError, open_database
 
 _GRANTS = "grants"
 _YOYO_LOCK_SECONDS = 10
@@ -139,6 +139,37 @@ def _run(database: Database, names: set[str], applied: Applied) -> None:
     if chosen:
         applied.notices += database.run_files([f if f[0] == "procedure" else (*f[:3], "") for f in chosen])
         applied.procedures += [f[1] for f in chosen if f[0] == "procedure" and f[1] not in applied.procedures]
+
+
+def uninstall(database: Database, force: bool = False, cascade: bool = False) -> list[str]:
+    """Remove the queue, all its messages included; returns the names of the adopted tables that were released first.
+
+    `force`: leave the rows that are claimed in tables that cannot be released as they are. `cascade`: let users'
+    objects that are made of the queue's go with it, or break. Raises InstallError where that is not allowed.
+    """
+    if not (cascade and database.cascades) and (found := database.dependents()):
+        remedy = "drop them first" + (", or say --cascade" if database.cascades else "")
+        raise InstallError(
+            f"users' objects are made of the queue's, and would go with them or break: {remedy}: {', '.join(found)}"
+        )
+    names = database.adopted_tables()
+    released = []
+    session = database.connect("runner uninstall")
+    try:
+        for name in names:
+            try:
+                session.call("release_table", name)
+                released.append(name)
+            except (QueueError, DatabaseError) as error:
+                if not force:
+                    raise InstallError(
+                        f"adopted table {name!r} cannot be released, and rows that are claimed would stay so: {error};"
+                        " --force leaves them"
+                    ) from error
+    finally:
+        session.close()
+    database.uninstall()
+    return released
 
 
 def _is_done(database: Database) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from .consumer import Batch, Consumer
 from .databases import Conflict, Disconnected, Row
@@ -17,14 +18,29 @@ _BLIND_POLL = 1.0  # nobody tells that a row has come, and each look reads a tab
 
 @dataclass(slots=True)
 class RowMessage(Message):
-    """A row as a handler gets it: `type` is the adopted table's name, `body` the row and `key` its key, as JSON."""
+    """A row as a handler gets it: `key` and `row` are read from the JSON in `key_text` and `body`, as in a Record.
 
-    key: str = ""
+    `type` is the adopted table's name.
+    """
+
+    key_text: str = ""
+
+    @property
+    def key(self) -> dict[str, Any]:
+        key: dict[str, Any] = json.loads(self.key_text)
+        return key
+
+    @property
+    def row(self) -> dict[str, Any]:
+        row: dict[str, Any] = json.loads(self.body)
+        return row
 
     def as_json(self) -> str:
-        """One line of JSON: id, table, key and row (objects), attempt."""
-        values = {"id": self.id, "table": self.type, "key": json.loads(self.key), "row": json.loads(self.body)}
-        return json.dumps(values | {"attempt": self.attempt}, ensure_ascii=False)
+        """One line of JSON: id, table, attempt, key and row (objects), with all the digits that the database wrote."""
+        head = json.dumps({"id": self.id, "table": self.type, "attempt": self.attempt}, ensure_ascii=False)
+        line = f'{head[:-1]}, "key": {self.key_text}, "row": {self.body}}}'
+        # Inside a string they are escaped; a column of JSON may have them between its values.
+        return line.replace("\n", " ").replace("\r", " ")
 
 
 class TableConsumer(Consumer):
@@ -55,7 +71,7 @@ class TableConsumer(Consumer):
             source=None,
             batch_key=row["batch_key"],
             lease_until=row["lease_until"],
-            key=row["key"],
+            key_text=row["key"],
         )
 
     def _ask(self, link: Link) -> tuple[bool, datetime | None]:

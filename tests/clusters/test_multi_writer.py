@@ -1,20 +1,33 @@
 """Galera and a replication group of many primaries: every node sends, claims and finishes at the same time."""
 
 import json
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import installed, start
 from crew import Crew, Done, call_named, in_order, left, until
+from rowqueue.databases import open_database
 from servers import clusters
 
 pytestmark = pytest.mark.cluster
 
-KINDS = {"galera": clusters.Galera, "group": lambda: clusters.GroupReplication(multi=True)}
+PAGE = (Path(__file__).parents[2] / "docs" / "clusters.md").read_text("utf-8")
+
+
+def galera() -> clusters.Galera:
+    """With the settings that the page tells."""
+    settings = re.search(r"^```ini\n\[mariadb\]\n(.*?)^```$", PAGE, re.M | re.S)
+    assert settings
+    return clusters.Galera(more=dict(re.findall(r"^(\w+) = (\w+)$", settings[1], re.M)))
+
+
+KINDS = {"galera": galera, "group": lambda: clusters.GroupReplication(multi=True)}
 Make = Callable[[list[str]], Crew]
 
 
@@ -26,6 +39,12 @@ def cluster(request: pytest.FixtureRequest, pytestconfig: pytest.Config) -> Iter
 @pytest.fixture(scope="module")
 def urls(cluster: Any) -> list[str]:
     return installed(cluster)
+
+
+def test_urls_of_the_page_name_several_servers() -> None:
+    urls = re.findall(r"--database '(.*?)'", PAGE)
+    assert [open_database(url).name for url in urls] == ["postgresql", "mysql"]
+    assert all(url.count("db") > 1 for url in urls)
 
 
 def test_senders_consumers_and_runners_on_all_nodes(cluster: Any, urls: list[str], crew_on: Make) -> None:
@@ -70,6 +89,7 @@ def test_ordered_queue_on_all_nodes(cluster: Any, urls: list[str], crew_on: Make
 
 def test_transactions_on_all_nodes_have_their_effect_once(cluster: Any, urls: list[str], crew_on: Make) -> None:
     crew, type = crew_on(urls), "effects"
+    call_named(urls[0], "set_queue", type, max_attempts=1)  # a conflict costs none
     expected = [f"{node}-{n}" for node in range(len(urls)) for n in range(200)]
     for node, url in enumerate(urls):
         for size in (1, 10):
@@ -87,7 +107,7 @@ def test_transactions_on_all_nodes_have_their_effect_once(cluster: Any, urls: li
 
 def test_ordered_transactions_on_all_nodes(cluster: Any, urls: list[str], crew_on: Make) -> None:
     crew, first, type = crew_on(urls), cluster.nodes[0], "ordered.effects"
-    call_named(urls[0], "set_queue", type, ordered=1)
+    call_named(urls[0], "set_queue", type, ordered=1, max_attempts=1)
     groups = [f"t{node}{group}" for node in range(len(urls)) for group in range(3)]
     for number, group in enumerate(groups):
         crew.start(crew.send, urls[number % len(urls)], type, [f"{group} {n}" for n in range(30)], group)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from opentelemetry import propagate
-from rowqueue import Discard, Message, Record, Retry, consumer
+from rowqueue import Discard, Message, Record, Retry, RowMessage, consumer
 
 if "JOBS_POLL" in os.environ:  # for tests of what must not wait for the next poll
     consumer.SHORTEST_POLL = consumer.LONGEST_POLL = consumer.LONGEST_BLIND_POLL = float(os.environ["JOBS_POLL"])
@@ -155,10 +155,10 @@ def takes_nothing() -> None:
     """No handler: it cannot take a message."""
 
 
-def obey_claimed_row(message: Message) -> None:
+def obey_claimed_row(message: RowMessage) -> None:
     """The same, told by the column v of a row."""
-    row = json.loads(message.body)
-    note([json.loads(getattr(message, "key", "{}")), row, message.attempt])
+    row = message.row
+    note([message.key, row, message.attempt])
     said = str(row.get("v", row.get("V")))
     if said == "discard":
         raise Discard("never")

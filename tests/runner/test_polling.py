@@ -75,6 +75,28 @@ def test_sigterm_finishes_the_row_that_runs_and_the_lease_is_extended_meanwhile(
     assert table.states() == [] and len(joblog.read()) == 2
 
 
+@pytest.mark.product("postgresql")
+@pytest.mark.one_version
+@pytest.mark.parametrize("level", ["repeatable read", "serializable"])
+def test_a_database_of_another_default_isolation_level_is_no_hindrance(
+    runner: Runner, table: Polled, database: Database, sql: Sql, session: Session, queue: str, joblog: Log, level: str
+) -> None:
+    table.create().insert("1", "2")
+    session.call("set_queue", queue, None, None, None, None, None, 1)
+    session.call("send_message", queue, "ordered", None, None, "group")
+    name = database.url.rpartition("/")[2]
+    sql(f"ALTER DATABASE {name} SET default_transaction_isolation = '{level}'")
+    try:
+        done = runner("consume", "--table", table.name, "--handler", "jobs:obey_claimed_row", "--drain")
+        assert done.returncode == 0, done.stderr
+        done = runner("consume", "--type", queue, "--handler", "jobs:record", "--drain")
+        assert done.returncode == 0, done.stderr
+    finally:
+        sql(f"ALTER DATABASE {name} RESET default_transaction_isolation")
+    assert table.left() == {"1": "D", "2": "D"}
+    assert joblog.read()[-1] == "ordered"
+
+
 def test_a_table_and_a_queue_are_not_consumed_together(runner: Runner) -> None:
     for words in (["--type", "a", "--table", "b"], [], ["--table", "b", "--ring"]):
         assert runner("consume", *words, "--exec", "true").returncode == 2

@@ -10,9 +10,13 @@ an NTP daemon sets a clock.
 """
 
 import shutil
+import time
 from pathlib import Path
 
 from . import base, fetch
+
+# Whole seconds that the library goes on with what it has read, and one more until it has noticed.
+_CACHED_SECONDS = 1
 
 
 def library() -> Path:
@@ -37,7 +41,7 @@ class Clock:
         server.environment = {
             "LD_PRELOAD": str(copy),
             "FAKETIME_TIMESTAMP_FILE": str(self._file),
-            "FAKETIME_NO_CACHE": "1",  # or some threads live by the old time for seconds
+            "FAKETIME_CACHE_DURATION": str(_CACHED_SECONDS),  # MySQL asks too often for a file to be read each time
             "FAKETIME_DONT_FAKE_MONOTONIC": "1",
         }
         self.offset = 0.0
@@ -49,9 +53,10 @@ class Clock:
         new.replace(self._file)
 
     def set(self, seconds: float) -> None:
-        """Set how far it is ahead, for every call from now on."""
+        """Set how far it is ahead, and return when the whole server has seen it."""
         self._write(seconds)
         self.offset = seconds
+        time.sleep(2 * _CACHED_SECONDS + 0.2)
 
     def close(self) -> None:
         """Remove it, after the server has ended, and what killed processes have left in memory."""

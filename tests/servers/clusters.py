@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -133,9 +133,9 @@ def _template(name: str, more: dict[str, object], statements: Sequence[str] = ()
 
 
 class Galera(MySQLCluster):
-    """Nodes of MariaDB 10.11 that all take writes."""
+    """Nodes of MariaDB 10.11 that all take writes; `more` goes before the settings they have by themselves."""
 
-    def __init__(self, size: int = 3) -> None:
+    def __init__(self, size: int = 3, more: Mapping[str, object] | None = None) -> None:
         made = fetch.FOLDER / "galera-4"
         if not made.is_dir():
             raise base.Unavailable("galera-4 is not there: make servers")
@@ -167,6 +167,7 @@ class Galera(MySQLCluster):
                 "wsrep-sst-method": "rsync",
                 "wsrep-slave-threads": "2",
                 "wsrep-provider-options": f"{options};gcache.size=64M;pc.recovery=off",
+                **(more or {}),
             }
             node.environment = {"PATH": f"{self._folder / 'bin'}:{os.environ['PATH']}:/usr/sbin:/sbin"}
 

@@ -225,6 +225,76 @@ def arguments(session: Session, queue: str) -> dict[str, tuple[Any, ...]]:
     return {**by_type, **by_key, **others, "complete": (id, key), "fail": (id, key, "no", -1)}
 
 
+def test_a_busy_queue_makes_no_claim_of_another_skip_its_backlog(raw: Open, session: Session, queue: str) -> None:
+    old, hot = f"{queue}.old", f"{queue}.hot"
+    send_many(session, old, 3_000)
+    time.sleep(2.5)
+    send_many(session, hot, 10)
+    send_many(session, old, 200)
+    a, b = raw(), raw()
+    a.call("claim_batch", hot, 5)
+    b.done("claim_batch", hot, 5)
+    a.rollback()
+    for _ in range(3):
+        b.done("claim_batch", old, 3)
+    [first] = a.call("claim_batch", old, 1)
+    found = [row["id"] for _ in range(4) for row in b.done("claim_batch", old, 5)]
+    assert found == list(range(first["id"] + 1, first["id"] + 21))
+    a.rollback()
+
+
+@pytest.mark.one_version
+def test_no_claim_overtakes_a_message_by_much_more_than_a_second(
+    server: Server, database: Database, session: Session, queue: str, beside: Callable[..., "Future[Any]"]
+) -> None:
+    """Eight consumers of two queues, which meet each other all the time and roll back now and then."""
+    types = [f"{queue}.{n}" for n in range(2)]
+    for name in types:
+        send_many(session, name, 500)
+    stop = time.monotonic() + 8
+    claimed: dict[str, list[tuple[float, int]]] = {name: [] for name in types}
+    lock = threading.Lock()
+
+    def produce() -> None:
+        while time.monotonic() < stop:
+            for name in types:
+                send_many(session, name, 20)
+            time.sleep(0.05)
+
+    def consume(number: int) -> None:
+        name = types[number % 2]
+        with raw_on(server, database.url) as raw:
+            turn = 0
+            while time.monotonic() < stop:
+                turn += 1
+                try:
+                    began = time.monotonic()
+                    rows = raw.call("take_batch", name, 5)
+                    if turn % 5 == 0:
+                        raw.rollback()
+                        continue
+                    raw.commit()
+                except driver().DatabaseError as error:
+                    if not CONFLICTS & set(codes(error)):
+                        raise
+                    raw.rollback()
+                    continue
+                with lock:
+                    claimed[name] += [(began, row["id"]) for row in rows]
+
+    for work in [beside(produce), *(beside(consume, n) for n in range(6))]:
+        work.result()
+    for found in claimed.values():
+        found.sort()
+        # By how long a message was claimed later than the first that stands behind it.
+        late, ahead = 0.0, sorted((id, at) for at, id in found)
+        earliest = stop
+        for _, at in reversed(ahead):
+            late = max(late, at - earliest)
+            earliest = min(earliest, at)
+        assert len(found) > 100 and late < 2.5, late
+
+
 @pytest.mark.parametrize("manner", [manner for manner in MANNERS if manner != NO_WAIT])
 def test_nothing_claims_or_finishes_in_a_transaction_that_waits_or_sees_a_snapshot(
     raw: Open, queue: str, sql: Sql, arguments: dict[str, tuple[Any, ...]], manner: str

@@ -1,12 +1,13 @@
 """MySQL and MariaDB: procedures that run with their owner's rights give nothing else away."""
 
+import re
 import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pymysql
 import pytest
-from rowqueue import contract
+from rowqueue import contract, install
 from rowqueue.databases import Database, Forbidden, open_database
 
 from . import Server
@@ -19,6 +20,48 @@ PUBLISHED = set(CONTRACT.procedures)
 INTERNAL = set(CONTRACT.objects("mysql")) - PUBLISHED - {"message_state"}
 ROLES = {"mq_producer", "mq_consumer", "mq_operator"}
 OWNER = "mq_owner@localhost"
+# What touches a user's table, and what that calls.
+AS_THE_CALLER = {
+    *("adopt_table", "claim_rows", "finish_rows", "release_rows", "retry_rows", "release_table"),
+    *("create_feed", "publish_feed", "fetch_feed", "feed_stats", "watch_table"),
+    *(
+        "run",
+        "find_table",
+        "find_columns",
+        "find_one_column",
+        "find_feed",
+        "read_columns",
+        "row_json",
+        "require_status",
+    ),
+    *(
+        "polled_shape",
+        "key_literals",
+        "row_condition",
+        "list_rows",
+        "take_due",
+        "pick_rows",
+        "claim_lost",
+        "write_rows",
+    ),
+    *("fail_rows", "lost_index"),
+}
+CALLED_BY_CALLERS = (AS_THE_CALLER & INTERNAL) | {
+    *("require_name", "require_range", "require_key", "require_read_committed", "raise_error", "reader_name"),
+    *("begin_call", "end_call", "undo_call", "read_failures", "split_names"),
+    *(
+        "open_claim",
+        "hold_due",
+        "free_rows",
+        "add_claims",
+        "settled_place",
+        "count_active",
+        "claimed_rows",
+        "seal_claim",
+    ),
+    *("drop_polled_batch", "settle_rows", "write_polled", "open_retry", "revive_rows", "open_release", "forget_polled"),
+    *("feed_settings", "lock_feed", "count_feed", "write_feed", "list_feeds", "show_feeds", "write_watched"),
+}
 
 Sql = Callable[..., list[dict[str, Any]]]
 
@@ -29,7 +72,8 @@ def test_the_database_holds_the_procedures_of_the_contract_and_no_other_program(
         " FROM information_schema.routines WHERE routine_schema = DATABASE()"
     )
     assert {row["name"] for row in rows} == {f"mq_{name}" for name in PUBLISHED | INTERNAL}
-    assert {(row["type"], row["definer"], row["security"]) for row in rows} == {("PROCEDURE", OWNER, "DEFINER")}
+    assert {(row["type"], row["definer"]) for row in rows} == {("PROCEDURE", OWNER)}
+    assert {row["name"][3:] for row in rows if row["security"] == "INVOKER"} == AS_THE_CALLER
     assert sql("SELECT 1 FROM information_schema.events WHERE event_schema = DATABASE()") == []
     # Other tests' tables are watched.
     triggers = sql(
@@ -54,18 +98,31 @@ def test_each_procedure_is_granted_to_its_owner_and_to_the_roles_of_the_contract
         assert granted(sql, name) == {OWNER, *procedure.roles}, name
 
 
-def test_internal_procedures_are_granted_to_their_owner_and_to_nobody_else(sql: Sql) -> None:
-    for name in INTERNAL:
+def test_internal_procedures_are_granted_where_a_procedure_with_the_callers_rights_calls_them(sql: Sql) -> None:
+    for name in INTERNAL - CALLED_BY_CALLERS:
         assert granted(sql, name) == {OWNER}, name
+    for name in CALLED_BY_CALLERS:
+        assert granted(sql, name) - {OWNER} <= {"mq_consumer", "mq_operator"}, name
+
+
+def test_what_runs_as_the_owner_executes_no_text(sql: Sql) -> None:
+    rows = sql(
+        "SELECT routine_name AS name, routine_definition AS body FROM information_schema.routines"
+        " WHERE routine_schema = DATABASE() AND security_type = 'DEFINER'"
+    )
+    assert [row["name"] for row in rows if re.search(r"(?i)\bPREPARE\b|\bmq_run\b|\bEXECUTE\b", row["body"])] == []
 
 
 def test_no_table_is_granted_to_anybody_but_the_owner_and_he_has_no_right_to_change_any(sql: Sql) -> None:
     rows = sql("SELECT user, table_name AS name, table_priv AS rights FROM mysql.tables_priv WHERE db = DATABASE()")
+    rows = [row for row in rows if row["name"].startswith("mq_") or row["user"] == "mq_owner"]
     assert {row["user"] for row in rows} == {"mq_owner"}
     for row in rows:
-        # The tables of users are granted for feeds, polling tables and triggers.
-        least = {"insert", "show view"} if row["name"].startswith("mq_") else {"trigger"}
-        assert set(row["rights"].lower().split(",")) <= {"select", "update", "delete", *least}, row
+        # The triggers of watched tables run in the writer's transaction, as the owner.
+        own = {"select", "insert", "update", "delete", "show view"}
+        assert set(row["rights"].lower().split(",")) <= (
+            own if row["name"].startswith("mq_") else {"select", "trigger"}
+        )
     tables = sql("SELECT table_name AS name FROM information_schema.tables WHERE table_schema = DATABASE()")
     own = {row["name"] for row in tables if row["name"].startswith("mq_")}
     assert {row["name"] for row in rows if row["name"].startswith("mq_")} == own
@@ -227,3 +284,98 @@ def test_queue_health_names_the_right_that_the_owner_lacks_and_does_without(data
     assert "GRANT PROCESS ON *.* TO 'mq_owner'@'localhost'" in without["oldest_transaction"]["detail"]
     assert given["oldest_transaction"]["verdict"] == "ok" and given["oldest_transaction"]["value"] >= 0
     assert given["history_length"]["value"] >= 0
+
+
+# ---- tables of users -------------------------------------------------------------------------------------------------
+
+
+def test_the_text_of_a_check_is_not_executed(attacker: tuple[Client, str], sql: Sql, database: Database) -> None:
+    connection, own = attacker
+    queue = database.url.rpartition("/")[2]
+    sql(f"CALL {queue}.mq_send('loot', 'the secret')")
+    connection.execute(
+        f"CREATE TABLE {own}.t2 (id bigint PRIMARY KEY, status varchar(10) NOT NULL DEFAULT 'N', KEY (status, id),"
+        " CHECK (status <> 'x'' AND 1)), (SELECT GROUP_CONCAT(body) FROM "
+        + queue
+        + ".mq_message) INTO @mq_found, @loot FROM (SELECT 0x4e AS `status`) AS t -- '))"
+    )
+    run(
+        connection,
+        f"CALL {queue}.mq_adopt_table('e{own}', '{own}.t2', 'id', NULL, 'status', 'N', NULL, 'D', 'E',"
+        " NULL, NULL, NULL, NULL)",
+    )
+    assert connection.execute("SELECT @loot AS loot").fetchone() == {"loot": None}
+    run(connection, f"CALL {queue}.mq_claim_rows('e{own}', 10, NULL, NULL)")
+
+
+@pytest.mark.parametrize("table", ["mq_message", "mq_polled", "mq_subscription"])
+def test_the_tables_of_another_databases_queue_are_refused_and_out_of_reach(
+    attacker: tuple[Client, str], server: Server, database: Database, sql: Sql, table: str
+) -> None:
+    connection, own = attacker
+    queue, other = database.url.rpartition("/")[2], server.create_database()
+    install.apply(open_database(other))
+    schema = other.rpartition("/")[2]
+    for session in (connection, server.client(database.url)):
+        with pytest.raises(pymysql.err.MySQLError, match=r"unsuitable_table|not_found"):
+            run(
+                session,
+                f"CALL {queue}.mq_adopt_table('s{own}', '{schema}.{table}', 'id', NULL, NULL, NULL, NULL, NULL,"
+                " NULL, 'delete', NULL, NULL, NULL)",
+            )
+    # Past the checks of adopt_table, by the procedure that it calls.
+    settings = (
+        f'{{"name":"s{own}","schema":"{schema}","table":"{table}","identity":"[]","deletes":1,"equal":0,"max":1}}'
+    )
+    with pytest.raises(pymysql.err.MySQLError, match="unsuitable_table"):
+        connection.execute(f"CALL {queue}.mq_write_polled('{settings}', @created)")
+    assert sql("SELECT COUNT(*) AS n FROM mq_polled WHERE name = %s", f"s{own}") == [{"n": 0}]
+    server.drop_database(other)
+
+
+def test_what_was_stored_by_somebody_else_is_never_executed_as_the_caller(
+    attacker: tuple[Client, str], server: Server, database: Database, sql: Sql
+) -> None:
+    """An attacker who may claim from a table writes into the entries what a consumer with more rights then reads."""
+    connection, own = attacker
+    queue = database.url.rpartition("/")[2]
+    sql(f"CREATE TABLE v{own} (id varchar(20) PRIMARY KEY, status char(1), KEY (status, id))")
+    sql(f"GRANT SELECT, UPDATE ON v{own} TO {own}@'%'")
+    sql(f"CREATE TABLE x{own} (n int)")
+    for evil in (
+        f"'); INSERT INTO {queue}.x{own} VALUES (1); -- ",
+        f"27') OR (SELECT COUNT(*) FROM {queue}.mq_message) > 0 OR id IN (x'",
+        "\\",
+        "4E' /*",
+        "1 -- ",
+    ):
+        name = f"e{uuid.uuid4().hex[:8]}"
+        with server.client(database.url) as session:
+            run(
+                session,
+                f"CALL mq_adopt_table('{name}', 'v{own}', 'id', NULL, 'status', 'N', 'A', 'D', 'E',"
+                " NULL, NULL, NULL, NULL)",
+            )
+            connection.execute("BEGIN")
+            connection.execute(f"CALL {queue}.mq_open_claim('{name}', 10, 'r', 0, @key, @table, @due)")
+            connection.execute(
+                f"CALL {queue}.mq_add_claims(@key, 1, JSON_ARRAY(JSON_ARRAY(%s, '{{}}', %s, '{{}}', 1)), 1, @a, @b)",
+                [evil, evil],
+            )
+            connection.execute("COMMIT")
+            for _ in range(2):
+                rows = session.execute(f"CALL mq_claim_rows('{name}', 10, NULL, 0)").fetchall()
+                assert list(rows) == []
+            session.execute(f"CALL mq_release_table('{name}')").fetchall()
+    assert sql(f"SELECT COUNT(*) AS n FROM x{own}") == [{"n": 0}]
+
+
+def test_a_batch_key_cannot_be_guessed_from_another(server: Server, database: Database, sql: Sql) -> None:
+    name = f"k{uuid.uuid4().hex[:10]}"
+    sql(f"CREATE TABLE {name} (id int PRIMARY KEY, status char(1), KEY (status, id))")
+    sql(f"INSERT INTO {name} VALUES (1, 'N'), (2, 'N')")
+    session = database.connect("test")
+    session.call("adopt_table", name, name, "id", None, "status", "N", "A", "D", "E")
+    one, two = (session.call("claim_rows", name, 1)[0]["batch_key"] for _ in range(2))
+    session.close()
+    assert all(a != b for a, b in zip(one.split("-"), two.split("-"), strict=True))

@@ -111,7 +111,8 @@ def test_casts_and_operators_of_key_types_are_not_called_by_anybody_else(mallory
     sql(f"INSERT INTO {m.name}.t (k) VALUES ('a')")
     m.ran_as()
     m.run(
-        "INSERT INTO {m}.t (k) VALUES ('b'); UPDATE {m}.t SET k = 'c' WHERE k::text = 'b'; DELETE FROM {m}.t WHERE k::text = 'c'"
+        "INSERT INTO {m}.t (k) VALUES ('b'); UPDATE {m}.t SET k = 'c' WHERE k::text = 'b';"
+        " DELETE FROM {m}.t WHERE k::text = 'c'"
     )
     assert m.ran_as() <= {m.name}
     bodies = [row["body"] for row in sql("SELECT body FROM mq.message WHERE type = %s ORDER BY id", m.name)]

@@ -104,6 +104,8 @@ class Database(ABC):
     schemes: ClassVar[tuple[str, ...]]
     # An upgrade replaces all procedures at one moment. Where it cannot, calls fail for a moment while it runs.
     swaps_at_once: ClassVar[bool] = True
+    # Users' views on the queue's tables can go with these, or stay broken; else they have to be dropped before.
+    cascades: ClassVar[bool] = True
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -152,6 +154,14 @@ class Database(ABC):
 
         It leaves the same records behind, so that `apply` afterwards has nothing to do.
         """
+
+    @abstractmethod
+    def adopted_tables(self) -> list[str]:
+        """The names under which tables are adopted; [] also when the queue is not installed."""
+
+    @abstractmethod
+    def dependents(self) -> list[str]:
+        """Users' objects made of the queue's, such as views: without it they would go or break."""
 
     @abstractmethod
     def uninstall(self) -> None:

@@ -24,6 +24,7 @@ from . import Conflict, Database, DatabaseError, Disconnected, Installed, QueueE
 from . import firebird_client as client
 from .firebird_client import Connection, line, translate, translated
 from .firebird_events import Listener
+from .firebird_rights import rights_problems
 
 _log = logging.getLogger(__name__)
 
@@ -331,6 +332,7 @@ class Firebird(Database):
     schemes: ClassVar[tuple[str, ...]] = ("firebird",)
     # A call may meet new procedures beside old ones.
     swaps_at_once: ClassVar[bool] = False
+    cascades: ClassVar[bool] = False
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
@@ -350,6 +352,7 @@ class Firebird(Database):
     def installing(self) -> Iterator[None]:
         # A row that is locked until this connection ends, however that happens. It is yoyo's, whose tables come first.
         with translated(), closing(self.open("rowqueue apply", client.PATIENT)) as connection:
+            _refuse_unsuitable(connection)
             make_yoyo_tables(connection)
             connection.begin()
             with _cursor(connection.main_transaction) as cursor:
@@ -391,6 +394,10 @@ class Firebird(Database):
             )
         return {name: Installed(name, kind, sha256, bool(changed)) for name, kind, sha256, changed in rows}
 
+    def rights_problems(self) -> list[str]:
+        with translated(), closing(self.open("rowqueue apply")) as connection:
+            return rights_problems(connection)
+
     def run_files(self, files: Sequence[tuple[str, str, str, str]]) -> list[str]:
         # DDL is seen by the next statement when it is committed. The records come last: after an interruption, the next
         # `apply` runs all the files again.
@@ -404,17 +411,20 @@ class Firebird(Database):
         return []
 
     def script(self, files: Sequence[tuple[str, str, str, str]]) -> Iterator[str]:
-        yield _SCRIPT_HEAD
+        yield _SCRIPT_HEAD.format(unsuitable=_UNSUITABLE)
         yield from (_YOYO_TABLE.format(name=name, columns=_quoted(columns)) for name, columns in YOYO_TABLES.items())
         yield f"COMMIT^\n{_YOYO_VERSION.format(time='NULL')}^\nCOMMIT^\n\nSET TERM ; ^\n\n"
         for kind, name, _, text in files:
+            if kind == "migration":
+                yield f"-- {kind} {name}\n\nSET TERM ^ ;\n\n"
+                yield from (f"{_guarded(statement)}^\n\nCOMMIT^\n\n" for statement in statements(text))
+                yield f"{_YOYO_ROW.format(hash=_sha256(name), name=name)}^\nCOMMIT^\n\nSET TERM ; ^\n\n"
+                continue
             # What a block does is not committed by itself, as other DDL is.
             text = text.replace("\nSET TERM ; ^\n", "\nSET TERM ; ^\n\nCOMMIT;\n")
             yield f"-- {kind} {name}\n{text.rstrip()}\n"
             # isql's transaction may have begun before the file, and not see it.
             yield from (f"COMMIT;\n{_variant(version, other)}" for version, other in _variants(name))
-            if kind == "migration":
-                yield _YOYO_ROW.format(hash=_sha256(name), name=name)
             yield "COMMIT;\n"
         for kind, name, sha256, _ in files:
             of_version = [(version, _sha256(text)) for version, text in _variants(name)]
@@ -422,6 +432,17 @@ class Firebird(Database):
             sha256 = f"CASE {whens}ELSE '{sha256}' END" if whens else f"'{sha256}'"
             yield _RECORD.format(f"'{name}'", f"'{kind}'", sha256, f"'{kind}'", f"'{name}'") + ";\n"
         yield _SCRIPT_END
+
+    def adopted_tables(self) -> list[str]:
+        with translated(), closing(self.open("rowqueue uninstall")) as connection:
+            if not _existing(connection, "TABLE", ["MQ_POLLED"]):
+                return []
+            return [name for (name,) in _rows(connection, "SELECT name FROM mq_polled ORDER BY 1")]
+
+    def dependents(self) -> list[str]:
+        with translated(), closing(self.open("rowqueue uninstall")) as connection:
+            watching = {name for (name,) in _rows(connection, _WATCHING)}
+            return [f"{kind} {name}" for kind, name in _rows(connection, _DEPENDENTS) if name not in watching]
 
     def uninstall(self) -> None:
         with self.installing(), closing(self.open("rowqueue uninstall", client.PATIENT)) as connection:
@@ -456,7 +477,9 @@ YOYO_TABLES = {
 "migration_hash" VARCHAR(64) NOT NULL, "migration_id" VARCHAR(255), "applied_at_utc" TIMESTAMP,
     PRIMARY KEY ("migration_hash")""",
 }
-_YOYO_VERSION = 'INSERT INTO "_yoyo_version" ("version", "installed_at_utc") VALUES (2, {time})'
+_YOYO_VERSION = (
+    'UPDATE OR INSERT INTO "_yoyo_version" ("version", "installed_at_utc") VALUES (2, {time}) MATCHING ("version")'
+)
 
 _CATALOG = {
     "PROCEDURE": "procedure",
@@ -473,6 +496,13 @@ _CATALOG = {
 _WATCHING = """\
 SELECT TRIM(t.rdb$trigger_name) FROM rdb$triggers AS t JOIN rdb$user_privileges AS p ON p.rdb$user = t.rdb$trigger_name
 WHERE p.rdb$user_type = 2 AND p.rdb$relation_name = 'MQ_TELL_CHANGES'"""
+_DEPENDENTS = """\
+SELECT DISTINCT DECODE(d.rdb$dependent_type, 1, 'view', 2, 'trigger', 3, 'computed column of', 5, 'procedure', 15,
+    'function', 'object'), TRIM(d.rdb$dependent_name)
+FROM rdb$dependencies AS d
+WHERE d.rdb$depended_on_name STARTING WITH 'MQ_' AND d.rdb$dependent_name NOT STARTING WITH 'MQ_'
+    AND d.rdb$dependent_name NOT STARTING WITH 'CHECK_' AND d.rdb$dependent_name NOT STARTING WITH 'RDB$'
+ORDER BY 1, 2"""
 _CREATED = re.compile(rf"\bCREATE (?:OR ALTER |GLOBAL TEMPORARY )?({'|'.join(_CATALOG)}) (mq_\w+)")
 
 
@@ -565,6 +595,72 @@ def _code(text: str, inside: str) -> tuple[str, str]:
     return code.rstrip(), inside
 
 
+# What cannot be run twice in a migration, each with the object that it makes.
+_MAKES = re.compile(
+    r"(?:\s|--.*\n)*(?:CREATE (?:GLOBAL TEMPORARY |UNIQUE |ASC\w* |DESC\w* )*(?P<kind>\w+) (?P<name>mq_\w+)"
+    r"|ALTER TABLE (?P<table>mq_\w+)\s+ADD (?P<column>\w+)"
+    r"|INSERT INTO (?P<filled>mq_\w+))",
+    re.I,
+)
+
+
+def is_there(statement: str) -> str | None:
+    """A query that has a row when a statement of a migration was run before; None for one that can be run again.
+
+    DDL commits: after an interruption the next installation goes on behind what is there. What somebody else has made
+    is not ours.
+    """
+    found = _MAKES.match(statement)
+    if found is None:
+        return None
+    if found["filled"]:
+        return f"SELECT FIRST 1 1 FROM {found['filled']}"
+    if found["column"]:
+        return (
+            "SELECT 1 FROM rdb$relation_fields"
+            f" WHERE rdb$relation_name = '{found['table'].upper()}' AND rdb$field_name = '{found['column'].upper()}'"
+        )
+    kind = found["kind"].upper()
+    if kind == "INDEX":
+        return f"SELECT 1 FROM rdb$indices WHERE rdb$index_name = '{found['name'].upper()}'"
+    column = _CATALOG[kind]
+    return (
+        f"SELECT 1 FROM rdb${column}s WHERE rdb${column}_name = '{found['name'].upper()}'"
+        " AND rdb$owner_name = CURRENT_USER"
+    )
+
+
+def _guarded(statement: str) -> str:
+    """A statement of a migration as a block that leaves what is there already, for isql, which has no conditions."""
+    condition = is_there(statement)
+    text = re.sub(r"\A(?:\s|--.*\n)*", "", statement)
+    if condition is None:
+        return text
+    return (
+        f"EXECUTE BLOCK AS\nBEGIN\n    IF (NOT EXISTS ({condition})) THEN\n"
+        f"        EXECUTE STATEMENT '{_quoted(text)}';\nEND"
+    )
+
+
+def _refuse_unsuitable(connection: Connection) -> None:
+    """Raises DatabaseError for a database that the queue cannot live in, before anything is made."""
+    [[reason]] = _rows(connection, f"SELECT {_UNSUITABLE} FROM mon$database")
+    if reason is not None:
+        raise DatabaseError(reason)
+
+
+_UNSUITABLE = """\
+CASE WHEN EXISTS (SELECT 1 FROM rdb$relations WHERE rdb$relation_name IN ('PLG$SRP', 'PLG$USERS', 'PLG$SRP_VIEW'))
+        THEN 'this is the database of the users of the server: make one of its own for the queue'
+    WHEN mon$sql_dialect < 3
+        THEN 'the database has SQL dialect 1 and the queue needs 3: make a new one, or gfix -sql_dialect 3'
+    WHEN mon$page_size < 8192
+        THEN 'the database has pages of ' || mon$page_size || ' bytes and the queue needs 8,192: gbak -b, '
+            || 'then gbak -c -page_size 8192'
+    WHEN mon$read_only = 1
+        THEN 'the database is read-only: gfix -mode read_write' END"""
+
+
 def _run_file(connection: Connection, name: str, text: str) -> None:
     for statement in statements(text):
         try:
@@ -631,10 +727,28 @@ DATABASE = Firebird
 
 _SCRIPT_HEAD = """\
 -- rowqueue for Firebird 3.0, 4.0 and 5.0: the whole installation in an empty database, for isql:
--- isql -charset UTF8 -input this-file DATABASE. It ends at the first error.
+-- isql -charset UTF8 -input this-file DATABASE. It ends at the first error; run again, it goes on from there.
 SET BAIL ON;
 SET AUTODDL ON;
 SET TERM ^ ;
+
+-- What cannot hold the queue is refused first, by an error that shows the reason.
+EXECUTE BLOCK AS
+DECLARE v_reason varchar(300) CHARACTER SET UTF8;
+DECLARE v_done integer;
+BEGIN
+    SELECT {unsuitable}
+    FROM mon$database
+    INTO v_reason;
+    IF (v_reason IS NULL AND EXISTS (SELECT 1 FROM rdb$relations WHERE rdb$relation_name = 'MQ_INSTALLED')) THEN
+    BEGIN
+        EXECUTE STATEMENT 'SELECT COUNT(*) FROM mq_installed WHERE kind = ''procedure''' INTO v_done;
+        IF (v_done > 0) THEN
+            v_reason = 'the queue is already installed in this database: to upgrade it, use runner apply';
+    END
+    IF (v_reason IS NOT NULL) THEN
+        v_done = CAST(v_reason AS integer);
+END^
 
 """
 
@@ -648,8 +762,8 @@ END^
 """
 
 _YOYO_ROW = """\
-INSERT INTO "_yoyo_migration" ("migration_hash", "migration_id") VALUES ('{hash}', '{name}');
-"""
+UPDATE OR INSERT INTO "_yoyo_migration" ("migration_hash", "migration_id") VALUES ('{hash}', '{name}')
+MATCHING ("migration_hash")"""
 
 _SCRIPT_END = """\
 UPDATE "_yoyo_version" SET "installed_at_utc" = mq_utc_now() WHERE "installed_at_utc" IS NULL;

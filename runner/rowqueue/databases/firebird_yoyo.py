@@ -1,21 +1,28 @@
 """yoyo-migrations' backend for Firebird over connections of ours."""
 
+import time
 import weakref
 from typing import Any
 from urllib.parse import urlencode
 
-from firebird.driver import StatementType
+from firebird.driver import Error, StatementType
 from firebird.driver.core import Cursor
 from yoyo.backends import DatabaseBackend  # type: ignore[import-untyped]
+from yoyo.exceptions import LockTimeout  # type: ignore[import-untyped]
 
 from . import firebird_client as client
-from .firebird import Firebird, make_yoyo_tables
+from .firebird import Firebird, is_there, make_yoyo_tables
 
 
 class _Cursor(Cursor):  # type: ignore[misc]
-    """The driver's cursor, which commits DDL: what comes next needs it, and a transaction begins by itself."""
+    """The driver's cursor, which commits DDL: what comes next needs it, and a transaction begins by itself.
+
+    So a migration that was interrupted has left what it had made: these statements of it are passed over.
+    """
 
     def execute(self, operation: Any, parameters: Any = None) -> Any:
+        if isinstance(operation, str) and (query := is_there(operation)) and super().execute(query).fetchall():
+            return self
         super().execute(operation, parameters)
         if self.statement.type == StatementType.DDL:
             self.connection.commit()
@@ -27,13 +34,38 @@ class Backend(DatabaseBackend):  # type: ignore[misc]
 
     driver_module = "firebird.driver"
     _in_transaction: bool
+    _url: str
+    _lock: client.Connection | None = None
     list_tables_sql = "SELECT TRIM(rdb$relation_name) FROM rdb$relations WHERE rdb$system_flag = 0"
 
     def connect(self, dburi: Any) -> Any:
         # yoyo's own way back to a URL loses the slash of an absolute path.
         query = f"?{urlencode(dburi.args)}" if dburi.args else ""
         url = dburi.args.get("url") or f"firebird://{dburi.netloc}/{dburi.database}{query}"
+        self._url = url
         return Firebird(url).open("rowqueue yoyo", client.PATIENT)
+
+    def _insert_lock_row(self, pid: int, timeout: float, poll_interval: float = 0.5) -> None:
+        """Not committed: the row goes with us, however we end."""
+        deadline = time.monotonic() + timeout
+        self._lock = Firebird(self._url).open("rowqueue yoyo lock")
+        while True:
+            try:
+                with self._lock.cursor() as cursor:
+                    cursor.execute('INSERT INTO "yoyo_lock" ("locked", "pid") VALUES (1, ?)', [pid])
+                return
+            except Error:
+                self._lock.rollback()
+                if time.monotonic() > deadline:
+                    rows = self.execute('SELECT "pid" FROM "yoyo_lock"').fetchall()
+                    self._delete_lock_row(pid)
+                    raise LockTimeout(f"Process {rows[0][0] if rows else '?'} has locked this database") from None
+            time.sleep(poll_interval)
+
+    def _delete_lock_row(self, pid: int) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
 
     def list_tables(self, **_: Any) -> list[str]:
         return [name for (name,) in self.execute(self.list_tables_sql).fetchall()]

@@ -306,6 +306,16 @@ class _Connection(pymysql.connections.Connection):  # type: ignore[misc]
         else:
             raise pymysql.ProgrammingError("a statement inside the transaction has ended it")
 
+    def ended(self) -> pymysql.Error | None:
+        """The conflict, or the lost connection, by which the server has ended the transaction of the block."""
+        try:
+            self.check()
+        except pymysql.OperationalError as error:
+            return error
+        except pymysql.Error:  # the handler itself has ended it
+            pass
+        return None
+
     def guard(self) -> None:
         """Begin a transaction and watch over it."""
         super().begin()
@@ -393,10 +403,14 @@ class MySQLSession(Session):
             yield connection
             with _translated():
                 connection.check()
-        except BaseException:
+        except BaseException as error:
+            ended = connection.ended() if isinstance(error, Exception) else None
             connection.unguard()
             with suppress(pymysql.Error):  # then the connection is lost, and the transaction with it
                 connection.rollback()
+            # What a handler makes of a conflict that one of its own statements met is not its failure.
+            if ended is not None and not isinstance(error, DatabaseError | QueueError):
+                raise _translate(ended, not connection.open) from error
             raise
         connection.unguard()
         with _translated():
@@ -515,6 +529,9 @@ class MySQL(Database):
     @contextmanager
     def installing(self) -> Iterator[None]:
         with _translated(), closing(self.open("rowqueue apply")) as connection, connection.cursor() as cursor:
+            cursor.execute("SELECT DATABASE()")
+            if (name := cursor.fetchone()[0]).lower() in _SYSTEM:
+                raise DatabaseError(f"{name} is a database of the server's own: name one of yours in the URL")
             _check_rights(cursor)
             cursor.execute(f"SELECT GET_LOCK({_INSTALL_LOCK}, %s)", [_INSTALL_WAIT])
             if cursor.fetchone() != (1,):
@@ -528,6 +545,19 @@ class MySQL(Database):
             return None
         return {name: Installed(name, kind, sha256, bool(changed)) for name, kind, sha256, changed in rows}
 
+    def rights_problems(self) -> list[str]:
+        with _translated(), closing(self.open("rowqueue doctor")) as connection, connection.cursor() as cursor:
+            try:
+                return _rights_problems(cursor)
+            except pymysql.Error as error:
+                if _number(error) not in _FORBIDDEN:
+                    raise
+                return []  # only who may install may look
+
+    def warnings_about_installation(self) -> list[str]:
+        with _translated(), closing(self.open("rowqueue doctor")) as connection, connection.cursor() as cursor:
+            return _warnings(cursor)
+
     def run_files(self, files: Sequence[tuple[str, str, str, str]]) -> list[str]:
         # DDL commits by itself. A file is recorded when it has run, without a fingerprint, so that it counts as changed
         # until all are done: a second `apply` then does the rest.
@@ -535,6 +565,8 @@ class MySQL(Database):
             for kind, name, sha256, text in files:
                 _run_file(cursor, name, text)
                 cursor.execute(_RECORD, [name, kind, sha256])
+            if any(name == _GRANTS for _, name, _, _ in files):
+                _revoke_from_everybody(cursor)
             for statement in _FINGERPRINTS:
                 cursor.execute(statement)
         return []
@@ -547,6 +579,23 @@ class MySQL(Database):
                 yield _YOYO_ROW.format(name=name, hash=hashlib.sha256(name.encode()).hexdigest())
             yield _RECORD % (f"'{name}'", f"'{kind}'", f"'{sha256}'") + ";\n"
         yield from (f"{statement};\n" for statement in _FINGERPRINTS)
+
+    def adopted_tables(self) -> list[str]:
+        with _translated(), closing(self.open("rowqueue uninstall")) as connection, connection.cursor() as cursor:
+            if not _existing(cursor, "tables", ["mq_polled"]):
+                return []
+            cursor.execute("SELECT name FROM mq_polled ORDER BY 1")
+            return [name for (name,) in cursor.fetchall()]
+
+    def dependents(self) -> list[str]:
+        with _translated(), closing(self.open("rowqueue uninstall")) as connection, connection.cursor() as cursor:
+            cursor.execute(_DEPENDENTS)
+            own = {f"mq_{name}" for name in contract.load().objects("mysql")}
+            return [
+                f"{kind} {schema}.{name}"
+                for kind, schema, name, mine in cursor.fetchall()
+                if name not in own or not mine
+            ]
 
     def uninstall(self) -> None:
         with self.installing(), _translated(), closing(self.open("rowqueue uninstall")) as connection:
@@ -603,10 +652,42 @@ SET i.fingerprint = f.fingerprint
 WHERE i.kind = 'procedure'""",
 )
 
+_GRANTS = "grants"
+_SYSTEM = {"mysql", "sys", "information_schema", "performance_schema"}
+_EVERYBODY = ("", "PUBLIC")  # the anonymous account; MariaDB's name for all
+
+# Watched tables that the triggers' owner has no right on, as after a restore under another name.
+_WATCHED = """\
+SELECT DISTINCT CONCAT('`', REPLACE(t.event_object_schema, '`', '``'), '`.`',
+    REPLACE(t.event_object_table, '`', '``'), '`')
+FROM information_schema.triggers AS t
+WHERE t.trigger_schema = DATABASE() AND t.definer = 'mq_owner@localhost' AND t.action_statement LIKE '%mq\\_tell(%'
+    AND NOT EXISTS (
+        SELECT * FROM information_schema.table_privileges AS p
+        WHERE p.grantee = '''mq_owner''@''localhost''' AND p.table_schema = t.event_object_schema
+            AND p.table_name = t.event_object_table AND p.privilege_type = 'TRIGGER'
+    )
+    AND NOT EXISTS (
+        SELECT * FROM information_schema.schema_privileges AS p
+        WHERE p.grantee = '''mq_owner''@''localhost''' AND t.event_object_schema LIKE p.table_schema
+            AND p.privilege_type = 'TRIGGER'
+    )"""
+
 _TRIGGERS = """\
 SELECT trigger_schema, trigger_name FROM information_schema.triggers
 WHERE definer = 'mq_owner@localhost'
-    AND LOCATE(CONCAT('`', REPLACE(DATABASE(), '`', '``'), '`.mq_tell('), action_statement) > 0"""
+    AND (LOCATE(CONCAT('`', REPLACE(DATABASE(), '`', '``'), '`.mq_tell('), action_statement) > 0
+        OR trigger_schema = DATABASE() AND LOCATE('CALL mq_tell(', action_statement) > 0)"""
+
+# No catalog of both servers tells what a view is made of, but its text does: names in it are whole and quoted.
+_DEPENDENTS = """\
+SELECT 'view', table_schema, table_name, table_schema = DATABASE() FROM information_schema.views
+WHERE LOCATE(CONCAT('`', REPLACE(DATABASE(), '`', '``'), '`.`mq_'), view_definition) > 0
+UNION ALL
+SELECT 'foreign key', constraint_schema, constraint_name, 0 FROM information_schema.referential_constraints
+WHERE unique_constraint_schema = DATABASE() AND referenced_table_name LIKE 'mq\\_%'
+    AND NOT (constraint_schema = DATABASE() AND table_name LIKE 'mq\\_%')
+ORDER BY 1, 2, 3"""
 
 _IN_DATABASE = (
     *("SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER", "INDEX", "EXECUTE"),
@@ -719,6 +800,103 @@ def _is_like(name: str, pattern: str) -> bool:
     parts = re.findall(r"\\([%_])|([%_])|(.)", pattern, re.S)
     wild = {"%": ".*", "_": "."}
     return bool(re.fullmatch("".join(wild.get(w) or re.escape(e or c) for e, w, c in parts), name, re.S | re.I))
+
+
+def _granted_by_files() -> tuple[set[tuple[str, str, str]], set[str]]:
+    """What grants.sql gives: (right, object, account); and the objects themselves."""
+    text = (contract.sql_root() / "procedures" / MySQL.name / f"{_GRANTS}.sql").read_text("utf-8")
+    given = set()
+    for rights, name, accounts in re.findall(r"(?m)^GRANT ([A-Z, ]+?) ON (?:PROCEDURE )?(mq_\w+) TO (.+);$", text):
+        for right in rights.split(", "):
+            for account in accounts.split(", "):
+                given.add((right, name, "mq_owner" if account == _OWNER else account))
+    return given, {name for _, name, _ in given}
+
+
+def _rights_problems(cursor: Any) -> list[str]:
+    """See Database.rights_problems; an error when this account may not read who has which right."""
+    wanted, names = _granted_by_files()
+    problems = []
+    cursor.execute("SELECT user FROM mysql.user WHERE user IN %s", [["mq_owner", *_ROLES]])
+    accounts = {user for (user,) in cursor.fetchall()}
+    if "mq_owner" not in accounts:
+        problems.append(f"{_OWNER}, whom the procedures belong to, does not exist")
+    problems += [f"role {role} does not exist" for role in _ROLES if role not in accounts]
+    cursor.execute(
+        "SELECT routine_name, definer FROM information_schema.routines WHERE routine_schema = DATABASE()"
+        " UNION ALL SELECT table_name, definer FROM information_schema.views WHERE table_schema = DATABASE()"
+    )
+    for name, definer in cursor.fetchall():
+        if name in names and definer != "mq_owner@localhost":
+            problems.append(f"{name} belongs to {definer}, not to mq_owner@localhost")
+    have = set()
+    strangers = []
+    cursor.execute(
+        "SELECT user, routine_name, proc_priv FROM mysql.procs_priv WHERE db = DATABASE()"
+        " UNION ALL SELECT user, table_name, table_priv FROM mysql.tables_priv WHERE db = DATABASE()"
+    )
+    for user, name, rights in cursor.fetchall():
+        for right in filter(None, rights.upper().split(",")):
+            have.add((right, name, user))
+            known = user in (*_ROLES, "mq_owner")
+            if name in names and (right, name, user) not in wanted and (known or user in _EVERYBODY):
+                who = user if known else "everybody"
+                strangers.append(f"{who} has {right} on {name}")
+    cursor.execute(
+        "SELECT user FROM mysql.db WHERE DATABASE() LIKE db AND user IN %s AND execute_priv = 'Y'", [_EVERYBODY]
+    )
+    if cursor.fetchall():
+        strangers.append("everybody may execute all procedures of this database")
+    problems += [f"{user} lacks {right} on {name}" for right, name, user in sorted(wanted - have) if user in accounts]
+    problems += sorted(strangers)
+    cursor.execute(_WATCHED)
+    return problems + [
+        f"the triggers of {table} would fail: GRANT SELECT, TRIGGER ON {table} TO {_OWNER}"
+        for (table,) in cursor.fetchall()
+    ]
+
+
+def _revoke_from_everybody(cursor: Any) -> None:
+    """Take away what grants.sql does not give, from everybody and from the queue's own accounts."""
+    wanted, names = _granted_by_files()
+    try:
+        for table, column, held, kind in (
+            ("procs_priv", "routine_name", "proc_priv", "PROCEDURE "),
+            ("tables_priv", "table_name", "table_priv", ""),
+        ):
+            cursor.execute(
+                f"SELECT user, host, {column}, {held} FROM mysql.{table} WHERE db = DATABASE() AND user IN %s",
+                [[*_EVERYBODY, *_ROLES, "mq_owner"]],
+            )
+            for user, host, name, rights in cursor.fetchall():
+                for right in filter(None, rights.upper().split(",")):
+                    if name in names and (right, name, user) not in wanted:
+                        account = user if user in ("PUBLIC", *_ROLES) else f"'{user}'@'{host}'"
+                        right = right.replace("GRANT", "GRANT OPTION")
+                        cursor.execute(f"REVOKE {right} ON {kind}{name} FROM {account}")
+    except pymysql.Error as error:
+        if _number(error) not in _FORBIDDEN:
+            raise
+
+
+def _warnings(cursor: Any) -> list[str]:
+    """See Database.warnings_about_installation."""
+    warnings = []
+    with suppress(pymysql.Error):  # not who may look
+        cursor.execute(f"SHOW GRANTS FOR {_OWNER}")
+        for (line,) in cursor.fetchall():
+            if " ON *.* " in line and not re.match(r"GRANT (USAGE|PROCESS) ON ", line):
+                warnings.append(f"{_OWNER} needs no right on the whole server but has: {line}")
+            elif re.search(r" ON [^ ]+\.\* ", line) and " ON *.* " not in line:
+                warnings.append(f"{_OWNER} needs rights on single tables only but has: {line}")
+        cursor.execute(
+            "SELECT COUNT(*) FROM mysql.columns_priv WHERE user = 'mq_owner' AND db = 'mysql' AND table_name = 'db'"
+        )
+        if cursor.fetchone() == (0,):
+            warnings.append(
+                f"{_OWNER} may not read the server's rights: a polling table or feed serves only the user that made it"
+            )
+    return warnings
 
 
 def _migration_files() -> list[Path]:

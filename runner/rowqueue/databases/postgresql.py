@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from urllib.parse import urlencode
 
 import psycopg
+from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 from psycopg.rows import dict_row
@@ -51,6 +52,7 @@ _YOYO_TABLES = ("_yoyo_migration", "_yoyo_log", "_yoyo_version", "yoyo_lock")
 
 _CONFLICTS = {"40001", "40P01", "55P03"}
 _DISCONNECTS = {"53300", "57P01", "57P02", "57P03", "57P04", "57P05"}
+_WRONG_ISOLATION = "50001"
 _READ_ONLY = "25006"  # a standby, or default_transaction_read_only
 _BAD_VALUES = {"22003", "22007", "22008", "22021", "22P02", "22P05"}
 _RANGES = {"smallint": 15, "integer": 31, "bigint": 63}
@@ -97,6 +99,9 @@ def _translate(error: Exception, closed: bool = False) -> Exception:
         return ReadOnly(f"{message}: name all servers of the cluster and target_session_attrs=read-write in the URL")
     if state in _CONFLICTS:
         return Conflict(message)
+    if state == "25006":
+        hint = "the server takes no changes: it is a standby or read-only; target_session_attrs=read-write in the URL"
+        return ReadOnly(f"{hint} finds the one of several hosts that does ({message})")
     if state == "3F000" or (state in {"42883", "42P01"} and "mq." in message):
         return SchemaMissing(f"the queue is not installed here, or not in this version: run `runner apply` ({message})")
     if state == "42501":
@@ -151,6 +156,7 @@ class PostgreSQLSession(Session):
         self._cursor = connection.cursor(row_factory=dict_row)
         self._listening: set[str] = set()
         self._woken = False
+        self._begin = ""  # what a call begins with, where it cannot do without
         connection.add_notify_handler(self._wake)
 
     def _wake(self, _: psycopg.Notify) -> None:
@@ -158,8 +164,12 @@ class PostgreSQLSession(Session):
 
     def call(self, procedure: str, *arguments: Any) -> list[Row]:
         try:
-            return self._cursor.execute(_query(procedure, len(arguments)), arguments).fetchall()
+            return self._run(_query(procedure, len(arguments)), arguments)
         except (psycopg.Error, UnicodeError, OverflowError) as error:
+            # Once a session: the database's or the role's own default isolation level is another one.
+            if self._begin == "" and getattr(error, "sqlstate", None) == _WRONG_ISOLATION and self._is_alone():
+                self._begin = "BEGIN ISOLATION LEVEL READ COMMITTED"
+                return self.call(procedure, *arguments)
             bad = _bad_argument(error, procedure, arguments)
             raise bad or _translate(error, self._connection.closed) from error
 
@@ -169,6 +179,23 @@ class PostgreSQLSession(Session):
         assert row is not None
         now: datetime = row["now"]
         return now
+
+    def _run(self, query: str, arguments: Sequence[Any]) -> list[Row]:
+        if not (self._begin and self._is_alone()):
+            return self._cursor.execute(query, arguments).fetchall()
+        self._connection.execute(self._begin)
+        try:
+            rows = self._cursor.execute(query, arguments).fetchall()
+        except BaseException:
+            if not self._connection.closed:
+                self._connection.rollback()
+            raise
+        self._connection.commit()
+        return rows
+
+    def _is_alone(self) -> bool:
+        """Whether a call is a transaction of its own."""
+        return self._connection.info.transaction_status == TransactionStatus.IDLE
 
     @contextmanager
     def transaction(self) -> Iterator[psycopg.Connection[Any]]:
@@ -253,14 +280,56 @@ class PostgreSQL(Database):
             # A parameter that poolers carry along with the client. Times of results are then UTC.
             with _translated():
                 connection.execute("SET TIME ZONE 'UTC'")
+        if not (connection.info.parameter_status("DateStyle") or "").startswith("ISO"):
+            # Likewise; the driver reads times in no other style.
+            with _translated():
+                connection.execute("SET datestyle = 'ISO'")
         return connection
 
     def connect(self, application_name: str) -> Session:
-        return PostgreSQLSession(self._open(application_name))
+        connection = self._open(application_name)
+        with _translated():
+            # What is wanted of a user's own sessions need not be good for claims.
+            found = connection.execute("SELECT current_setting('default_transaction_isolation')").fetchone()
+            if found != ("read committed",):
+                connection.execute("SET default_transaction_isolation = 'read committed'")
+        return PostgreSQLSession(connection)
 
     def yoyo_url(self) -> str:
         parameters = {**_DEFAULTS, "application_name": "rowqueue yoyo", **self._parameters}
+        with _translated(), self._open("rowqueue apply") as connection:
+            schema = self._yoyo_schema(connection)
+            # Only where it is needed: through a pooler the next statement may be another connection's.
+            if connection.execute("SELECT current_schema()").fetchone() != (schema,):
+                parameters["schema"] = '"' + schema.replace('"', '""') + '"'
         return f"postgresql+psycopg:///?{urlencode(parameters)}"
+
+    @staticmethod
+    def _yoyo_schemas(connection: psycopg.Connection[Any]) -> list[str]:
+        """The schemas in which yoyo's tables know of our migrations, whatever the search path says now."""
+        ours = [path.stem for path in (contract.sql_root() / "migrations" / PostgreSQL.name).glob("*.sql")]
+        schemas = connection.execute(
+            "SELECT n.nspname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace"
+            " WHERE c.relname = '_yoyo_migration' AND c.relkind = 'r' AND has_table_privilege(c.oid, 'SELECT')"
+            " ORDER BY n.nspname <> 'public', n.nspname"
+        ).fetchall()
+        found = []
+        for (schema,) in schemas:
+            table = sql.Identifier(schema, "_yoyo_migration")
+            query = sql.SQL("SELECT 1 FROM {} WHERE migration_id = ANY (%s) LIMIT 1").format(table)
+            if connection.execute(query, [ours]).fetchone():
+                found.append(schema)
+        return found
+
+    @classmethod
+    def _yoyo_schema(cls, connection: psycopg.Connection[Any]) -> str:
+        """Where yoyo's tables are, or are to be: in public unless there is no such schema."""
+        if found := cls._yoyo_schemas(connection):
+            return found[0]
+        row = connection.execute(
+            "SELECT CASE WHEN to_regnamespace('public') IS NULL THEN current_schema() ELSE 'public' END"
+        ).fetchone()
+        return str(row[0]) if row and row[0] else "public"
 
     @contextmanager
     def installing(self) -> Iterator[None]:
@@ -275,12 +344,13 @@ class PostgreSQL(Database):
                 raise Conflict(f"another installation runs in this database; gave up after {_INSTALL_WAIT}") from None
             yield
 
-    @staticmethod
-    def _check_rights(connection: psycopg.Connection[Any]) -> None:
+    @classmethod
+    def _check_rights(cls, connection: psycopg.Connection[Any]) -> None:
         """yoyo would report a missing right as a missing table."""
         row = connection.execute(
-            "SELECT current_user, current_database(), current_schema(),"
-            " has_database_privilege(current_database(), 'CREATE'), has_schema_privilege(current_schema(), 'CREATE')"
+            "SELECT current_user, current_database(), %(schema)s::text,"
+            " has_database_privilege(current_database(), 'CREATE'), has_schema_privilege(%(schema)s, 'CREATE')",
+            {"schema": cls._yoyo_schema(connection)},
         ).fetchone()
         assert row is not None
         user, database, schema, in_database, in_schema = row
@@ -338,6 +408,46 @@ class PostgreSQL(Database):
         yield f"{_RECORD_HEAD}FROM (VALUES\n{records}\n) AS f (kind, name, sha256);\n"
         yield "COMMIT;\n"
 
+    def adopted_tables(self) -> list[str]:
+        with _translated(), self._open("rowqueue uninstall") as connection:
+            if connection.execute("SELECT to_regclass('mq.polled')").fetchone() == (None,):
+                return []
+            return [name for (name,) in connection.execute("SELECT name FROM mq.polled ORDER BY 1")]
+
+    def dependents(self) -> list[str]:
+        with _translated(), self._open("rowqueue uninstall") as connection:
+            return [name for (name,) in connection.execute(_DEPENDENTS)]
+
+    def rights_problems(self) -> list[str]:
+        with _translated(), self._open("rowqueue apply") as connection:
+            problems = [line for (line,) in connection.execute(_WRONG_RIGHTS)]
+            known = {role for (role,) in connection.execute("SELECT rolname FROM pg_roles WHERE rolname LIKE 'mq\\_%'")}
+            query = "SELECT rolcreaterole OR rolsuper FROM pg_roles WHERE rolname = current_user"
+            may_create = connection.execute(query).fetchone() == (True,)
+            every = [*contract.load().procedures]
+            for role in _ROLES:
+                if role not in known:
+                    # Who may not create it is told so by apply, and has nothing to mend.
+                    problems += [f"role {role} does not exist"] if may_create else []
+                    continue
+                calls = [name for name, call in contract.load().procedures.items() if role in call.roles]
+                rows = connection.execute(_WRONG_GRANTS, {"role": role, "calls": calls, "all": every})
+                problems += [line for (line,) in rows]
+            readable = connection.execute("SELECT has_table_privilege(to_regclass('mq.polled'), 'SELECT')").fetchone()
+            if readable == (True,):
+                problems += [line for (line,) in connection.execute(_RESTORED)]
+        return problems
+
+    def warnings_about_installation(self) -> list[str]:
+        with _translated(), self._open("rowqueue apply") as connection:
+            owner = connection.execute(
+                "SELECT r.rolname FROM pg_namespace AS n JOIN pg_roles AS r ON r.oid = n.nspowner"
+                " WHERE n.nspname = 'mq' AND r.rolsuper"
+            ).fetchone()
+        if owner is None:
+            return []
+        return [f"{owner[0]}, a superuser, owns the queue: let a role install it that only owns the database"]
+
     def uninstall(self) -> None:
         with self.installing(), _translated(), self._open("rowqueue uninstall") as connection, connection.transaction():
             migrations = {name for name, entry in (self.installed() or {}).items() if entry.kind == "migration"}
@@ -347,16 +457,19 @@ class PostgreSQL(Database):
             for role in _ROLES:
                 self._drop_role(connection, role)
 
-    @staticmethod
-    def _forget_migrations(connection: psycopg.Connection[Any], migrations: set[str]) -> None:
+    @classmethod
+    def _forget_migrations(cls, connection: psycopg.Connection[Any], migrations: set[str]) -> None:
         """Delete our rows of yoyo's tables, and the tables when no other project's migrations are left in them."""
-        found = connection.execute("SELECT to_regclass('_yoyo_migration') IS NOT NULL").fetchone()
-        if found != (True,):
-            return
-        for table in ("_yoyo_migration", "_yoyo_log"):
-            connection.execute(f"DELETE FROM {table} WHERE migration_id = ANY (%s)", [list(migrations)])
-        if connection.execute("SELECT 1 FROM _yoyo_migration LIMIT 1").fetchone() is None:
-            connection.execute(f"DROP TABLE IF EXISTS {', '.join(_YOYO_TABLES)}")
+        for schema in cls._yoyo_schemas(connection):
+            for table in ("_yoyo_migration", "_yoyo_log"):
+                statement = sql.SQL("DELETE FROM {} WHERE migration_id = ANY (%s)").format(
+                    sql.Identifier(schema, table)
+                )
+                connection.execute(statement, [list(migrations)])
+            left = sql.SQL("SELECT 1 FROM {} LIMIT 1").format(sql.Identifier(schema, "_yoyo_migration"))
+            if connection.execute(left).fetchone() is None:
+                tables = sql.SQL(", ").join(sql.Identifier(schema, table) for table in _YOYO_TABLES)
+                connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(tables))
 
     @staticmethod
     def _drop_role(connection: psycopg.Connection[Any], role: str) -> None:
@@ -380,6 +493,75 @@ def embedded(data_dir: Path | None = None) -> Iterator[Database]:
         yield PostgreSQL(url)
 
 
+# What would go with the schema, without the triggers of watched tables, which are the queue's own.
+_DEPENDENTS = """\
+WITH own AS (
+    SELECT 'pg_class'::regclass AS classid, oid FROM pg_class WHERE relnamespace = to_regnamespace('mq')
+    UNION ALL SELECT 'pg_proc'::regclass, oid FROM pg_proc WHERE pronamespace = to_regnamespace('mq')
+    UNION ALL SELECT 'pg_type'::regclass, oid FROM pg_type WHERE typnamespace = to_regnamespace('mq')
+), used AS (
+    SELECT d.classid, d.objid, d.objsubid, coalesce(r.ev_class, a.adrelid, c.conrelid) AS relation
+    FROM pg_depend AS d
+    INNER JOIN own AS o ON o.classid = d.refclassid AND o.oid = d.refobjid
+    LEFT JOIN pg_rewrite AS r ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid
+    LEFT JOIN pg_attrdef AS a ON d.classid = 'pg_attrdef'::regclass AND a.oid = d.objid
+    LEFT JOIN pg_constraint AS c ON d.classid = 'pg_constraint'::regclass AND c.oid = d.objid
+    WHERE d.deptype = 'n' AND d.classid <> 'pg_trigger'::regclass
+)
+SELECT DISTINCT CASE
+    WHEN u.classid = 'pg_rewrite'::regclass THEN pg_describe_object('pg_class'::regclass, u.relation, 0)
+    ELSE pg_describe_object(u.classid, u.objid, u.objsubid)
+END
+FROM used AS u
+WHERE NOT EXISTS (
+    SELECT 1 FROM own AS o
+    WHERE (o.classid = u.classid AND o.oid = u.objid) OR (o.classid = 'pg_class'::regclass AND o.oid = u.relation)
+)
+"""
+
+# What PUBLIC may do, and what does not belong to the schema's owner.
+_WRONG_RIGHTS = """\
+SELECT format('PUBLIC may execute %s', p.oid::regprocedure)
+FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
+WHERE n.nspname = 'mq' AND has_function_privilege('public', p.oid, 'EXECUTE')
+UNION ALL
+SELECT format('PUBLIC may read or change %s', c.oid::regclass)
+FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+WHERE n.nspname = 'mq' AND c.relkind IN ('r', 'p', 'v')
+    AND (has_table_privilege('public', c.oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER')
+        OR has_any_column_privilege('public', c.oid, 'SELECT, INSERT, UPDATE, REFERENCES'))
+UNION ALL
+SELECT 'PUBLIC may use schema mq' FROM pg_namespace AS n
+WHERE n.nspname = 'mq' AND has_schema_privilege('public', n.oid, 'USAGE, CREATE')
+UNION ALL
+SELECT format('%s is owned by %s, the schema by %s', p.oid::regprocedure, p.proowner::regrole, n.nspowner::regrole)
+FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
+WHERE n.nspname = 'mq' AND p.proowner <> n.nspowner
+UNION ALL
+SELECT format('%s is owned by %s, the schema by %s', c.oid::regclass, c.relowner::regrole, n.nspowner::regrole)
+FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+WHERE n.nspname = 'mq' AND c.relkind IN ('r', 'p', 'v') AND c.relowner <> n.nspowner
+"""
+
+_WRONG_GRANTS = """\
+SELECT format('%%s lacks EXECUTE on %%s', %(role)s::text, p.oid::regprocedure)
+FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
+WHERE n.nspname = 'mq' AND p.proname = ANY (%(calls)s) AND NOT has_function_privilege(%(role)s, p.oid, 'EXECUTE')
+UNION ALL
+SELECT format('%%s may execute %%s', %(role)s::text, p.oid::regprocedure)
+FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
+WHERE n.nspname = 'mq' AND p.proname = ANY (%(all)s) AND p.proname <> ALL (%(calls)s)
+    AND has_function_privilege(%(role)s, p.oid, 'EXECUTE') AND p.proowner <> %(role)s::regrole
+UNION ALL
+SELECT format('%%s lacks USAGE on schema mq', %(role)s::text) FROM pg_namespace AS n
+WHERE n.nspname = 'mq' AND NOT has_schema_privilege(%(role)s, n.oid, 'USAGE')
+"""
+
+_RESTORED = """\
+SELECT format('adopted table %s goes by its name alone, since a restore', name)
+FROM mq.polled WHERE queue_id <> 'mq.polled'::regclass
+"""
+
 _RECORD_HEAD = """\
 INSERT INTO mq.installed (kind, name, sha256, fingerprint, applied_at)
 SELECT f.kind, f.name, f.sha256, CASE WHEN f.kind = 'procedure' THEN mq.object_fingerprint(f.name) END, now()
@@ -398,21 +580,21 @@ _SCRIPT_HEAD = """\
 BEGIN;
 SET LOCAL client_encoding = 'UTF8';
 SET LOCAL client_min_messages = warning;
-CREATE TABLE IF NOT EXISTS yoyo_lock (
+CREATE TABLE IF NOT EXISTS public.yoyo_lock (
     locked integer DEFAULT 1, ctime timestamp, pid integer NOT NULL, PRIMARY KEY (locked)
 );
-CREATE TABLE IF NOT EXISTS _yoyo_log (
+CREATE TABLE IF NOT EXISTS public._yoyo_log (
     id varchar(36), migration_hash varchar(64), migration_id varchar(255), operation varchar(10), username varchar(255),
     hostname varchar(255), comment varchar(255), created_at_utc timestamp, PRIMARY KEY (id)
 );
-CREATE TABLE IF NOT EXISTS _yoyo_version (version integer NOT NULL PRIMARY KEY, installed_at_utc timestamp);
-INSERT INTO _yoyo_version VALUES (2, now() AT TIME ZONE 'UTC') ON CONFLICT DO NOTHING;
-CREATE TABLE IF NOT EXISTS _yoyo_migration (
+CREATE TABLE IF NOT EXISTS public._yoyo_version (version integer NOT NULL PRIMARY KEY, installed_at_utc timestamp);
+INSERT INTO public._yoyo_version VALUES (2, now() AT TIME ZONE 'UTC') ON CONFLICT DO NOTHING;
+CREATE TABLE IF NOT EXISTS public._yoyo_migration (
     migration_hash varchar(64), migration_id varchar(255), applied_at_utc timestamp, PRIMARY KEY (migration_hash)
 );
 RESET client_min_messages;
 """
 
 _YOYO_ROW = """\
-INSERT INTO _yoyo_migration VALUES ('{hash}', '{name}', now() AT TIME ZONE 'UTC');
+INSERT INTO public._yoyo_migration VALUES ('{hash}', '{name}', now() AT TIME ZONE 'UTC');
 """

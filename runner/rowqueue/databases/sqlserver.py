@@ -696,6 +696,20 @@ class SQLServer(Database):
             yield "COMMIT TRANSACTION;\nGO\n"
         yield f"{_FINGERPRINTS};\nGO\n"
 
+    def adopted_tables(self) -> list[str]:
+        with _translated(), closing(self.open("rowqueue uninstall")) as connection, connection.cursor() as cursor:
+            if connection.command("SELECT OBJECT_ID(N'mq.polled') AS id") is None:
+                return []
+            cursor.execute("SELECT name FROM mq.polled ORDER BY 1")
+            return [name for (name,) in cursor.fetchall()]
+
+    def dependents(self) -> list[str]:
+        with _translated(), closing(self.open("rowqueue uninstall")) as connection, connection.cursor() as cursor:
+            if _is_babelfish(connection):  # which has no such catalog
+                return []
+            cursor.execute(_DEPENDENTS)
+            return [f"{kind} {schema}.{name}" for kind, schema, name in cursor.fetchall()]
+
     def uninstall(self) -> None:
         with self.installing(), _translated():
             recorded = self.installed() or {}
@@ -722,6 +736,18 @@ DELETE FROM mq.installed WHERE name = %s;
 INSERT INTO mq.installed (name, kind, sha256, fingerprint, applied_at) VALUES (%s, %s, %s, NULL, SYSUTCDATETIME())"""
 
 _FINGERPRINTS = "UPDATE mq.installed SET fingerprint = mq.object_fingerprint(name) WHERE kind = 'procedure'"
+
+# Without the triggers of watched tables, which are the queue's own.
+_DEPENDENTS = """\
+SELECT LOWER(REPLACE(o.type_desc, '_', ' ')), OBJECT_SCHEMA_NAME(o.object_id), o.name
+FROM sys.objects AS o
+WHERE o.schema_id <> SCHEMA_ID(N'mq') AND o.name <> CONCAT(N'mq_watch_', o.parent_object_id)
+    AND (EXISTS (SELECT 1 FROM sys.sql_expression_dependencies AS d
+            WHERE d.referencing_id = o.object_id AND d.referenced_schema_name = N'mq'
+                AND d.referenced_database_name IS NULL)
+        OR EXISTS (SELECT 1 FROM sys.foreign_keys AS f
+            WHERE f.object_id = o.object_id AND OBJECT_SCHEMA_NAME(f.referenced_object_id) = N'mq'))
+ORDER BY 1, 2, 3"""
 
 _IN_DATABASE = (
     *("CREATE SCHEMA", "CREATE TABLE", "CREATE TYPE", "CREATE PROCEDURE", "CREATE FUNCTION", "CREATE VIEW"),

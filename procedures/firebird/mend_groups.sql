@@ -1,0 +1,39 @@
+-- mend_groups: let groups of an ordered queue go on that are stuck, should there ever be any.
+-- Arguments:   p_type
+-- Returns:     mended: how many, up to 1,000
+-- Errors:      none
+-- Transaction: joins the caller's, which is NO WAIT
+-- Example:     EXECUTE PROCEDURE mq_mend_groups('invoice') RETURNING_VALUES v_mended;
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_mend_groups (
+    p_type mq_name
+)
+RETURNS (
+    mended integer
+)
+AS
+DECLARE v_ordered smallint;
+DECLARE v_group_key mq_name;
+BEGIN
+    mended = 0;
+    SELECT ordered FROM mq_queue WHERE type IN (:p_type, '') ORDER BY CHAR_LENGTH(type) DESC ROWS 1 INTO v_ordered;
+    IF (v_ordered = 1) THEN
+        FOR SELECT group_key FROM mq_stuck_groups(:p_type, 1000) INTO v_group_key DO
+        BEGIN
+            DELETE FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key;
+            EXECUTE PROCEDURE mq_issue_tickets(p_type, v_group_key);
+            mended = mended + 1;
+            WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+                -- It is at work after all.
+                v_group_key = NULL;
+        END
+    IF (mended > 0) THEN
+    BEGIN
+        EXECUTE PROCEDURE mq_lower_mark(p_type);
+        EXECUTE PROCEDURE mq_wake(p_type);
+    END
+END^
+
+SET TERM ; ^

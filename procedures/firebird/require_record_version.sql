@@ -1,0 +1,29 @@
+-- require_record_version: refuse a transaction that cannot read past what others have not committed.
+-- Arguments:   none
+-- Returns:     nothing
+-- Errors:      50001 wrong_isolation
+-- Transaction: reads its settings only
+-- Example:     EXECUTE PROCEDURE mq_require_record_version;
+--
+-- NO RECORD_VERSION (3) ends in a deadlock wherever another transaction is at work. Only a monitoring table tells of it, and to
+-- read that takes as long as a claim: so a session is looked at in its first call, and again when a minute is over.
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_require_record_version
+AS
+DECLARE v_seen_at timestamp;
+DECLARE v_mode smallint;
+BEGIN
+    v_seen_at = RDB$GET_CONTEXT('USER_SESSION', 'MQ_RECORD_VERSION');
+    IF (v_seen_at IS NULL OR LOCALTIMESTAMP NOT BETWEEN v_seen_at AND DATEADD(1 MINUTE TO v_seen_at)) THEN
+    BEGIN
+        SELECT mon$isolation_mode FROM mon$transactions WHERE mon$transaction_id = CURRENT_TRANSACTION INTO v_mode;
+        IF (v_mode = 3) THEN
+            EXECUTE PROCEDURE mq_raise_error('wrong_isolation',
+                'this transaction is NO RECORD_VERSION: SET TRANSACTION READ COMMITTED RECORD_VERSION NO WAIT');
+        v_mode = RDB$SET_CONTEXT('USER_SESSION', 'MQ_RECORD_VERSION', LOCALTIMESTAMP);
+    END
+END^
+
+SET TERM ; ^

@@ -1,0 +1,50 @@
+-- stuck_groups: groups of ordered queues that have messages and nobody at work, and that no claim finds.
+-- Arguments:   p_type (NULL: all)
+-- Returns:     p_groups: a JSON array of [type, group key], '' for messages without one; NULL for none; at most 1,000 of the first
+--              10,000 groups
+-- Errors:      none
+-- Transaction: reads only, without locks
+-- Example:     CALL mq_stuck_groups('invoice', v_groups);
+--
+-- There should never be one: of a group that is free, one message has a ticket in mq_ready (pick_ordered), at its own place or less
+-- than a millisecond before it.
+
+DROP PROCEDURE IF EXISTS mq_stuck_groups;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_stuck_groups(
+    IN p_type varchar(200) CHARACTER SET utf8mb4,
+    OUT p_groups longtext CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE c_groups int DEFAULT 10000;
+    IF @@SESSION.group_concat_max_len < 1073741824 THEN
+        SET SESSION group_concat_max_len = 1073741824;
+    END IF;
+    SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(s.type, s.group_key)), ']') INTO p_groups
+    FROM (
+        SELECT k.type, k.group_key
+        FROM (
+            (SELECT DISTINCT type, group_key FROM mq_grouped FORCE INDEX (PRIMARY) WHERE type = p_type LIMIT c_groups)
+            UNION ALL
+            (SELECT DISTINCT type, group_key FROM mq_grouped FORCE INDEX (PRIMARY) WHERE p_type IS NULL LIMIT c_groups)
+        ) AS k
+        LEFT JOIN mq_group_lock AS l FORCE INDEX (PRIMARY) ON l.type = k.type AND l.group_key = k.group_key
+        WHERE l.id IS NULL
+            AND (SELECT q.ordered FROM mq_queue AS q WHERE q.type IN (k.type, '') ORDER BY q.type DESC LIMIT 1)
+            AND NOT EXISTS (
+                SELECT *
+                FROM mq_grouped AS g FORCE INDEX (PRIMARY)
+                STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = g.id
+                STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY) ON r.type = g.type AND r.priority = m.priority
+                    AND r.run_at BETWEEN m.run_at - INTERVAL 1000 MICROSECOND AND m.run_at AND r.id = m.id
+                WHERE g.type = k.type AND g.group_key = k.group_key
+            )
+        LIMIT 1000
+    ) AS s;
+END//
+
+DELIMITER ;

@@ -1,0 +1,71 @@
+"""The runner beside a server whose clock is not its own: a lease is worked out on the server's clock alone."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+from processes import Log, Running, until
+from rowqueue import install
+from rowqueue.databases import Database, open_database
+from servers.clock import Clock
+
+pytestmark = pytest.mark.one_version
+
+Start = Callable[..., Running]
+
+LEASE = 3
+HANDLER_SECONDS = 7
+
+
+@pytest.fixture
+def shifted(clock: Clock) -> Database:
+    """A database on the server with that clock."""
+    database = open_database(clock.server.create_database())
+    install.apply(database)
+    return database
+
+
+def test_no_lease_is_lost_while_a_handler_runs_whatever_the_servers_clock_says(
+    clock: Clock, shifted: Database, start: Start, joblog: Log
+) -> None:
+    session = shifted.connect("test")
+    for offset in (10, 3600):
+        type = f"ahead.{offset}"
+        session.call("set_queue", type, LEASE)
+        clock.set(offset)
+        session.call("send", type, f"sleep {HANDLER_SECONDS}")
+        pair = [start("consume", "--type", type, "--handler", "jobs:obey", url=shifted.url) for _ in range(2)]
+        until(lambda: "woke" in joblog.read())
+        until(lambda t=type: session.call("queue_stats", t)[0]["active"] == 0)
+        for running in pair:
+            assert running.stop() == 0, running.stderr
+            assert "lost the lease" not in running.stderr
+        assert joblog.read() == [f"sleep {HANDLER_SECONDS}", "woke"]
+        joblog.path.unlink()
+    session.close()
+
+
+def test_a_clock_that_is_set_back_costs_no_lease_and_no_delay(
+    clock: Clock, shifted: Database, start: Start, joblog: Log
+) -> None:
+    session = shifted.connect("test")
+    session.call("set_queue", "jobs", LEASE)
+    pair = [start("consume", "--type", "jobs", "--handler", "jobs:obey", url=shifted.url) for _ in range(2)]
+    for running in pair:
+        until(lambda r=running: "consuming" in r.stderr)
+    for offset in (-30, -50, -3600):
+        session.call("send", "jobs", f"sleep {HANDLER_SECONDS}")
+        until(joblog.read)
+        clock.set(offset)
+        session.call("send", "jobs", "meanwhile")
+        sent = time.monotonic()
+        until(lambda: "meanwhile" in joblog.read())
+        assert time.monotonic() - sent < 2.5
+        until(lambda: "woke" in joblog.read())
+        until(lambda: session.call("queue_stats", "jobs")[0]["active"] == 0)
+        assert joblog.read() == [f"sleep {HANDLER_SECONDS}", "meanwhile", "woke"]
+        joblog.path.unlink()
+    for running in pair:
+        assert running.stop() == 0, running.stderr
+        assert "lost the lease" not in running.stderr
+    session.close()

@@ -1,0 +1,37 @@
+"""MySQL and MariaDB: groups of an ordered queue that lost their tickets are named and go on."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from rowqueue.databases import Session
+
+pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_version]
+
+
+def check(session: Session) -> dict[str, Any]:
+    return next(row for row in session.call("queue_health") if row["name"] == "stuck_groups")
+
+
+def test_stuck_groups_are_told_and_rescue_expired_lets_them_go_on(
+    session: Session, sql: Callable[..., Any], queue: str
+) -> None:
+    session.call("set_queue", queue, None, None, None, None, None, 1)
+    for group in ("a", "b", None):
+        for _ in range(3):
+            session.call("send_message", queue, "b", None, None, group)
+    assert check(session)["value"] == 0
+    [held] = session.call("claim_batch", queue, 1)
+    session.call("send", "other." + queue, "x")
+    assert check(session)["value"] == 0
+    sql("DELETE FROM mq_ready WHERE type = %s", queue)
+    row = check(session)
+    assert (row["verdict"], row["value"]) == ("bad", 2)
+    assert f"CALL mq_rescue_expired('{queue}')" in row["detail"]
+    assert session.call("claim_batch", queue, 10) == []
+    session.call("rescue_expired", queue)
+    assert check(session)["value"] == 0
+    assert len(session.call("claim_batch", queue, 10)) == 2
+    session.call("complete_batch", held["batch_key"])
+    assert check(session)["value"] == 0
+    assert len(session.call("claim_batch", queue, 10)) == 1
