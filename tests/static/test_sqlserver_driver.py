@@ -5,13 +5,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rowqueue import contract
-from rowqueue.databases import Conflict, DatabaseError, Disconnected, Forbidden, ReadOnly, sqlserver, sqlserver_rights
+from rowqueue import contract, install
+from rowqueue.databases import (
+    Conflict,
+    DatabaseError,
+    Disconnected,
+    Forbidden,
+    ReadOnly,
+    sqlserver,
+    sqlserver_rights,
+    sqlserver_yoyo,
+)
 
 pymssql = pytest.importorskip("pymssql")
 _mssql = pytest.importorskip("pymssql._mssql")
 
 SQL = Path(__file__).resolve().parents[2] / "procedures" / "sqlserver"
+MIGRATIONS = SQL.parents[1] / "migrations" / "sqlserver"
 FILES = {path.stem: path.read_text("utf-8") for path in sorted(SQL.rglob("*.sql"))}
 
 
@@ -121,7 +131,7 @@ class Connection:
 
 def check(version: str, edition: int, level: int | None = 130, database: str = "shop") -> None:
     rights = [(1,) * (len(sqlserver._IN_DATABASE) + 1)]
-    server = [(version, edition, level, "dbo", database, "dbo")]
+    server = [(version, edition, level, "dbo", database)]
     sqlserver._check(Connection(database, server, rights))  # type: ignore[arg-type]
 
 
@@ -143,6 +153,21 @@ def test_a_server_without_create_or_alter_is_refused(version: str, edition: int)
 def test_a_database_of_the_servers_own_is_refused(database: str) -> None:
     with pytest.raises(DatabaseError, match="server's own database"):
         check("16.0.1000.6", 3, 160, database)
+
+
+def test_each_file_of_the_script_is_one_transaction() -> None:
+    """The server undoes what a script has begun when it ends early, and `runner apply` goes on from there."""
+    parts = "".join(install.script("sqlserver")).split("BEGIN TRANSACTION;\nGO\n")[1:]
+    assert len(parts) == len(FILES) + len(list(MIGRATIONS.glob("*.sql")))
+    for part in parts:
+        done, commit, _ = part.partition("COMMIT TRANSACTION;\nGO\n")
+        assert commit and "INSERT INTO mq.installed" in done
+
+
+def test_the_migration_records_are_in_one_schema_whoever_installs() -> None:
+    text = "".join(install.script("sqlserver"))
+    assert not re.search(r"(?:TABLE|INTO|FROM) _?yoyo", text)
+    assert "SCHEMA_NAME()" not in sqlserver_yoyo.Backend.list_tables_sql
 
 
 # ---- rights ----------------------------------------------------------------------------------------------------------

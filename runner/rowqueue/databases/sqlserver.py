@@ -147,7 +147,7 @@ _DISCONNECTS = {
 }
 _READ_ONLY = 3906  # a secondary, or a server that is no longer the primary
 _FORBIDDEN = {229, 230, 262, 297, 300, 916, 15151, 15247, 18452, 18456, 18470, 18486, 18487, 18488}
-# A database that is recovering, or a server in a failover, says so of logins and databases that it will know in a moment.
+# A database that is recovering, or a server in a failover, says so of logins and databases it will know soon.
 _NOT_YET = {4060, 18456}
 _MISSING = {208, 2812, 4121}  # a table, a procedure, a function
 _CONTINUED = re.compile(r"(?<=\\)(?=\r?\n)")
@@ -302,8 +302,8 @@ def _statement(procedure: str, count: int) -> str:
 def _unbroken(procedure: str, values: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
     """The text and values of a call, in which the server keeps each backslash that stands before the end of a line.
 
-    The driver writes values into the statement, and inside a literal T-SQL takes such a backslash away, and the line end
-    with it: two failures of a batch would become one. So a mark stands between the two, which the server removes.
+    The driver writes values into the statement, and inside a literal T-SQL takes such a backslash away, and the line
+    end with it: two failures of a batch would become one. So a mark stands between the two, which the server removes.
     """
     declared, marked, given = [], [], []
     for n, value in enumerate(values):
@@ -682,6 +682,8 @@ class SQLServer(Database):
     def script(self, files: Sequence[tuple[str, str, str, str]]) -> Iterator[str]:
         yield _SCRIPT_HEAD
         for kind, name, sha256, text in files:
+            # A file is one transaction: where a script has ended early, `runner apply` goes on.
+            yield "BEGIN TRANSACTION;\nGO\n"
             if kind == "migration":
                 # One statement a batch, as yoyo runs them: none is compiled before what it names is there.
                 yield f"-- {kind} {name}\n"
@@ -691,6 +693,7 @@ class SQLServer(Database):
                 # A procedure is kept with all that its batch holds: as the file has it, and nothing else.
                 yield "".join(f"{batch}\nGO\n" for batch in _batches(text))
             yield _RECORD.replace("%s", "N'{}'").format(name, name, kind, sha256) + ";\nGO\n"
+            yield "COMMIT TRANSACTION;\nGO\n"
         yield f"{_FINGERPRINTS};\nGO\n"
 
     def adopted_tables(self) -> list[str]:
@@ -770,7 +773,7 @@ def _is_babelfish(connection: _Connection) -> bool:
 
 
 def _check(connection: _Connection) -> None:
-    """Raise for a server that is too old or a database of the server's own, and Forbidden that names what is missing."""
+    """Raise for a server too old or a database of the server's own, and Forbidden that names what is missing."""
     name = connection.command("SELECT DB_NAME()")
     if str(name).lower() in _SYSTEM:
         raise DatabaseError(
@@ -781,7 +784,7 @@ def _check(connection: _Connection) -> None:
         return
     with connection.cursor() as cursor:
         cursor.execute(_SERVER)
-        version, edition, level, user, database, schema = cursor.fetchone()
+        version, edition, level, user, database = cursor.fetchone()
         build = tuple(int(part) for part in re.findall(r"\d+", version or "")[:3])
         if edition not in _AZURE and build < _LEAST_VERSION:
             least = ".".join(map(str, _LEAST_VERSION))
@@ -792,18 +795,17 @@ def _check(connection: _Connection) -> None:
                 f" ALTER DATABASE CURRENT SET COMPATIBILITY_LEVEL = {_LEAST_LEVEL}"
             )
         here = [f"HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', '{right}')" for right in _IN_DATABASE]
-        cursor.execute(f"SELECT {', '.join(here)}, HAS_PERMS_BY_NAME(QUOTENAME(SCHEMA_NAME()), 'SCHEMA', 'ALTER')")
+        cursor.execute(f"SELECT {', '.join(here)}, HAS_PERMS_BY_NAME(N'dbo', 'SCHEMA', 'ALTER')")
         *found, in_schema = cursor.fetchone()
     if missing := [right for right, has in zip(_IN_DATABASE, found, strict=True) if not has]:
         raise Forbidden(f"user {user} needs the right {', '.join(missing)} on database {database} to install")
     if not in_schema:  # where yoyo keeps its tables
-        raise Forbidden(f"user {user} needs the right ALTER on schema {schema} to install")
+        raise Forbidden(f"user {user} needs the right ALTER on schema dbo to install")
 
 
 _SERVER = """\
 SELECT CAST(SERVERPROPERTY('ProductVersion') AS nvarchar(128)), CAST(SERVERPROPERTY('EngineEdition') AS int),
-    CAST((SELECT compatibility_level FROM sys.databases WHERE name = DB_NAME()) AS int), USER_NAME(), DB_NAME(),
-    SCHEMA_NAME()"""
+    CAST((SELECT compatibility_level FROM sys.databases WHERE name = DB_NAME()) AS int), USER_NAME(), DB_NAME()"""
 
 
 def _batches(text: str) -> Iterator[str]:
@@ -920,18 +922,18 @@ def _drop_schema(cursor: _Cursor) -> None:
 def _forget_migrations(cursor: _Cursor, migrations: Iterable[str]) -> None:
     """Delete our rows of yoyo's tables, and the tables when no other project's migrations are left in them."""
     cursor.execute(
-        "SELECT TABLE_NAME FROM INFORMATION_SCHEMA.TABLES WHERE TABLE_SCHEMA = SCHEMA_NAME() AND TABLE_NAME IN %s",
+        "SELECT TABLE_NAME FROM INFORMATION_SCHEMA.TABLES WHERE TABLE_SCHEMA = N'dbo' AND TABLE_NAME IN %s",
         (_YOYO_TABLES,),
     )
     found = {name for (name,) in cursor.fetchall()}
     for table in {"_yoyo_migration", "_yoyo_log"} & found:
-        cursor.execute(f"DELETE FROM {table} WHERE migration_id IN %s", (tuple(migrations),))
+        cursor.execute(f"DELETE FROM dbo.{table} WHERE migration_id IN %s", (tuple(migrations),))
     if "_yoyo_migration" in found:
-        cursor.execute("SELECT TOP (1) 1 FROM _yoyo_migration")
+        cursor.execute("SELECT TOP (1) 1 FROM dbo._yoyo_migration")
         if cursor.fetchone():
             return
     for table in sorted(found):
-        cursor.execute(f"DROP TABLE {table}")
+        cursor.execute(f"DROP TABLE dbo.{table}")
 
 
 def _drop_roles(cursor: _Cursor) -> None:
@@ -963,6 +965,7 @@ _SCRIPT_HEAD = f"""\
 SET ANSI_NULLS, ANSI_PADDING, ANSI_WARNINGS, ARITHABORT, CONCAT_NULL_YIELDS_NULL, QUOTED_IDENTIFIER ON;
 SET NUMERIC_ROUNDABORT OFF;
 SET IMPLICIT_TRANSACTIONS OFF;
+SET XACT_ABORT ON;
 SET NOCOUNT ON;
 GO
 IF (SELECT compatibility_level FROM sys.databases WHERE name = DB_NAME()) < {_LEAST_LEVEL}
@@ -975,26 +978,26 @@ IF @got < 0
 IF SCHEMA_ID(N'mq') IS NOT NULL
     THROW 50000, N'the schema mq is there already: an installation is brought up to date by `runner apply`', 1;
 GO
-IF OBJECT_ID(N'yoyo_lock', N'U') IS NULL
-    CREATE TABLE yoyo_lock (locked int DEFAULT 1, ctime datetime2, pid int NOT NULL, PRIMARY KEY (locked));
-IF OBJECT_ID(N'_yoyo_log', N'U') IS NULL
-    CREATE TABLE _yoyo_log (
+IF OBJECT_ID(N'dbo.yoyo_lock', N'U') IS NULL
+    CREATE TABLE dbo.yoyo_lock (locked int DEFAULT 1, ctime datetime2, pid int NOT NULL, PRIMARY KEY (locked));
+IF OBJECT_ID(N'dbo._yoyo_log', N'U') IS NULL
+    CREATE TABLE dbo._yoyo_log (
         id varchar(36), migration_hash varchar(64), migration_id varchar(255), operation varchar(10),
         username varchar(255), hostname varchar(255), comment varchar(255), created_at_utc datetime2, PRIMARY KEY (id)
     );
-IF OBJECT_ID(N'_yoyo_version', N'U') IS NULL
-    CREATE TABLE _yoyo_version (version int NOT NULL PRIMARY KEY, installed_at_utc datetime2);
-IF OBJECT_ID(N'_yoyo_migration', N'U') IS NULL
-    CREATE TABLE _yoyo_migration (
+IF OBJECT_ID(N'dbo._yoyo_version', N'U') IS NULL
+    CREATE TABLE dbo._yoyo_version (version int NOT NULL PRIMARY KEY, installed_at_utc datetime2);
+IF OBJECT_ID(N'dbo._yoyo_migration', N'U') IS NULL
+    CREATE TABLE dbo._yoyo_migration (
         migration_hash varchar(64), migration_id varchar(255), applied_at_utc datetime2, PRIMARY KEY (migration_hash)
     );
 GO
-IF NOT EXISTS (SELECT * FROM _yoyo_version)
-    INSERT INTO _yoyo_version VALUES (2, SYSUTCDATETIME());
+IF NOT EXISTS (SELECT * FROM dbo._yoyo_version)
+    INSERT INTO dbo._yoyo_version VALUES (2, SYSUTCDATETIME());
 GO
 """
 
 _YOYO_ROW = """\
-INSERT INTO _yoyo_migration VALUES ('{hash}', '{name}', SYSUTCDATETIME());
+INSERT INTO dbo._yoyo_migration VALUES ('{hash}', '{name}', SYSUTCDATETIME());
 GO
 """

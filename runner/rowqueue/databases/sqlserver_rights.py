@@ -66,7 +66,7 @@ SELECT CONCAT(N'schema mq belongs to ', USER_NAME(principal_id), N' and not to d
 FROM sys.schemas
 WHERE name = N'mq' AND principal_id <> 1
 UNION ALL
-SELECT CONCAT(N'database ', DB_NAME(), N' is TRUSTWORTHY, so that a module that runs as dbo has the rights of the login',
+SELECT CONCAT(N'database ', DB_NAME(), N' is TRUSTWORTHY, so that what runs as dbo has the rights of the login',
     N' who owns the database, on the whole server: ALTER DATABASE ', QUOTENAME(DB_NAME()), N' SET TRUSTWORTHY OFF')
 FROM sys.databases
 WHERE name = DB_NAME() AND is_trustworthy_on = 1"""

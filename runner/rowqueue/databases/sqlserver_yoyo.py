@@ -18,7 +18,7 @@ class Backend(DatabaseBackend):  # type: ignore[misc]
     driver_module = "pymssql"
     _in_transaction: bool
     # In capitals, which a database that tells letters apart by their case asks for.
-    list_tables_sql = "SELECT TABLE_NAME FROM INFORMATION_SCHEMA.TABLES WHERE TABLE_SCHEMA = SCHEMA_NAME()"
+    list_tables_sql = "SELECT TABLE_NAME FROM INFORMATION_SCHEMA.TABLES WHERE TABLE_SCHEMA = N'dbo'"
 
     def connect(self, dburi: Any) -> Any:
         query = f"?{urlencode(dburi.args)}" if dburi.args else ""
@@ -28,6 +28,11 @@ class Backend(DatabaseBackend):  # type: ignore[misc]
     def execute(self, sql: str, params: Mapping[str, Any] | None = None) -> Any:
         """yoyo's own statements: a TIMESTAMP is no time there. Migrations do not come this way."""
         return super().execute(sql.replace(" TIMESTAMP", " DATETIME2"), params)
+
+    def quote_identifier(self, s: str) -> str:
+        """Its own tables are in dbo, whatever schema is the installer's own: else each would have others."""
+        tables = {self.log_table, self.lock_table, self.version_table, self.migration_table}
+        return ("dbo." if s in tables else "") + str(super().quote_identifier(s))
 
     # The driver's own commit and rollback do nothing in autocommit.
     def begin(self) -> None:
