@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 
 import pytest
 from capabilities import BY_DATABASE
-from rowqueue import install
 from rowqueue.databases import Session, open_database
 from servers.clock import Clock
 
@@ -20,8 +19,7 @@ LATE_SECONDS = 2.5
 @pytest.fixture
 def sessions(clock: Clock) -> Iterator[Callable[[], Session]]:
     """Makes sessions on a database of the server with that clock."""
-    database = open_database(clock.server.create_database())
-    install.apply(database)
+    database = open_database(clock.url)
     made: list[Session] = []
 
     def make() -> Session:
