@@ -48,12 +48,6 @@ def _keep_files_in_memory() -> None:
         tempfile.tempdir = None  # asked for anew
 
 
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Clusters are started only when they are named: three servers each, for which other tests would have to wait."""
-    clusters = Path(__file__).parent / "clusters"
-    return True if collection_path == clusters and not any("clusters" in word for word in config.args) else None
-
-
 def pytest_configure(config: pytest.Config) -> None:
     _keep_files_in_memory()
     config.addinivalue_line(
@@ -69,6 +63,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers",
         "any_engine: what is the runner's own doing, on one server of one engine, another one from test to test",
     )
+    config.addinivalue_line("markers", "long: what a short run can do without; --every-version runs it")
     config.addinivalue_line("markers", "cluster: needs a cluster of servers, see --clusters")
     config.addinivalue_line("markers", "product(name, ...): what is tested is special to these products")
 
@@ -97,15 +92,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out the servers that a test is not for; see the markers."""
     rest = config.getoption("--only-rest")
     every = rest or config.getoption("--every-version")
-    left_out = {item for item in items if (name := _server_name(item)) and not _is_for(item, name, every)}
+    left_out = {item for item in items if not _runs(item, every) or (rest and _runs(item, False))}
     if not config.getoption("--clusters") and not any(
         "clusters" in argument for argument in config.invocation_params.args
     ):
         left_out |= {item for item in items if item.get_closest_marker("cluster")}
-    if rest:
-        left_out |= {item for item in items if not (name := _server_name(item)) or _is_for(item, name, False)}
     config.hook.pytest_deselected(items=list(left_out))
     items[:] = [item for item in items if item not in left_out]
+
+
+def _runs(item: pytest.Item, every: bool) -> bool:
+    name = _server_name(item)
+    return (every or item.get_closest_marker("long") is None) and (name is None or _is_for(item, name, every))
 
 
 def _is_for(item: pytest.Item, name: str, every: bool) -> bool:
@@ -188,18 +186,22 @@ def private_server(server_name: str, pytestconfig: pytest.Config) -> Iterator[se
 
 
 @pytest.fixture
-def clock(server_name: str, pytestconfig: pytest.Config) -> Iterator[Clock]:
-    """The clock of a running server for one test, `clock.server`: clock.set(-30) sets it half a minute back."""
-    if server_name.endswith("-dsn"):
-        pytest.skip("the named server's clock is not ours to set")
+def clock(private_server: servers.Server, pytestconfig: pytest.Config) -> Iterator[Clock]:
+    """The clock of a running server for one test: clock.set(-30) sets it half a minute back.
+
+    The queue is installed at `clock.url`; before, because under such a clock MySQL takes many times as long for it.
+    """
+    url = private_server.create_database()
+    install.apply(open_database(url))
+    private_server.stop()
     try:
-        clock = Clock(servers.make(server_name))
+        clock = Clock(private_server, url)
     except servers.Unavailable as error:
         unavailable(pytestconfig, error)
         raise
-    clock.server.start()
+    private_server.start()
     yield clock
-    clock.server.close()
+    private_server.kill()
     clock.close()
 
 

@@ -5,7 +5,6 @@ from collections.abc import Callable
 
 import pytest
 from processes import Log, Running, until
-from rowqueue import install
 from rowqueue.databases import Database, open_database
 from servers.clock import Clock
 
@@ -20,9 +19,7 @@ HANDLER_SECONDS = 7
 @pytest.fixture
 def shifted(clock: Clock) -> Database:
     """A database on the server with that clock."""
-    database = open_database(clock.server.create_database())
-    install.apply(database)
-    return database
+    return open_database(clock.url)
 
 
 def test_no_lease_is_lost_while_a_handler_runs_whatever_the_servers_clock_says(

@@ -138,3 +138,22 @@ def test_a_change_where_none_are_taken_is_refused_as_read_only(installed: Databa
         with pytest.raises(ReadOnly, match=r"in the URL"):
             session.call("send", queue, "a")
         session.close()
+
+
+@pytest.mark.product("firebird")
+@pytest.mark.one_version
+def test_connections_that_are_killed_while_a_consumer_starts_do_not_end_it(
+    installed: Database, server: Server, start: Start, queue: str, joblog: Log
+) -> None:
+    running = start("consume", "--type", queue, *HANDLER, "--max-messages", 1, url=installed.url)
+    with server.client(installed.url) as connection:
+        deadline = time.monotonic() + 6
+        while time.monotonic() < deadline:
+            connection.execute(
+                "DELETE FROM mon$attachments WHERE mon$attachment_id <> CURRENT_CONNECTION AND mon$system_flag = 0"
+            )
+            time.sleep(0.02)
+    assert running.process.poll() is None, running.stderr
+    send(installed, queue, "a")
+    assert running.wait() == 0, running.stderr
+    assert joblog.read() == ["a"]

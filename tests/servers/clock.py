@@ -28,10 +28,11 @@ def library() -> Path:
 
 
 class Clock:
-    """How far the clock of `server` is ahead of this machine's; behind it when negative."""
+    """How far the clock of `server` is ahead of this machine's; behind it when negative. `url`: a database of it."""
 
-    def __init__(self, server: base.Server) -> None:
+    def __init__(self, server: base.Server, url: str = "") -> None:
         self.server = server
+        self.url = url
         self._folder = base.folder("clock")
         self._folder.chmod(0o755)
         self._file = self._folder / "offset"

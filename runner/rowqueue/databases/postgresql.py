@@ -95,11 +95,9 @@ def _translate(error: Exception, closed: bool = False) -> Exception:
     lost = isinstance(error, psycopg.OperationalError) and not state
     if closed or lost or state in _DISCONNECTS or state.startswith("08"):
         return Disconnected(message)
-    if state == _READ_ONLY:
-        return ReadOnly(f"{message}: name all servers of the cluster and target_session_attrs=read-write in the URL")
     if state in _CONFLICTS:
         return Conflict(message)
-    if state == "25006":
+    if state == _READ_ONLY:
         hint = "the server takes no changes: it is a standby or read-only; target_session_attrs=read-write in the URL"
         return ReadOnly(f"{hint} finds the one of several hosts that does ({message})")
     if state == "3F000" or (state in {"42883", "42P01"} and "mq." in message):
