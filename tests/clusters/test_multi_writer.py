@@ -138,6 +138,7 @@ def test_polling_table_on_all_nodes(cluster: Any, urls: list[str], crew_on: Make
     settings = SHAPES[shape]
     ready = {"ready_value": "N", "error_value": "E"} if "status_column" in settings else {}
     call_named(urls[0], "adopt_table", name, name, **ready, **settings)
+    _await_everywhere(cluster, urls, f"SELECT name FROM mq_polled WHERE name = '{name}'")
     expected = [f"{node}-{n}" for node in range(len(urls)) for n in range(300)]
     for node, url in enumerate(urls):
         mine = expected[node * 300 : node * 300 + 300]
@@ -152,6 +153,12 @@ def test_polling_table_on_all_nodes(cluster: Any, urls: list[str], crew_on: Make
     until(lambda: not first.query(urls[0], "SELECT id FROM mq_polled_row WHERE name = %s", name), "no entry is left")
     found = Counter(row["status"] for row in first.query(urls[0], f"SELECT status FROM {name}"))
     assert found == ({"D": len(expected)} if "done_value" in settings else {})
+
+
+def _await_everywhere(cluster: Any, urls: list[str], query: str) -> None:
+    """The other nodes apply a change a moment later."""
+    for node, url in zip(cluster.nodes, urls, strict=True):
+        until(lambda node=node, url=url: node.query(url, query), query)
 
 
 def _insert(node: Any, url: str, table: str, values: list[str]) -> None:
@@ -177,6 +184,7 @@ def test_feed_published_on_all_nodes_misses_nothing(cluster: Any, urls: list[str
     first.query(urls[0], f"CREATE TABLE stock ({columns})")
     first.query(urls[0], "GRANT SELECT, UPDATE ON stock TO 'mq_owner'@'localhost'")
     call_named(urls[0], "create_feed", "stock", "stock", "id", "sync")
+    _await_everywhere(cluster, urls, "SELECT name FROM mq_feed WHERE name = 'stock'")
     expected = [f"{node}-{n}" for node in range(len(urls)) for n in range(200)]
     for node, url in enumerate(urls):
         crew.start(_insert, cluster.nodes[node], url, "stock", expected[node * 200 : node * 200 + 200])
