@@ -19,6 +19,8 @@ MANNERS = {
     "TABLE STABILITY NO WAIT": ("SERIALIZABLE", 0),
 }
 NO_WAIT = "READ COMMITTED NO WAIT"
+# From 4.0 on the same as RECORD_VERSION, unless ReadConsistency is 0.
+NO_RECORD_VERSION = "NO RECORD_VERSION NO WAIT"
 # Words of SQL: these columns have quoted names.
 _RESERVED = {"count", "table", "value"}
 
@@ -36,7 +38,7 @@ class Raw:
     """A connection with one transaction of one manner, which the first statement begins; the test ends it."""
 
     def __init__(self, connection: Any, manner: str = NO_WAIT) -> None:
-        isolation, seconds = MANNERS[manner]
+        isolation, seconds = (MANNERS | {NO_RECORD_VERSION: ("READ_COMMITTED_NO_RECORD_VERSION", 0)})[manner]
         self.connection = connection
         self.transaction = connection.transaction_manager(driver().tpb(driver().Isolation[isolation], seconds))
 

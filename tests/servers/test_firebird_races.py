@@ -16,7 +16,7 @@ from rowqueue.databases import Database, Session
 
 from . import Server
 from .firebird import driver
-from .firebird_raw import MANNERS, NO_WAIT, Raw, codes, raw_on
+from .firebird_raw import MANNERS, NO_RECORD_VERSION, NO_WAIT, Raw, codes, raw_on
 
 pytestmark = pytest.mark.product("firebird")
 
@@ -321,6 +321,44 @@ def test_what_works_on_tables_of_users_asks_for_the_transaction_first(raw: Open,
             with pytest.raises(driver().DatabaseError, match=r"MQ_50001\n-?wrong_isolation: this transaction"):
                 caller.run(f"SELECT * FROM mq_{procedure}(?)", OF_TABLES[procedure])
             caller.commit()
+
+
+@pytest.mark.parametrize("procedure", [*CLAIMING, "queue_stats", "peek", "wait_for_message"])
+def test_a_transaction_without_record_versions_is_refused_where_the_server_has_it(
+    server: Server, database: Database, queue: str, procedure: str
+) -> None:
+    """From 4.0 on statements have snapshots of their own, unless the server is set to work as before."""
+    known: dict[str, Any] = {"cancel": 1, "complete": (1, NO_KEY), "fail": (1, NO_KEY, "x")}
+    known |= {"purge": (queue, "N"), "purge_archive": datetime(2001, 1, 1)}
+    arguments = known.get(procedure)
+    if arguments is None:
+        takes_key = contract.load().procedures[procedure].arguments[0].name == "batch_key"
+        arguments = NO_KEY if takes_key else queue
+    values = arguments if isinstance(arguments, tuple) else (arguments,)
+    with raw_on(server, database.url, NO_RECORD_VERSION) as raw:
+        if not server.version.startswith("3."):  # type: ignore[attr-defined]
+            raw.call("queue_stats", queue)
+            return
+        with pytest.raises(driver().DatabaseError, match=r"MQ_50001\n-?wrong_isolation.*NO RECORD_VERSION"):
+            raw.call(procedure, *values)
+
+
+@pytest.mark.one_version
+def test_messages_of_very_many_types_in_one_transaction_cost_no_more_each(raw: Open, queue: str) -> None:
+    one = raw()
+
+    def seconds(first: int, count: int) -> float:
+        began = time.monotonic()
+        one.run(
+            f"EXECUTE BLOCK AS DECLARE i integer = {first}; DECLARE n bigint; BEGIN WHILE (i < {first + count}) DO"
+            f" BEGIN i = i + 1; SELECT id FROM mq_send('{queue}.' || :i, 'x') INTO n; END END"
+        )
+        return time.monotonic() - began
+
+    before = seconds(0, 3_000)
+    seconds(3_000, 14_000)
+    assert seconds(17_000, 3_000) < 3 * before + 0.5
+    one.rollback()
 
 
 @pytest.mark.parametrize("manner", [manner for manner in MANNERS if "TABLE" not in manner])

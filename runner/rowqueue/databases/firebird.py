@@ -736,6 +736,7 @@ SET TERM ^ ;
 EXECUTE BLOCK AS
 DECLARE v_reason varchar(300) CHARACTER SET UTF8;
 DECLARE v_done integer;
+DECLARE v_at timestamp;
 BEGIN
     SELECT {unsuitable}
     FROM mon$database
@@ -747,7 +748,7 @@ BEGIN
             v_reason = 'the queue is already installed in this database: to upgrade it, use runner apply';
     END
     IF (v_reason IS NOT NULL) THEN
-        v_done = CAST(v_reason AS integer);
+        v_at = CAST(v_reason AS timestamp);
 END^
 
 """

@@ -121,7 +121,7 @@ class Listener:
             try:
                 arrived = self._next(connection)
             finally:
-                # Before the connection is closed, also when that is lost: else the client library would be asked to let go
+                # Before the connection is closed, also when that is lost: else the client library is asked to let go
                 # of it when the object is collected, with memory that it has freed, and the process would die.
                 _let_go(registration)
             if arrived is None:
