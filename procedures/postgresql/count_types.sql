@@ -26,7 +26,7 @@ SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
-    c_part CONSTANT integer := 2 * (p_cap + 1);
+    c_part CONSTANT integer := (p_cap + 1) * CASE WHEN p_type IS NULL THEN 2 ELSE 1 END;
     -- Of a part of the index, in order: how much each type has, and how many rows that were.
     v_query text := CASE p_table
         WHEN 'ready' THEN 'SELECT type, count(*) AS rows, count(*) AS first, 0::bigint AS second, min(run_at) AS oldest
@@ -67,7 +67,7 @@ BEGIN
         v_from := type;
         -- The last type of a full part may have more than it shows: read it once more from its start, unless that is enough.
         IF p_type IS NOT NULL OR v_rows < c_part OR v_last > p_cap THEN
-            IF p_table = 'delayed' AND v_rows = c_part THEN
+            IF p_table = 'delayed' AND v_rows = c_part AND first > 0 THEN
                 -- So much is due that what is not due was not reached.
                 SELECT count(*) INTO second
                 FROM (SELECT FROM mq.delayed AS d WHERE d.type = v_from AND d.run_at > p_now LIMIT p_cap + 1) AS d;
