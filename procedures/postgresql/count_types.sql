@@ -44,6 +44,12 @@ DECLARE
         WHEN 'dead' THEN 'SELECT type, count(*) AS rows, count(*) AS first, 0::bigint AS second, NULL::timestamptz AS oldest
             FROM (SELECT type FROM mq.dead WHERE %s ORDER BY type, died_at, id LIMIT $2) AS x GROUP BY type ORDER BY type'
         END;
+    -- Of one type what is due and what is not are counted each from its own place.
+    v_delayed CONSTANT text := 'SELECT $1 AS type, d.rows + w.rows AS rows, d.rows AS first, w.rows AS second, d.oldest
+        FROM (SELECT count(*) AS rows, min(run_at) AS oldest
+            FROM (SELECT run_at FROM mq.delayed WHERE %1$s AND run_at <= $3 ORDER BY type, run_at LIMIT $2) AS x) AS d
+        CROSS JOIN (SELECT count(*) AS rows
+            FROM (SELECT FROM mq.delayed WHERE %1$s AND run_at > $3 ORDER BY type, run_at LIMIT $2) AS x) AS w';
     v_condition text := CASE WHEN p_type IS NULL THEN 'type > $1' ELSE 'type = $1' END;
     v_from text := coalesce(p_type, '');
     v_row record;
@@ -52,7 +58,8 @@ DECLARE
 BEGIN
     LOOP
         v_rows := 0;
-        FOR v_row IN EXECUTE format(v_query, v_condition) USING v_from, c_part, p_now LOOP
+        FOR v_row IN EXECUTE format(CASE WHEN p_table = 'delayed' AND p_type IS NOT NULL THEN v_delayed ELSE v_query END, v_condition)
+            USING v_from, c_part, p_now LOOP
             IF v_rows > 0 THEN
                 RETURN NEXT;
             END IF;
@@ -67,7 +74,7 @@ BEGIN
         v_from := type;
         -- The last type of a full part may have more than it shows: read it once more from its start, unless that is enough.
         IF p_type IS NOT NULL OR v_rows < c_part OR v_last > p_cap THEN
-            IF p_table = 'delayed' AND v_rows = c_part AND first > 0 THEN
+            IF p_table = 'delayed' AND p_type IS NULL AND v_rows = c_part AND first > 0 THEN
                 -- So much is due that what is not due was not reached.
                 SELECT count(*) INTO second
                 FROM (SELECT FROM mq.delayed AS d WHERE d.type = v_from AND d.run_at > p_now LIMIT p_cap + 1) AS d;
