@@ -49,12 +49,12 @@ BEGIN
     ), totals AS (
         SELECT c.type, coalesce(q.paused, false) AS paused,
             -- In an ordered queue the rows of ready are tickets.
-            coalesce(sum(c.first) FILTER (WHERE c.what = CASE WHEN q.ordered THEN 'grouped' ELSE 'ready' END), 0)
-                + coalesce(sum(c.first) FILTER (WHERE c.what = 'delayed'), 0) AS ready,
-            coalesce(sum(c.second) FILTER (WHERE c.what = 'delayed'), 0) AS delayed,
-            coalesce(sum(c.first) FILTER (WHERE c.what = 'batch'), 0) AS active,
-            coalesce(sum(c.second) FILTER (WHERE c.what = 'batch'), 0) AS expired,
-            coalesce(sum(c.first) FILTER (WHERE c.what = 'dead'), 0) AS dead,
+            coalesce(max(c.first) FILTER (WHERE c.what = CASE WHEN q.ordered THEN 'grouped' ELSE 'ready' END), 0)
+                + coalesce(max(c.first) FILTER (WHERE c.what = 'delayed'), 0) AS ready,
+            coalesce(max(c.second) FILTER (WHERE c.what = 'delayed'), 0) AS delayed,
+            coalesce(max(c.first) FILTER (WHERE c.what = 'batch'), 0) AS active,
+            coalesce(max(c.second) FILTER (WHERE c.what = 'batch'), 0) AS expired,
+            coalesce(max(c.first) FILTER (WHERE c.what = 'dead'), 0) AS dead,
             coalesce(min(c.oldest) FILTER (WHERE c.what = CASE WHEN q.ordered THEN 'grouped' ELSE 'ready' END),
                 min(c.oldest) FILTER (WHERE c.what = 'delayed')) AS oldest
         FROM counts AS c
