@@ -41,8 +41,8 @@ BEGIN
         IF v_items IS NOT NULL THEN
             CALL mq_write_rows(p_shape, v_items, IF(v_step MOD 2, v_active, v_ready), IF(v_step < 2, v_error, v_ready),
                 IF(v_step = 2, 'look', 'set'), v_written, v_refused);
-            SET v_all_written = CONCAT_WS(',', v_all_written, SUBSTRING(v_written, 2, CHAR_LENGTH(v_written) - 2)),
-                v_all_refused = CONCAT_WS(',', v_all_refused, SUBSTRING(v_refused, 2, CHAR_LENGTH(v_refused) - 2));
+            SET v_all_written = NULLIF(CONCAT_WS(',', v_all_written, SUBSTRING(v_written, 2, CHAR_LENGTH(v_written) - 2)), ''),
+                v_all_refused = NULLIF(CONCAT_WS(',', v_all_refused, SUBSTRING(v_refused, 2, CHAR_LENGTH(v_refused) - 2)), '');
         END IF;
         SET v_step = v_step + 1;
     END WHILE;

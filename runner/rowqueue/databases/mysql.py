@@ -949,12 +949,7 @@ def _drop_accounts(cursor: Any) -> None:
 DATABASE = MySQL
 
 # yoyo's own tables as yoyo 9 makes them, so that `yoyo apply` and `runner apply` go on from here.
-_SCRIPT_HEAD = f"""\
--- rowqueue for MySQL and MariaDB: the whole installation, for the mysql client: mysql --comments DATABASE < this file.
--- It ends at the first error. DDL cannot be undone, but the script can be run again.
-SET NAMES utf8mb4;
-SET SESSION sql_mode = '{_SQL_MODE}', SESSION time_zone = '+00:00', SESSION autocommit = 1;
-DO GET_LOCK({_INSTALL_LOCK}, {_INSTALL_WAIT});
+YOYO_TABLES = """\
 CREATE TABLE IF NOT EXISTS yoyo_lock (
     locked INT DEFAULT 1, ctime TIMESTAMP, pid INT NOT NULL, PRIMARY KEY (locked)
 );
@@ -968,6 +963,14 @@ CREATE TABLE IF NOT EXISTS _yoyo_migration (
     migration_hash VARCHAR(64), migration_id VARCHAR(255), applied_at_utc TIMESTAMP, PRIMARY KEY (migration_hash)
 );
 """
+
+_SCRIPT_HEAD = f"""\
+-- rowqueue for MySQL and MariaDB: the whole installation, for the mysql client: mysql --comments DATABASE < this file.
+-- It ends at the first error. DDL cannot be undone, but the script can be run again.
+SET NAMES utf8mb4;
+SET SESSION sql_mode = '{_SQL_MODE}', SESSION time_zone = '+00:00', SESSION autocommit = 1;
+DO GET_LOCK({_INSTALL_LOCK}, {_INSTALL_WAIT});
+{YOYO_TABLES}"""
 
 _YOYO_ROW = """\
 INSERT IGNORE INTO _yoyo_migration VALUES ('{hash}', '{name}', UTC_TIMESTAMP());

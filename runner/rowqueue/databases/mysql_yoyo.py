@@ -4,7 +4,7 @@ from typing import Any
 
 from yoyo.backends.core.mysql import MySQLBackend  # type: ignore[import-untyped]
 
-from .mysql import MySQL
+from .mysql import YOYO_TABLES, MySQL
 
 
 class Backend(MySQLBackend):  # type: ignore[misc]
@@ -14,6 +14,19 @@ class Backend(MySQLBackend):  # type: ignore[misc]
 
     def connect(self, dburi: Any) -> Any:
         return MySQL(dburi.args["url"]).open("rowqueue yoyo")
+
+    def ensure_internal_schema_updated(self) -> None:
+        """Yoyo's own, which cannot go on from tables of which some were made when it was killed: DDL commits here."""
+        columns = self.execute(
+            "SELECT column_name FROM information_schema.columns WHERE table_schema = DATABASE()"
+            " AND table_name = '_yoyo_migration'"
+        ).fetchall()
+        if not columns or ("migration_hash",) in [*columns]:  # older ones are upgraded by yoyo
+            for statement in YOYO_TABLES.split(";\n"):
+                if statement.strip():
+                    self.execute(statement)
+            self.connection.commit()
+        super().ensure_internal_schema_updated()
 
     def _check_transactional_ddl(self) -> bool:
         """It would make and drop a table to find out."""

@@ -1,0 +1,103 @@
+"""MySQL and MariaDB: others change rows of polling tables at random beside consumers; nothing is stuck at the end."""
+
+import random
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+
+import pytest
+from polling import SHAPES, Polled
+from rowqueue.databases import Conflict, Database, Session
+
+pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_version]
+
+Sql = Callable[..., list[dict[str, Any]]]
+CHANGES = (
+    "UPDATE {t} SET status = 'N' WHERE id = {id}",
+    "UPDATE {t} SET status = 'D' WHERE id = {id}",
+    "UPDATE {t} SET id = id + 10000 WHERE id = {id}",
+    "UPDATE {t} SET v = CONCAT(v, '!') WHERE id = {id}",
+    "DELETE FROM {t} WHERE id = {id}",
+)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_no_row_stays_at_active_whatever_others_do(
+    database: Database, session: Session, sql: Sql, queue: str, seed: int
+) -> None:
+    from capabilities import BY_DATABASE
+
+    table = Polled(queue, session, sql, BY_DATABASE["mysql"], SHAPES["a"]).create(max_attempts=50)
+    table.insert(*(str(n) for n in range(60)))
+    over = threading.Event()
+
+    def consume(number: int) -> None:
+        dice = random.Random(f"{seed} {number}")
+        with closing(database.connect("consumer")) as own:
+            mine = table.by(own)
+            while not over.is_set():
+                try:
+                    rows = mine.claim(5, lease_seconds=dice.choice([0, 1, 60]))
+                    if rows and dice.random() < 0.8:
+                        failed = "\n".join(f"{row['id']},0,no" for row in rows if dice.random() < 0.3)
+                        mine.finish(rows[0]["batch_key"], failed)
+                    elif rows:
+                        mine.count("release_rows", rows[0]["batch_key"])
+                except Conflict:
+                    pass
+
+    threads = [threading.Thread(target=consume, args=[number]) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    dice = random.Random(seed)
+    until = time.monotonic() + 4
+    while time.monotonic() < until:
+        sql(dice.choice(CHANGES).format(t=table.name, id=dice.randint(1, 60) + dice.choice([0, 0, 10_000])))
+        time.sleep(0.01)
+    over.set()
+    for thread in threads:
+        thread.join(60)
+    # Leases of a minute are over.
+    sql("UPDATE mq_polled_batch SET lease_until = '2001-01-01' WHERE name = %s", table.name)
+    sql("UPDATE mq_polled_row SET run_at = '2001-01-01' WHERE name = %s AND state = 'N'", table.name)
+    for _ in range(200):
+        if not (rows := table.claim(20)):
+            break
+        table.finish(rows[0]["batch_key"])
+    left = sql(f"SELECT status, COUNT(*) AS n FROM {table.name} GROUP BY status")
+    assert {row["status"] for row in left} <= {"D", "E"}
+    assert {state for state, _ in table.states()} <= {"E"}
+
+
+def test_a_row_whose_key_is_changed_while_it_is_claimed_is_claimed_again(
+    session: Session, sql: Sql, queue: str
+) -> None:
+    from capabilities import BY_DATABASE
+
+    table = Polled(queue, session, sql, BY_DATABASE["mysql"], SHAPES["a"]).create().insert("1", "2")
+    rows = table.claim(2)
+    sql(f"UPDATE {table.name} SET id = id + 100 WHERE v = '1'")
+    assert table.finish(rows[0]["batch_key"]) == (1, 0, 0, 1)
+    [again] = table.claim(5)
+    assert table.v(again) == "1"
+    assert table.finish(again["batch_key"]) == (1, 0, 0, 0)
+    assert table.left() == {"1": "D", "2": "D"}
+
+
+@pytest.mark.parametrize("shape", ["c", "f"])
+def test_a_column_that_is_added_makes_no_row_another(session: Session, sql: Sql, queue: str, shape: str) -> None:
+    from capabilities import BY_DATABASE
+
+    table = Polled(queue, session, sql, BY_DATABASE["mysql"], SHAPES[shape]).create().insert("1", "2")
+    [row] = table.claim(1)
+    sql(f"ALTER TABLE {table.name} ADD COLUMN later int NOT NULL DEFAULT 7")
+    assert table.finish(row["batch_key"], f"{row['id']},0,again") == (0, 1, 0, 0)
+    rows = table.claim(5)
+    assert table.finish(rows[0]["batch_key"]) == (2, 0, 0, 0)
+    sql(f"ALTER TABLE {table.name} CHANGE COLUMN v w varchar(50)")
+    from queues import refused
+
+    with refused("unsuitable_table", "release_table"):
+        table.claim(1)
