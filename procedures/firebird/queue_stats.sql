@@ -6,7 +6,7 @@
 -- Example:     SELECT * FROM mq_queue_stats;
 --
 -- One cursor a table, all in the order of the types, and a merge of them: statements for each type would take 20 times as long
--- where there are many. A cursor that has counted enough of a type begins again behind that.
+-- where there are many.
 
 SET TERM ^ ;
 
@@ -27,68 +27,56 @@ RETURNS (
 AS
 DECLARE c_most integer = 10000;
 DECLARE v_now timestamp;
--- Where cursors begin: the least name behind v_after, without an equal part, which the engine would read to its end; the longest
--- names have no such. Nothing comes before the first; the empty name comes behind those that begin with a control character.
-DECLARE v_after mq_name;
-DECLARE v_from mq_name;
+DECLARE v_type mq_name;
 DECLARE v_ordered smallint;
 DECLARE v_default_ordered smallint;
 DECLARE v_default_paused smallint;
 DECLARE v_oldest timestamp;
-DECLARE v_tickets bigint;
 -- What each cursor stands at; the type is NULL behind its end.
 DECLARE q_type mq_name;
 DECLARE q_ordered smallint;
 DECLARE q_paused smallint;
 DECLARE r_type mq_name;
-DECLARE r_run_at timestamp;
+DECLARE r_past bigint;
+DECLARE r_first timestamp;
 DECLARE g_type mq_name;
-DECLARE g_run_at timestamp;
+DECLARE g_past bigint;
+DECLARE g_first timestamp;
 DECLARE d_type mq_name;
-DECLARE d_run_at timestamp;
+DECLARE d_past bigint;
+DECLARE d_ahead bigint;
+DECLARE d_first timestamp;
 DECLARE b_type mq_name;
-DECLARE b_until timestamp;
-DECLARE b_count bigint;
+DECLARE b_past bigint;
+DECLARE b_ahead bigint;
 DECLARE e_type mq_name;
+DECLARE e_past bigint;
 DECLARE queues CURSOR FOR (
-    SELECT type, ordered, paused FROM mq_queue WHERE type >= :v_from AND CHAR_LENGTH(type) > 0
+    SELECT type, ordered, paused FROM mq_queue WHERE CHAR_LENGTH(type) > 0 AND type >= :v_type
     PLAN (mq_queue ORDER mq_queue_pk) ORDER BY type);
-DECLARE ready_ones CURSOR FOR (
-    SELECT type, run_at FROM mq_ready WHERE type >= :v_from AND type <> :v_after
-    PLAN (mq_ready ORDER mq_ready_pk) ORDER BY type, priority, run_at, id);
-DECLARE grouped_ones CURSOR FOR (
-    SELECT g.type, m.run_at FROM mq_grouped AS g LEFT JOIN mq_message AS m ON m.id = g.id
-    WHERE g.type >= :v_from AND g.type <> :v_after
-    PLAN JOIN (g ORDER mq_grouped_pk, m INDEX (mq_message_pk)) ORDER BY g.type, g.group_key, g.id);
-DECLARE delayed_ones CURSOR FOR (
-    SELECT type, run_at FROM mq_delayed WHERE type >= :v_from AND type <> :v_after
-    PLAN (mq_delayed ORDER mq_delayed_due) ORDER BY type, run_at, id);
-DECLARE batches CURSOR FOR (
-    SELECT b.type, b.lease_until, (SELECT COUNT(*) FROM mq_claimed AS c WHERE c.batch_key = b.batch_key) AS held
-    FROM mq_batch AS b WHERE b.type >= :v_from AND b.type <> :v_after
-    PLAN (b ORDER mq_batch_lease) ORDER BY b.type, b.lease_until);
-DECLARE dead_ones CURSOR FOR (
-    SELECT type FROM mq_dead WHERE type >= :v_from AND type <> :v_after
-    PLAN (mq_dead ORDER mq_dead_age) ORDER BY type, died_at, id);
+DECLARE ready_ones CURSOR FOR (SELECT type, past, first_at FROM mq_type_counts('R', :v_now, :p_type));
+DECLARE grouped_ones CURSOR FOR (SELECT type, past, first_at FROM mq_type_counts('G', :v_now, :p_type));
+DECLARE delayed_ones CURSOR FOR (SELECT type, past, ahead, first_at FROM mq_type_counts('D', :v_now, :p_type));
+DECLARE held_ones CURSOR FOR (SELECT type, past, ahead FROM mq_type_counts('B', :v_now, :p_type));
+DECLARE dead_ones CURSOR FOR (SELECT type, past FROM mq_type_counts('E', :v_now, :p_type));
 BEGIN
     EXECUTE PROCEDURE mq_require_name('type', p_type, 1);
     EXECUTE PROCEDURE mq_require_record_version;
     v_now = mq_utc_now();
-    v_after = RPAD('', 200, ASCII_CHAR(0));
-    v_from = COALESCE(p_type, v_after);
+    v_type = COALESCE(p_type, RPAD('', 200, ASCII_CHAR(0)));
     SELECT ordered, paused FROM mq_queue WHERE type = '' INTO v_default_ordered, v_default_paused;
     OPEN queues;
     FETCH queues INTO q_type, q_ordered, q_paused;
     OPEN ready_ones;
-    FETCH ready_ones INTO r_type, r_run_at;
+    FETCH ready_ones INTO r_type, r_past, r_first;
     OPEN grouped_ones;
-    FETCH grouped_ones INTO g_type, g_run_at;
+    FETCH grouped_ones INTO g_type, g_past, g_first;
     OPEN delayed_ones;
-    FETCH delayed_ones INTO d_type, d_run_at;
-    OPEN batches;
-    FETCH batches INTO b_type, b_until, b_count;
+    FETCH delayed_ones INTO d_type, d_past, d_ahead, d_first;
+    OPEN held_ones;
+    FETCH held_ones INTO b_type, b_past, b_ahead;
     OPEN dead_ones;
-    FETCH dead_ones INTO e_type;
+    FETCH dead_ones INTO e_type, e_past;
     WHILE (1 = 1) DO
     BEGIN
         type = COALESCE(p_type, q_type);
@@ -106,15 +94,12 @@ BEGIN
                 type = e_type;
             IF (type IS NULL) THEN
                 LEAVE;
-            v_after = type;
-            v_from = IIF(CHAR_LENGTH(type) < 200, RPAD(type, 199) || '!', type);
         END
         ready = 0;
         delayed = 0;
         active = 0;
         expired = 0;
         dead = 0;
-        v_tickets = 0;
         v_oldest = NULL;
         v_ordered = v_default_ordered;
         paused = v_default_paused;
@@ -125,77 +110,48 @@ BEGIN
             q_type = NULL;
             FETCH queues INTO q_type, q_ordered, q_paused;
         END
-        -- In an ordered queue those are tickets. In claim order: the first is the oldest but for priorities.
-        IF (r_type = type AND v_ordered = 0) THEN
-            v_oldest = r_run_at;
-        WHILE (r_type = type) DO
+        IF (r_type = type) THEN
         BEGIN
-            v_tickets = v_tickets + 1;
-            IF (v_tickets > c_most) THEN
+            -- In an ordered queue those are tickets.
+            IF (v_ordered = 0) THEN
             BEGIN
-                CLOSE ready_ones;
-                OPEN ready_ones;
+                ready = r_past;
+                v_oldest = r_first;
             END
             r_type = NULL;
-            FETCH ready_ones INTO r_type, r_run_at;
+            FETCH ready_ones INTO r_type, r_past, r_first;
         END
-        IF (v_ordered = 0) THEN
-            ready = v_tickets;
-        WHILE (g_type = type) DO
+        IF (g_type = type) THEN
         BEGIN
             IF (v_ordered = 1) THEN
             BEGIN
-                ready = ready + 1;
-                v_oldest = COALESCE(MINVALUE(v_oldest, g_run_at), v_oldest, g_run_at);
-            END
-            IF (ready > c_most OR v_ordered = 0) THEN
-            BEGIN
-                CLOSE grouped_ones;
-                OPEN grouped_ones;
+                ready = g_past;
+                v_oldest = g_first;
             END
             g_type = NULL;
-            FETCH grouped_ones INTO g_type, g_run_at;
+            FETCH grouped_ones INTO g_type, g_past, g_first;
         END
-        IF (d_type = type AND d_run_at <= v_now AND v_oldest IS NULL) THEN
-            v_oldest = d_run_at;
-        WHILE (d_type = type) DO
+        IF (d_type = type) THEN
         BEGIN
-            IF (d_run_at <= v_now) THEN
-                ready = ready + 1;
-            ELSE
-                delayed = delayed + 1;
-            IF (delayed > c_most) THEN
-            BEGIN
-                CLOSE delayed_ones;
-                OPEN delayed_ones;
-            END
+            ready = ready + d_past;
+            delayed = d_ahead;
+            IF (d_past > 0) THEN
+                v_oldest = COALESCE(v_oldest, d_first);
             d_type = NULL;
-            FETCH delayed_ones INTO d_type, d_run_at;
+            FETCH delayed_ones INTO d_type, d_past, d_ahead, d_first;
         END
-        WHILE (b_type = type) DO
+        IF (b_type = type) THEN
         BEGIN
-            IF (b_until <= v_now) THEN
-                expired = expired + b_count;
-            ELSE
-                active = active + b_count;
-            IF (active > c_most) THEN
-            BEGIN
-                CLOSE batches;
-                OPEN batches;
-            END
+            expired = b_past;
+            active = b_ahead;
             b_type = NULL;
-            FETCH batches INTO b_type, b_until, b_count;
+            FETCH held_ones INTO b_type, b_past, b_ahead;
         END
-        WHILE (e_type = type) DO
+        IF (e_type = type) THEN
         BEGIN
-            dead = dead + 1;
-            IF (dead > c_most) THEN
-            BEGIN
-                CLOSE dead_ones;
-                OPEN dead_ones;
-            END
+            dead = e_past;
             e_type = NULL;
-            FETCH dead_ones INTO e_type;
+            FETCH dead_ones INTO e_type, e_past;
         END
         capped = IIF(MAXVALUE(ready, delayed, active, expired, dead) > c_most, 1, 0);
         ready = MINVALUE(ready, c_most);

@@ -64,7 +64,8 @@ BEGIN
                 FETCH c_groups INTO v_each, v_copies;
                 WHILE NOT v_end DO
                     CALL mq_row_condition(p_shape, v_each, v_condition);
-                    SET v_condition = CONCAT(' FROM (SELECT * FROM ', v_quoted, ' WHERE ', v_condition, v_from, ' LIMIT ', v_copies);
+                    SET v_condition = CONCAT(' FROM ',
+                        '(SELECT * FROM ', v_quoted, ' WHERE ', v_condition, v_from, ' LIMIT ', v_copies);
                     CALL mq_run(CONCAT('SELECT COUNT(*), MAX(', v_row, ') INTO @mq_n, @mq_found', v_condition, v_lock, ') AS t'), v_gone);
                     IF @mq_n > 0 THEN
                         SET v_found = CONCAT_WS(',', v_found, JSON_ARRAY(v_each, @mq_found, CAST(@mq_n AS signed)));

@@ -116,14 +116,18 @@ class Crew:
         self._runners.append((process, path))
 
     def dismiss(self) -> list[str]:
-        """Let all runners end, which they must do well; returns what they have logged."""
+        """Tell all runners to end, which they must do well; returns what they have logged."""
         for process, _ in self._runners:
             process.terminate()
+        return self.finish()
+
+    def finish(self, expected: int = 0) -> list[str]:
+        """Wait until all runners have ended with this exit status; returns what they have logged."""
         logs = []
         for process, path in self._runners:
             status = process.wait(PATIENCE)
             logs.append(path.read_text())
-            assert status == 0, f"runner ended with {status}: {logs[-1][-3000:]}"
+            assert status == expected, f"runner ended with {status}: {logs[-1][-3000:]}"
             assert "Traceback" not in logs[-1], logs[-1][-3000:]
         self._runners.clear()
         return logs

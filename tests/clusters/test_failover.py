@@ -128,6 +128,17 @@ def test_a_server_that_takes_no_changes_is_told_as_such(pair: Any) -> None:
     session.close()
 
 
+def test_a_runner_on_a_server_that_takes_no_changes_says_so_and_waits(pair: Any, crew_on: Make) -> None:
+    call_named(pair.old_url, "send", "waits", "a")
+    until(lambda: left(pair.new_url, "waits"), "the message is on the other server")
+    crew = crew_on([pair.new_url])
+    crew.runner(pair.new_url, "--type", "waits", "--handler", "chores:single", "--idle-timeout", 3)
+    [log] = crew.finish(1)
+    assert log.count("the database takes no changes") == 1 and "gave up" in log, log
+    assert crew.handled() == []
+    call_named(pair.old_url, "purge", "waits", "N")
+
+
 def test_of_several_servers_the_one_that_takes_changes_is_found(pair: Any) -> None:
     head, _, tail = pair.url.partition("@")
     hosts, _, path = tail.partition("/")

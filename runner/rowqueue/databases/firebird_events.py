@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from firebird.driver import Error
-from firebird.driver.interfaces import iEventCallbackImpl
+from firebird.driver.interfaces import iEventCallbackImpl, iEvents
 
 from . import DatabaseError
 from .firebird_client import Connection, line
@@ -47,6 +47,14 @@ class _Callback(iEventCallbackImpl):  # type: ignore[misc]
     def events_arrived(self, events: bytes) -> None:
         if events:  # none when a registration is given up
             self._arrived.put(events)
+
+
+def _let_go(registration: iEvents) -> None:
+    try:
+        registration.release()
+    except Error as error:
+        _log.debug("events: %s", line(error))
+        registration._refcnt = 0
 
 
 class Listener:
@@ -110,8 +118,12 @@ class Listener:
         while not self._closed:
             # An event counts from the last counts that we have seen: none is lost between two registrations.
             registration = connection._att.que_events(self._callback, counts)
-            arrived = self._next(connection)
-            registration.release()
+            try:
+                arrived = self._next(connection)
+            finally:
+                # Before the connection is closed, also when that is lost: else the client library would be asked to let go
+                # of it when the object is collected, with memory that it has freed, and the process would die.
+                _let_go(registration)
             if arrived is None:
                 return
             # The very first answer comes at once and tells where the counts stand; so does that of a later connection,

@@ -5,7 +5,7 @@ import logging
 import selectors
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -334,8 +334,12 @@ class PostgreSQL(Database):
     @contextmanager
     def installing(self) -> Iterator[None]:
         # A lock of a transaction, not of a session: it holds through a pooler in transaction mode as well.
-        with _translated(), self._open("rowqueue apply") as connection, connection.transaction():
+        with ExitStack() as stack:
+            stack.enter_context(_translated())
+            connection = stack.enter_context(self._open("rowqueue apply"))
+            # Before the transaction, which must hold no lock on yoyo's tables.
             self._check_rights(connection)
+            stack.enter_context(connection.transaction())
             connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
             connection.execute(f"SET LOCAL lock_timeout = '{_INSTALL_WAIT}'")
             try:
@@ -580,6 +584,11 @@ _SCRIPT_HEAD = """\
 BEGIN;
 SET LOCAL client_encoding = 'UTF8';
 SET LOCAL client_min_messages = warning;
+DO $$ BEGIN
+    IF EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = 'mq') THEN
+        RAISE EXCEPTION 'schema mq is there already: this script makes a new installation; runner apply changes one';
+    END IF;
+END $$;
 CREATE TABLE IF NOT EXISTS public.yoyo_lock (
     locked integer DEFAULT 1, ctime timestamp, pid integer NOT NULL, PRIMARY KEY (locked)
 );
