@@ -6,7 +6,7 @@
 -- Transaction: reads only
 -- Example:     CALL mq_count_types('ready', UTC_TIMESTAMP(6), v_counts);
 --
--- In parts of c_rows rows, so that of a type with more no more than two parts are read, and of a hundred thousand types with a few
+-- In parts of c_rows rows, so that of a type with more no more is read than tells that it has them, and of a hundred thousand types with a few
 -- messages each many with one statement, in the order of the index: no list is sorted. ASC, because it is no parameter that the column equals: MariaDB takes the index's order here.
 
 DROP PROCEDURE IF EXISTS mq_count_types;
@@ -21,7 +21,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_count_types(
 SQL SECURITY DEFINER
 READS SQL DATA
 BEGIN
-    DECLARE c_rows int DEFAULT 20000;
+    DECLARE c_rows int DEFAULT 10000;
     -- No type comes after it.
     DECLARE v_end varchar(201) CHARACTER SET utf8mb4 DEFAULT REPEAT(CONVERT(x'F48FBFBF' USING utf8mb4), 201);
     DECLARE v_until varchar(201) CHARACTER SET utf8mb4;
@@ -46,12 +46,9 @@ BEGIN
                 GROUP BY r.type
             ) AS x;
             IF v_before IS NULL AND v_until <> v_end THEN
-                SELECT CONCAT('[', JSON_QUOTE(v_until), ',', SUM(x.a), ',', SUM(x.b), ',', COALESCE(CONCAT('"', MIN(x.at_), '"'), 'null'), ']')
-                INTO v_part
-                FROM (
-                    SELECT 1 AS a, 0 AS b, CASE WHEN r.run_at > '1000-01-01' THEN r.run_at ELSE (SELECT m.run_at FROM mq_message AS m WHERE m.id = r.id) END AS at_
-                    FROM mq_ready AS r FORCE INDEX (PRIMARY) WHERE r.type = v_until AND r.attempts >= 0 ORDER BY r.priority, r.run_at, r.id LIMIT c_rows
-                ) AS x;
+                SELECT CONCAT('[', JSON_QUOTE(v_until), ',10001,0,"', m.run_at, '"]') INTO v_part
+                FROM (SELECT id FROM mq_ready FORCE INDEX (PRIMARY) WHERE type = v_until ORDER BY priority, run_at, id LIMIT 1) AS r
+                STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = r.id;
             END IF;
         ELSEIF p_source = 'grouped' THEN
             SELECT r.type INTO v_until FROM mq_grouped AS r FORCE INDEX (PRIMARY)
@@ -64,12 +61,9 @@ BEGIN
                 GROUP BY r.type
             ) AS x;
             IF v_before IS NULL AND v_until <> v_end THEN
-                SELECT CONCAT('[', JSON_QUOTE(v_until), ',', SUM(x.a), ',', SUM(x.b), ',', COALESCE(CONCAT('"', MIN(x.at_), '"'), 'null'), ']')
-                INTO v_part
-                FROM (
-                    SELECT 1 AS a, 0 AS b, (SELECT m.run_at FROM mq_message AS m WHERE m.id = r.id) AS at_
-                    FROM mq_grouped AS r FORCE INDEX (PRIMARY) WHERE r.type = v_until AND r.attempts >= 0 ORDER BY r.group_key, r.id LIMIT c_rows
-                ) AS x;
+                SELECT CONCAT('[', JSON_QUOTE(v_until), ',10001,0,"', MIN(m.run_at), '"]') INTO v_part
+                FROM (SELECT id FROM mq_grouped FORCE INDEX (PRIMARY) WHERE type = v_until LIMIT 10001) AS r
+                STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = r.id;
             END IF;
         ELSEIF p_source = 'delayed' THEN
             SELECT r.type INTO v_until FROM mq_delayed AS r FORCE INDEX (PRIMARY)
@@ -82,12 +76,11 @@ BEGIN
                 GROUP BY r.type
             ) AS x;
             IF v_before IS NULL AND v_until <> v_end THEN
-                SELECT CONCAT('[', JSON_QUOTE(v_until), ',', SUM(x.a), ',', SUM(x.b), ',', COALESCE(CONCAT('"', MIN(x.at_), '"'), 'null'), ']')
-                INTO v_part
-                FROM (
-                    SELECT r.run_at <= p_now AS a, r.run_at > p_now AS b, IF(r.run_at <= p_now, r.run_at, NULL) AS at_
-                    FROM mq_delayed AS r FORCE INDEX (PRIMARY) WHERE r.type = v_until AND r.attempts >= 0 ORDER BY r.run_at, r.id LIMIT c_rows
-                ) AS x;
+                SELECT CONCAT('[', JSON_QUOTE(v_until), ',', a.n, ',', b.n, ',', COALESCE(CONCAT('"', a.at_, '"'), 'null'), ']') INTO v_part
+                FROM (SELECT COUNT(*) AS n, MIN(run_at) AS at_ FROM (SELECT run_at FROM mq_delayed FORCE INDEX (PRIMARY)
+                        WHERE type = v_until AND run_at <= p_now AND attempts >= 0 ORDER BY run_at, id LIMIT 10001) AS r) AS a,
+                    (SELECT COUNT(*) AS n FROM (SELECT 1 FROM mq_delayed FORCE INDEX (PRIMARY)
+                        WHERE type = v_until AND run_at > p_now AND attempts >= 0 LIMIT 10001) AS r) AS b;
             END IF;
         ELSEIF p_source = 'batch' THEN
             SELECT r.type INTO v_until FROM mq_batch AS r FORCE INDEX (batch_lease)
@@ -100,12 +93,8 @@ BEGIN
                 GROUP BY r.type
             ) AS x;
             IF v_before IS NULL AND v_until <> v_end THEN
-                SELECT CONCAT('[', JSON_QUOTE(v_until), ',', SUM(x.a), ',', SUM(x.b), ',', COALESCE(CONCAT('"', MIN(x.at_), '"'), 'null'), ']')
-                INTO v_part
-                FROM (
-                    SELECT IF(r.lease_until > p_now, JSON_LENGTH(r.items), 0) AS a, IF(r.lease_until > p_now, 0, JSON_LENGTH(r.items)) AS b, NULL AS at_
-                    FROM mq_batch AS r FORCE INDEX (batch_lease) WHERE r.type = v_until AND r.lease_seconds >= 0 ORDER BY r.lease_until LIMIT c_rows
-                ) AS x;
+                SELECT CONCAT('[', JSON_QUOTE(v_until), ',', SUM(IF(r.lease_until > p_now, r.n, 0)), ',', SUM(IF(r.lease_until > p_now, 0, r.n)), ',null]') INTO v_part
+                FROM (SELECT lease_until, JSON_LENGTH(items) AS n FROM mq_batch FORCE INDEX (batch_lease) WHERE type = v_until LIMIT 10001) AS r;
             END IF;
         ELSEIF p_source = 'dead' THEN
             SELECT r.type INTO v_until FROM mq_dead AS r FORCE INDEX (dead_age)
@@ -118,12 +107,7 @@ BEGIN
                 GROUP BY r.type
             ) AS x;
             IF v_before IS NULL AND v_until <> v_end THEN
-                SELECT CONCAT('[', JSON_QUOTE(v_until), ',', SUM(x.a), ',', SUM(x.b), ',', COALESCE(CONCAT('"', MIN(x.at_), '"'), 'null'), ']')
-                INTO v_part
-                FROM (
-                    SELECT 1 AS a, 0 AS b, NULL AS at_
-                    FROM mq_dead AS r FORCE INDEX (dead_age) WHERE r.type = v_until AND r.attempts >= 0 ORDER BY r.died_at, r.id LIMIT c_rows
-                ) AS x;
+                SET v_part = CONCAT('[', JSON_QUOTE(v_until), ',10001,0,null]');
             END IF;
         END IF;
         -- Not within the statements above: MariaDB would copy it for each row.

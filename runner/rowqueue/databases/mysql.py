@@ -654,7 +654,7 @@ WHERE i.kind = 'procedure'""",
 
 _GRANTS = "grants"
 _SYSTEM = {"mysql", "sys", "information_schema", "performance_schema"}
-# PROCESS is what the guide gives the owner for queue_health, SELECT on some columns what grants.sql does: see require_use.
+# PROCESS is what the guide gives the owner for queue_health, SELECT on some columns what require_use reads.
 _OF_NO_DATABASE = re.compile(r"GRANT (USAGE|PROCESS) ON \*\.\* |GRANT SELECT \([^)]*\) ON `mysql`\.")
 _EVERYBODY = ("", "PUBLIC")  # the anonymous account; MariaDB's name for all
 
@@ -735,7 +735,7 @@ def _installed_files(cursor: Any) -> list[tuple[str, str, str, int]] | None:
             pass
         return rows
     except pymysql.Error as error:
-        # The procedures may be missing, or the account that owns them; to who has few rights MySQL says that he lacks this.
+        # The procedures may be missing, or their owner; who has few rights hears from MySQL that he lacks this one.
         if _number(error) == ER.PROCACCESS_DENIED_ERROR:
             if _existing(cursor, "routines", ["mq_installed_files"]) or _existing(cursor, "tables", ["mq_installed"]):
                 raise
