@@ -45,7 +45,7 @@ _ISOLATION = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
 # whatever the server's default is: the driver believes a flag of the handshake, which does not show that default.
 _SESSION = (
     "SET @mq_application = NULLIF(%s, ''), SESSION wait_timeout = 31536000, SESSION completion_type = 'NO_CHAIN',"
-    " SESSION autocommit = 1"
+    " SESSION autocommit = 1, SESSION sql_big_selects = 1"
 )
 _KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 60_000}
 _CONNECT_SECONDS = 10.0
