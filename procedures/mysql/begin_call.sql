@@ -46,6 +46,11 @@ BEGIN
     IF @mq_safe_updates THEN
         SET SESSION sql_safe_updates = 0;
     END IF;
+    -- Nothing that is estimated is refused, which no max_join_size can judge: likewise set again.
+    SET @mq_small_selects = NOT @@SESSION.sql_big_selects;
+    IF @mq_small_selects THEN
+        SET SESSION sql_big_selects = 1;
+    END IF;
     -- Lists are put together with GROUP_CONCAT, which MySQL would cut at 1,024 characters, and split by recursion.
     IF @@SESSION.group_concat_max_len < 1073741824 THEN
         SET SESSION group_concat_max_len = 1073741824;

@@ -6,8 +6,8 @@
 -- Transaction: reads only
 -- Example:     CALL mq_count_types('ready', UTC_TIMESTAMP(6), v_counts);
 --
--- In parts of c_rows rows, so that of a type with more no more than one part is read, and of a hundred thousand types with a few
--- messages each many with one statement. ASC, because it is no parameter that the column equals: MariaDB takes the index's order here.
+-- In parts of c_rows rows, so that of a type with more no more is read than tells that it has them, and of a hundred thousand types with a few
+-- messages each many with one statement, in the order of the index: no list is sorted. ASC, because it is no parameter that the column equals: MariaDB takes the index's order here.
 
 DROP PROCEDURE IF EXISTS mq_count_types;
 
@@ -21,97 +21,103 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_count_types(
 SQL SECURITY DEFINER
 READS SQL DATA
 BEGIN
-    DECLARE c_rows int DEFAULT 20000;
-    DECLARE v_after, v_last, v_before varchar(200) CHARACTER SET utf8mb4 DEFAULT '';
-    DECLARE v_read bigint;
+    DECLARE c_rows int DEFAULT 10000;
+    -- No type comes after it.
+    DECLARE v_end varchar(201) CHARACTER SET utf8mb4 DEFAULT REPEAT(CONVERT(x'F48FBFBF' USING utf8mb4), 201);
+    DECLARE v_until varchar(201) CHARACTER SET utf8mb4;
+    DECLARE v_after, v_before varchar(200) CHARACTER SET utf8mb4 DEFAULT '';
+    DECLARE v_part longtext CHARACTER SET utf8mb4;
+    -- There is less than a part left.
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     SET p_counts = NULL;
     IF @@SESSION.group_concat_max_len < 1073741824 THEN
         SET SESSION group_concat_max_len = 1073741824;
     END IF;
     parts: LOOP
+        SET v_until = v_end;
         IF p_source = 'ready' THEN
-            SELECT CONCAT_WS(',', p_counts, GROUP_CONCAT(IF(g.type < g.last_type OR g.read_ < c_rows OR g.types = 1,
-                CONCAT('[', JSON_QUOTE(g.type), ',', g.a, ',', g.b, ',', COALESCE(CONCAT('"', g.at_, '"'), 'null'), ']'), NULL))),
-                MAX(g.read_), MAX(g.last_type), MAX(IF(g.type < g.last_type, g.type, NULL))
-            INTO p_counts, v_read, v_last, v_before
+            SELECT r.type INTO v_until FROM mq_ready AS r FORCE INDEX (PRIMARY)
+            WHERE r.type > v_after ORDER BY r.type ASC, r.priority, r.run_at, r.id LIMIT c_rows, 1;
+            SELECT GROUP_CONCAT('[', JSON_QUOTE(x.type), ',', x.a, ',', x.b, ',', COALESCE(CONCAT('"', x.at_, '"'), 'null'), ']'), MAX(x.type)
+            INTO v_part, v_before
             FROM (
-                SELECT x.type, SUM(x.a) AS a, SUM(x.b) AS b, MIN(x.at_) AS at_, MAX(x.type) OVER () AS last_type, SUM(COUNT(*)) OVER () AS read_,
-                    COUNT(*) OVER () AS types
-                FROM (
-                    SELECT r.type, 1 AS a, 0 AS b, CASE WHEN r.run_at > '1000-01-01' THEN r.run_at ELSE (SELECT m.run_at FROM mq_message AS m WHERE m.id = r.id) END AS at_
-                    FROM mq_ready AS r FORCE INDEX (PRIMARY) WHERE r.type > v_after AND r.attempts >= 0 ORDER BY r.type ASC, r.priority, r.run_at, r.id
-                    LIMIT c_rows
-                ) AS x
-                GROUP BY x.type
-            ) AS g;
+                SELECT r.type, SUM(1) AS a, SUM(0) AS b, MIN(CASE WHEN r.run_at > '1000-01-01' THEN r.run_at ELSE (SELECT m.run_at FROM mq_message AS m WHERE m.id = r.id) END) AS at_
+                FROM mq_ready AS r FORCE INDEX (PRIMARY) WHERE r.type > v_after AND r.type < v_until AND r.attempts >= 0
+                GROUP BY r.type
+            ) AS x;
+            IF v_before IS NULL AND v_until <> v_end THEN
+                SELECT CONCAT('[', JSON_QUOTE(v_until), ',10001,0,"', m.run_at, '"]') INTO v_part
+                FROM (SELECT id FROM mq_ready FORCE INDEX (PRIMARY) WHERE type = v_until ORDER BY priority, run_at, id LIMIT 1) AS r
+                STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = r.id;
+            END IF;
         ELSEIF p_source = 'grouped' THEN
-            SELECT CONCAT_WS(',', p_counts, GROUP_CONCAT(IF(g.type < g.last_type OR g.read_ < c_rows OR g.types = 1,
-                CONCAT('[', JSON_QUOTE(g.type), ',', g.a, ',', g.b, ',', COALESCE(CONCAT('"', g.at_, '"'), 'null'), ']'), NULL))),
-                MAX(g.read_), MAX(g.last_type), MAX(IF(g.type < g.last_type, g.type, NULL))
-            INTO p_counts, v_read, v_last, v_before
+            SELECT r.type INTO v_until FROM mq_grouped AS r FORCE INDEX (PRIMARY)
+            WHERE r.type > v_after ORDER BY r.type ASC, r.group_key, r.id LIMIT c_rows, 1;
+            SELECT GROUP_CONCAT('[', JSON_QUOTE(x.type), ',', x.a, ',', x.b, ',', COALESCE(CONCAT('"', x.at_, '"'), 'null'), ']'), MAX(x.type)
+            INTO v_part, v_before
             FROM (
-                SELECT x.type, SUM(x.a) AS a, SUM(x.b) AS b, MIN(x.at_) AS at_, MAX(x.type) OVER () AS last_type, SUM(COUNT(*)) OVER () AS read_,
-                    COUNT(*) OVER () AS types
-                FROM (
-                    SELECT r.type, 1 AS a, 0 AS b, (SELECT m.run_at FROM mq_message AS m WHERE m.id = r.id) AS at_
-                    FROM mq_grouped AS r FORCE INDEX (PRIMARY) WHERE r.type > v_after AND r.attempts >= 0 ORDER BY r.type ASC, r.group_key, r.id
-                    LIMIT c_rows
-                ) AS x
-                GROUP BY x.type
-            ) AS g;
+                SELECT r.type, SUM(1) AS a, SUM(0) AS b, MIN((SELECT m.run_at FROM mq_message AS m WHERE m.id = r.id)) AS at_
+                FROM mq_grouped AS r FORCE INDEX (PRIMARY) WHERE r.type > v_after AND r.type < v_until AND r.attempts >= 0
+                GROUP BY r.type
+            ) AS x;
+            IF v_before IS NULL AND v_until <> v_end THEN
+                SELECT CONCAT('[', JSON_QUOTE(v_until), ',10001,0,"', MIN(m.run_at), '"]') INTO v_part
+                FROM (SELECT id FROM mq_grouped FORCE INDEX (PRIMARY) WHERE type = v_until LIMIT 10001) AS r
+                STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = r.id;
+            END IF;
         ELSEIF p_source = 'delayed' THEN
-            SELECT CONCAT_WS(',', p_counts, GROUP_CONCAT(IF(g.type < g.last_type OR g.read_ < c_rows OR g.types = 1,
-                CONCAT('[', JSON_QUOTE(g.type), ',', g.a, ',', g.b, ',', COALESCE(CONCAT('"', g.at_, '"'), 'null'), ']'), NULL))),
-                MAX(g.read_), MAX(g.last_type), MAX(IF(g.type < g.last_type, g.type, NULL))
-            INTO p_counts, v_read, v_last, v_before
+            SELECT r.type INTO v_until FROM mq_delayed AS r FORCE INDEX (PRIMARY)
+            WHERE r.type > v_after ORDER BY r.type ASC, r.run_at, r.id LIMIT c_rows, 1;
+            SELECT GROUP_CONCAT('[', JSON_QUOTE(x.type), ',', x.a, ',', x.b, ',', COALESCE(CONCAT('"', x.at_, '"'), 'null'), ']'), MAX(x.type)
+            INTO v_part, v_before
             FROM (
-                SELECT x.type, SUM(x.a) AS a, SUM(x.b) AS b, MIN(x.at_) AS at_, MAX(x.type) OVER () AS last_type, SUM(COUNT(*)) OVER () AS read_,
-                    COUNT(*) OVER () AS types
-                FROM (
-                    SELECT r.type, r.run_at <= p_now AS a, r.run_at > p_now AS b, IF(r.run_at <= p_now, r.run_at, NULL) AS at_
-                    FROM mq_delayed AS r FORCE INDEX (PRIMARY) WHERE r.type > v_after AND r.attempts >= 0 ORDER BY r.type ASC, r.run_at, r.id
-                    LIMIT c_rows
-                ) AS x
-                GROUP BY x.type
-            ) AS g;
+                SELECT r.type, SUM(r.run_at <= p_now) AS a, SUM(r.run_at > p_now) AS b, MIN(IF(r.run_at <= p_now, r.run_at, NULL)) AS at_
+                FROM mq_delayed AS r FORCE INDEX (PRIMARY) WHERE r.type > v_after AND r.type < v_until AND r.attempts >= 0
+                GROUP BY r.type
+            ) AS x;
+            IF v_before IS NULL AND v_until <> v_end THEN
+                SELECT CONCAT('[', JSON_QUOTE(v_until), ',', a.n, ',', b.n, ',', COALESCE(CONCAT('"', a.at_, '"'), 'null'), ']') INTO v_part
+                FROM (SELECT COUNT(*) AS n, MIN(run_at) AS at_ FROM (SELECT run_at FROM mq_delayed FORCE INDEX (PRIMARY)
+                        WHERE type = v_until AND run_at <= p_now AND attempts >= 0 ORDER BY run_at, id LIMIT 10001) AS r) AS a,
+                    (SELECT COUNT(*) AS n FROM (SELECT 1 FROM mq_delayed FORCE INDEX (PRIMARY)
+                        WHERE type = v_until AND run_at > p_now AND attempts >= 0 LIMIT 10001) AS r) AS b;
+            END IF;
         ELSEIF p_source = 'batch' THEN
-            SELECT CONCAT_WS(',', p_counts, GROUP_CONCAT(IF(g.type < g.last_type OR g.read_ < c_rows OR g.types = 1,
-                CONCAT('[', JSON_QUOTE(g.type), ',', g.a, ',', g.b, ',', COALESCE(CONCAT('"', g.at_, '"'), 'null'), ']'), NULL))),
-                MAX(g.read_), MAX(g.last_type), MAX(IF(g.type < g.last_type, g.type, NULL))
-            INTO p_counts, v_read, v_last, v_before
+            SELECT r.type INTO v_until FROM mq_batch AS r FORCE INDEX (batch_lease)
+            WHERE r.type > v_after ORDER BY r.type ASC, r.lease_until LIMIT c_rows, 1;
+            SELECT GROUP_CONCAT('[', JSON_QUOTE(x.type), ',', x.a, ',', x.b, ',', COALESCE(CONCAT('"', x.at_, '"'), 'null'), ']'), MAX(x.type)
+            INTO v_part, v_before
             FROM (
-                SELECT x.type, SUM(x.a) AS a, SUM(x.b) AS b, MIN(x.at_) AS at_, MAX(x.type) OVER () AS last_type, SUM(COUNT(*)) OVER () AS read_,
-                    COUNT(*) OVER () AS types
-                FROM (
-                    SELECT r.type, IF(r.lease_until > p_now, JSON_LENGTH(r.items), 0) AS a, IF(r.lease_until > p_now, 0, JSON_LENGTH(r.items)) AS b, NULL AS at_
-                    FROM mq_batch AS r FORCE INDEX (batch_lease) WHERE r.type > v_after AND r.lease_seconds >= 0 ORDER BY r.type ASC, r.lease_until
-                    LIMIT c_rows
-                ) AS x
-                GROUP BY x.type
-            ) AS g;
+                SELECT r.type, SUM(IF(r.lease_until > p_now, JSON_LENGTH(r.items), 0)) AS a, SUM(IF(r.lease_until > p_now, 0, JSON_LENGTH(r.items))) AS b, MIN(NULL) AS at_
+                FROM mq_batch AS r FORCE INDEX (batch_lease) WHERE r.type > v_after AND r.type < v_until AND r.lease_seconds >= 0
+                GROUP BY r.type
+            ) AS x;
+            IF v_before IS NULL AND v_until <> v_end THEN
+                SELECT CONCAT('[', JSON_QUOTE(v_until), ',', SUM(IF(r.lease_until > p_now, r.n, 0)), ',', SUM(IF(r.lease_until > p_now, 0, r.n)), ',null]') INTO v_part
+                FROM (SELECT lease_until, JSON_LENGTH(items) AS n FROM mq_batch FORCE INDEX (batch_lease) WHERE type = v_until LIMIT 10001) AS r;
+            END IF;
         ELSEIF p_source = 'dead' THEN
-            SELECT CONCAT_WS(',', p_counts, GROUP_CONCAT(IF(g.type < g.last_type OR g.read_ < c_rows OR g.types = 1,
-                CONCAT('[', JSON_QUOTE(g.type), ',', g.a, ',', g.b, ',', COALESCE(CONCAT('"', g.at_, '"'), 'null'), ']'), NULL))),
-                MAX(g.read_), MAX(g.last_type), MAX(IF(g.type < g.last_type, g.type, NULL))
-            INTO p_counts, v_read, v_last, v_before
+            SELECT r.type INTO v_until FROM mq_dead AS r FORCE INDEX (dead_age)
+            WHERE r.type > v_after ORDER BY r.type ASC, r.died_at, r.id LIMIT c_rows, 1;
+            SELECT GROUP_CONCAT('[', JSON_QUOTE(x.type), ',', x.a, ',', x.b, ',', COALESCE(CONCAT('"', x.at_, '"'), 'null'), ']'), MAX(x.type)
+            INTO v_part, v_before
             FROM (
-                SELECT x.type, SUM(x.a) AS a, SUM(x.b) AS b, MIN(x.at_) AS at_, MAX(x.type) OVER () AS last_type, SUM(COUNT(*)) OVER () AS read_,
-                    COUNT(*) OVER () AS types
-                FROM (
-                    SELECT r.type, 1 AS a, 0 AS b, NULL AS at_
-                    FROM mq_dead AS r FORCE INDEX (dead_age) WHERE r.type > v_after AND r.attempts >= 0 ORDER BY r.type ASC, r.died_at, r.id
-                    LIMIT c_rows
-                ) AS x
-                GROUP BY x.type
-            ) AS g;
+                SELECT r.type, SUM(1) AS a, SUM(0) AS b, MIN(NULL) AS at_
+                FROM mq_dead AS r FORCE INDEX (dead_age) WHERE r.type > v_after AND r.type < v_until AND r.attempts >= 0
+                GROUP BY r.type
+            ) AS x;
+            IF v_before IS NULL AND v_until <> v_end THEN
+                SET v_part = CONCAT('[', JSON_QUOTE(v_until), ',10001,0,null]');
+            END IF;
         END IF;
-        IF COALESCE(v_read, 0) < c_rows THEN
+        -- Not within the statements above: MariaDB would copy it for each row.
+        SET p_counts = NULLIF(CONCAT_WS(',', p_counts, v_part), '');
+        IF v_until = v_end THEN
             LEAVE parts;
         END IF;
-        -- The last type of a part may go on in the next one.
-        SET v_after = COALESCE(v_before, v_last);
+        -- The type that a part ends in is counted whole by the next one.
+        SET v_after = COALESCE(v_before, v_until);
     END LOOP;
-    SET p_counts = NULLIF(p_counts, '');
 END//
 
 DELIMITER ;

@@ -17,6 +17,9 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_own tinyint;
     DECLARE v_count bigint;
+    DECLARE v_lease_seconds, v_max_attempts, v_backoff_seconds, v_backoff_max_seconds int;
+    DECLARE v_on_complete varchar(10) CHARACTER SET ascii;
+    DECLARE v_ordered, v_notify tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         CALL mq_undo_call(v_own);
@@ -24,11 +27,14 @@ BEGIN
     END;
     CALL mq_require_name('type', p_type, 0);
     CALL mq_begin_call(0, v_own);
+    -- Not INSERT ... SELECT: MariaDB refuses a row that has changed while it waited, when its statement has read before.
+    SELECT lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify
+    INTO v_lease_seconds, v_max_attempts, v_backoff_seconds, v_backoff_max_seconds, v_on_complete, v_ordered, v_notify
+    FROM mq_queue WHERE type = '';
     INSERT INTO mq_queue (type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered,
         notify)
-    SELECT p_type, d.lease_seconds, d.max_attempts, d.backoff_seconds, d.backoff_max_seconds, d.on_complete, d.ordered,
-        d.notify
-    FROM mq_queue AS d WHERE d.type = ''
+    VALUES (p_type, v_lease_seconds, v_max_attempts, v_backoff_seconds, v_backoff_max_seconds, v_on_complete, v_ordered,
+        v_notify)
     ON DUPLICATE KEY UPDATE mq_queue.paused = mq_queue.paused;
     UPDATE mq_queue SET paused = 1 WHERE type = p_type AND paused = 0;
     SET v_count = ROW_COUNT();

@@ -10,7 +10,7 @@
 -- of all accounts that the server could have taken for it each must have the rights itself or through its roles: what is
 -- counted is never more than the caller really has. A right on columns only does not count, nor does a global one where
 -- partial_revokes is on. MariaDB keeps rights in tables of an engine without savepoints, and whoever reads one of them cannot set any
--- until his transaction ends: there, inside of a transaction of the caller's, what was seen in the last hour is believed. Where mq_owner may not read the rights, only p_maker's name is let in.
+-- until his transaction ends: there, inside of a transaction of the caller's, what was seen in the last minute is believed. Where mq_owner may not read the rights, only p_maker's name is let in.
 
 DROP PROCEDURE IF EXISTS mq_require_use;
 
@@ -43,7 +43,7 @@ checking: BEGIN
         SELECT COUNT(*), COALESCE(MAX(rights), 0) INTO v_count, v_has
         FROM mq_allowed
         WHERE account = CONCAT(v_user, '@', v_host) AND table_schema = p_schema AND table_name = p_table
-            AND seen_at BETWEEN v_now - INTERVAL 1 HOUR AND v_now;
+            AND seen_at BETWEEN v_now - INTERVAL 60 SECOND AND v_now;
     END IF; */
     IF v_count > 0 AND (v_has & v_wanted) = v_wanted THEN
         LEAVE checking;
@@ -107,7 +107,7 @@ checking: BEGIN
     /*M! IF NOT v_unknown THEN
         SELECT MAX(seen_at) INTO v_seen FROM mq_allowed
         WHERE account = CONCAT(v_user, '@', v_host) AND table_schema = p_schema AND table_name = p_table AND rights = v_has;
-        IF COALESCE(v_seen NOT BETWEEN v_now - INTERVAL 10 MINUTE AND v_now, 1) THEN
+        IF COALESCE(v_seen NOT BETWEEN v_now - INTERVAL 20 SECOND AND v_now, 1) THEN
             REPLACE INTO mq_allowed (account, table_schema, table_name, rights, seen_at)
             VALUES (CONCAT(v_user, '@', v_host), p_schema, p_table, v_has, v_now);
         END IF;

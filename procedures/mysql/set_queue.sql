@@ -24,6 +24,9 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_own, v_refused, v_orphans tinyint;
+    DECLARE v_lease_seconds, v_max_attempts, v_backoff_seconds, v_backoff_max_seconds int;
+    DECLARE v_on_complete varchar(10) CHARACTER SET ascii;
+    DECLARE v_ordered, v_notify tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         CALL mq_undo_call(v_own);
@@ -43,11 +46,14 @@ BEGIN
 
     CALL mq_begin_call(0, v_own);
     -- Not INSERT IGNORE: its shared lock on a row that is there already would end in a deadlock of two callers.
+    -- Not INSERT ... SELECT: MariaDB refuses a row that has changed while it waited, when its statement has read before.
+    SELECT lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify
+    INTO v_lease_seconds, v_max_attempts, v_backoff_seconds, v_backoff_max_seconds, v_on_complete, v_ordered, v_notify
+    FROM mq_queue WHERE type = '';
     INSERT INTO mq_queue (type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered,
         notify)
-    SELECT p_type, d.lease_seconds, d.max_attempts, d.backoff_seconds, d.backoff_max_seconds, d.on_complete, d.ordered,
-        d.notify
-    FROM mq_queue AS d WHERE d.type = ''
+    VALUES (p_type, v_lease_seconds, v_max_attempts, v_backoff_seconds, v_backoff_max_seconds, v_on_complete, v_ordered,
+        v_notify)
     ON DUPLICATE KEY UPDATE mq_queue.paused = mq_queue.paused;
     SELECT q.ordered <> p_ordered AND (
         EXISTS (SELECT 1 FROM mq_ready AS r FORCE INDEX (PRIMARY) WHERE r.type = p_type)

@@ -27,6 +27,9 @@ BEGIN
     IF @mq_safe_updates THEN
         SET SESSION sql_safe_updates = 1, @mq_safe_updates = 0;
     END IF;
+    IF @mq_small_selects THEN
+        SET SESSION sql_big_selects = 0, @mq_small_selects = 0;
+    END IF;
 END//
 
 DELIMITER ;

@@ -1,12 +1,14 @@
 """Races that only the way of MySQL and MariaDB has, with their steps in a fixed order. Nobody may wait for a lock."""
 
 import contextlib
+import threading
+import time
 import zlib
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from rowqueue.databases import Session
+from rowqueue.databases import Database, Session
 
 pytestmark = pytest.mark.product("mysql", "mariadb")
 
@@ -246,3 +248,35 @@ def test_a_message_of_a_ring_is_found_wherever_it_stands(
     assert tickets(sql, queue) == 0
     left = [row["id"] for row in sql("SELECT id FROM mq_message WHERE type = %s", queue)]
     assert left == ([id] if call == "fail" else [])
+
+
+@pytest.mark.parametrize(
+    "call", [("pause",), ("resume",), ("set_queue", 30)], ids=lambda call: call if isinstance(call, str) else call[0]
+)
+def test_who_has_waited_for_another_policy_call_is_not_refused(
+    database: Database, queue: str, call: tuple[Any, ...]
+) -> None:
+    """With innodb_snapshot_isolation MariaDB refuses a row that has changed since the statement's snapshot: 1020."""
+    first, second = database.connect("policy"), database.connect("policy")
+    first.call("set_queue", queue, 60)
+    failures: list[BaseException] = []
+
+    def late() -> None:
+        try:
+            second.call(call[0], queue, *call[1:])
+        except BaseException as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=late)
+    with first.transaction():
+        first.call("pause" if call[0] != "pause" else "set_queue", queue, *([] if call[0] != "pause" else [45]))
+        thread.start()
+        time.sleep(0.7)
+        assert thread.is_alive(), "it waits"
+    thread.join(20)
+    assert not failures
+    [policy] = first.call("set_queue", queue)
+    wanted = {"pause": (45, 1), "resume": (60, 0), "set_queue": (30, 1)}[call[0]]
+    assert (policy["lease_seconds"], policy["paused"]) == wanted
+    first.close()
+    second.close()

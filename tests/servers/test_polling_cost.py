@@ -77,9 +77,10 @@ def looks_at_the_catalog(session: Session, mysql: bool, connection: Any, name: s
         return 0
     before, _ = reads(session, mysql, connection)
     cursor = connection.cursor()
-    cursor.execute("CALL mq_polled_shape(%s, @shape)", [name])
-    while cursor.nextset():
-        pass
+    for step in ("CALL mq_polled_settings(%s, @settings)", "CALL mq_polled_shape(@settings, @shape)"):
+        cursor.execute(step, [name] if "%s" in step else None)
+        while cursor.nextset():
+            pass
     return reads(session, mysql, connection)[0] - before
 
 

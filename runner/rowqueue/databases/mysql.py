@@ -45,7 +45,7 @@ _ISOLATION = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
 # whatever the server's default is: the driver believes a flag of the handshake, which does not show that default.
 _SESSION = (
     "SET @mq_application = NULLIF(%s, ''), SESSION wait_timeout = 31536000, SESSION completion_type = 'NO_CHAIN',"
-    " SESSION autocommit = 1"
+    " SESSION autocommit = 1, SESSION sql_big_selects = 1"
 )
 _KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 60_000}
 _CONNECT_SECONDS = 10.0
@@ -654,6 +654,8 @@ WHERE i.kind = 'procedure'""",
 
 _GRANTS = "grants"
 _SYSTEM = {"mysql", "sys", "information_schema", "performance_schema"}
+# PROCESS is what the guide gives the owner for queue_health, SELECT on some columns what require_use reads.
+_OF_NO_DATABASE = re.compile(r"GRANT (USAGE|PROCESS) ON \*\.\* |GRANT SELECT \([^)]*\) ON `mysql`\.")
 _EVERYBODY = ("", "PUBLIC")  # the anonymous account; MariaDB's name for all
 
 # Watched tables that the triggers' owner has no right on, as after a restore under another name.
@@ -733,8 +735,11 @@ def _installed_files(cursor: Any) -> list[tuple[str, str, str, int]] | None:
             pass
         return rows
     except pymysql.Error as error:
-        # The procedures may be missing, or the account that owns them.
-        if _number(error) != ER.SP_DOES_NOT_EXIST and "mq_owner" not in _line(error):
+        # The procedures may be missing, or their owner; who has few rights hears from MySQL that he lacks this one.
+        if _number(error) == ER.PROCACCESS_DENIED_ERROR:
+            if _existing(cursor, "routines", ["mq_installed_files"]) or _existing(cursor, "tables", ["mq_installed"]):
+                raise
+        elif _number(error) != ER.SP_DOES_NOT_EXIST and "mq_owner" not in _line(error):
             raise
     if not _existing(cursor, "tables", ["mq_installed"]):
         return None
@@ -936,8 +941,7 @@ def _drop_accounts(cursor: Any) -> None:
     for kind, account in [("ROLE", role) for role in _ROLES] + [("USER", _OWNER)]:
         try:
             cursor.execute(f"SHOW GRANTS FOR {account}")
-            # PROCESS is what the guide gives the owner for queue_health.
-            if all(re.match(r"GRANT (USAGE|PROCESS) ON \*\.\* ", line) for (line,) in cursor.fetchall()):
+            if all(_OF_NO_DATABASE.match(line) for (line,) in cursor.fetchall()):
                 cursor.execute(f"DROP {kind} {account}")
             else:
                 _log.warning("%s %s stays: it has rights in another database", kind.lower(), account)
