@@ -310,6 +310,20 @@ def lock_any(client: lines.Client, _: int) -> int:
     return sum(iter(client.lock_any, None))
 
 
+def take_one(client: lines.Client, _: int) -> int:
+    """One worker, a message a call: each call is a transaction."""
+    return lines.take(client, 1)
+
+
+def get_and_complete(client: lines.Client, _: int) -> int:
+    """One worker, a message at a time: claimed in one transaction, completed in another."""
+    count = 0
+    while rows := client.call("get_message", TYPE):
+        client.call("complete", rows[0][0], rows[0][lines.KEY])
+        count += 1
+    return count
+
+
 @dataclass(frozen=True)
 class Loop:
     """One way to work through messages."""
@@ -324,19 +338,24 @@ class Loop:
 ONE = Loop("`finish_batch`, 1 consumer, batch 50", lines.finish, 1, 20_000, False)
 FIVE = Loop("`finish_batch`, 5 consumers, batch 50", lines.finish, 5, 20_000, False)
 MARKED = Loop("1 worker that marks a row, then deletes it", mark_and_delete, 1, 4_000, True)
+TAKEN = Loop("`take_batch`, 1 consumer, batch 1", take_one, 1, 4_000, False)
+GOTTEN = Loop("`get_message` and `complete`, 1 consumer", get_and_complete, 1, 4_000, False)
 # Each pick sorts all rows: of more it would be slower.
 PICKED = Loop("5 workers that lock a row by `ORDER BY RAND()`", lock_any, 5, 4_000, True)
 
 
 def loop_lines(bench: Bench) -> Iterator[Line]:
-    """The queue with batches of 50 beside such loops, and its five consumers beside one."""
-    rates: dict[Loop, list[float]] = {ONE: [], MARKED: [], FIVE: [], PICKED: []}
+    """The queue with batches of 50 and with single messages beside such loops, and its five consumers beside one."""
+    rates: dict[Loop, list[float]] = {ONE: [], MARKED: [], TAKEN: [], GOTTEN: [], FIVE: [], PICKED: []}
     with bench.database() as url:
         for loop in [*rates] * bench.repeat:
             messages = bench.size(loop.messages)
             bench.fill(url, messages, wide=loop.is_floor)
             rates[loop].append(lines.rate(bench, url, loop.work, 50, loop.consumers, messages))
-    for ours, floor, target in ((FIVE, MARKED, "≥ 10"), (FIVE, PICKED, "≥ 10"), (FIVE, ONE, "> 1"), (ONE, MARKED, "")):
+    for ours, floor, target in (
+        *((FIVE, MARKED, "≥ 10"), (FIVE, PICKED, "≥ 10"), (FIVE, ONE, "> 1"), (ONE, MARKED, "")),
+        *((TAKEN, MARKED, "≥ 1"), (GOTTEN, MARKED, "≥ 1")),
+    ):
         yield Line(
             f"{ours.name}, beside {floor.name.removeprefix('`finish_batch`, ')}",
             f"{statistics.median(rates[ours]):,.0f}/s",

@@ -68,7 +68,8 @@ BEGIN
     DO
         EXECUTE STATEMENT 'GRANT ' || v_right || ' TO VIEW mq_message_state';
     -- What everybody may, and what our roles may by an earlier release or by hand; where there is nothing, REVOKE would give a
-    -- warning.
+    -- warning. What another user has granted is his to revoke, or an administrator's: from everyone else the engine refuses it,
+    -- and runner doctor goes on to name what should not be there.
     FOR
         SELECT DISTINCT TRIM(IIF(p.rdb$privilege = 'X', 'EXECUTE', IIF(p.rdb$privilege = 'G', 'USAGE', 'ALL'))) || ' ON '
             || TRIM(CASE p.rdb$object_type
@@ -80,21 +81,20 @@ BEGIN
         WHERE (p.rdb$user IN ('MQ_PRODUCER', 'MQ_CONSUMER', 'MQ_OPERATOR') AND p.rdb$user_type = 13
                 OR p.rdb$user = 'PUBLIC' AND p.rdb$user_type = 8)
             AND p.rdb$relation_name STARTING WITH 'MQ_' AND p.rdb$object_type IN (0, 1, 5, 7, 14, 15)
+            AND (p.rdb$grantor = CURRENT_USER OR CURRENT_ROLE = 'RDB$ADMIN' OR CURRENT_USER = 'SYSDBA'
+                OR CURRENT_USER = (SELECT mon$owner FROM mon$database))
         INTO v_right
     DO
         EXECUTE STATEMENT 'REVOKE ' || v_right;
 END^
 
--- Rights on tables of users were given to a procedure once, which nobody needs any more.
+-- Rights on tables of users were given to a procedure once, which nobody needs any more; they go with it.
 EXECUTE BLOCK
 AS
 BEGIN
     IF (EXISTS (SELECT 1 FROM rdb$procedures AS p JOIN rdb$relations AS r ON r.rdb$relation_name = 'MQ_MESSAGE'
         WHERE p.rdb$procedure_name = 'MQ_USE_TABLE' AND p.rdb$owner_name = r.rdb$owner_name)) THEN
-    BEGIN
-        EXECUTE STATEMENT 'REVOKE ALL ON ALL FROM PROCEDURE mq_use_table';
         EXECUTE STATEMENT 'DROP PROCEDURE mq_use_table';
-    END
 END^
 
 SET TERM ; ^

@@ -216,6 +216,35 @@ def test_an_object_of_another_owner_is_named(empty_database: Database, server: S
     assert "MQ_WAKE belongs to" in " ".join(applied.notices)
 
 
+def test_an_owner_who_is_no_administrator_applies_beside_what_sysdba_has_granted(server: Server, queue: str) -> None:
+    """What another has granted is not his to revoke: left to an administrator, and named."""
+    url = server.create_database()
+    name = f"login_{queue[5:15]}"
+    for kind in ("TABLE", "PROCEDURE", "FUNCTION", "DOMAIN", "VIEW", "EXCEPTION", "SEQUENCE", "ROLE"):
+        server.query(url, f"GRANT CREATE {kind} TO USER {name}")
+        server.query(url, f"GRANT ALTER ANY {kind} TO USER {name}")
+    with server.login(url, name) as mine:
+        install.apply(open_database(mine))
+        for text in ("mq_send TO mq_producer", "mq_fail TO PUBLIC"):
+            server.query(url, f"GRANT EXECUTE ON PROCEDURE {text}")
+        with server.client(mine) as client:
+            client.execute("GRANT EXECUTE ON PROCEDURE mq_complete TO PUBLIC")
+            # As an earlier release left it, with rights that two users gave.
+            client.execute("CREATE PROCEDURE mq_use_table AS BEGIN END")
+            client.execute("CREATE TABLE mine (id integer)")
+            client.execute("GRANT ALL ON mine TO PROCEDURE mq_use_table")
+        server.query(url, "CREATE TABLE other (id integer)")
+        server.query(url, "GRANT ALL ON other TO PROCEDURE mq_use_table")
+        applied = install.apply(open_database(mine))
+        assert open_database(mine).rights_problems() == ["PUBLIC may execute MQ_FAIL"]
+        assert "PUBLIC may execute MQ_FAIL" in " ".join(applied.notices)
+        assert server.query(url, "SELECT * FROM rdb$user_privileges WHERE rdb$user = 'MQ_USE_TABLE'") == []
+        install.apply(open_database(url))
+        assert open_database(url).rights_problems() == []
+        install.apply(open_database(mine))
+    server.drop_database(url)
+
+
 # ---- backup and restore --------------------------------------------------------------------------
 
 
