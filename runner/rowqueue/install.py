@@ -120,8 +120,8 @@ def apply(database: Database, break_lock: bool = False) -> Applied:
         applied.migrations = _migrate(database, break_lock)
         changed = {file.name for file in status(database) if file.state != "ok"}
         applied.mended = [] if changed else rights_problems(database)
-        if changed - set(applied.migrations) or applied.mended:
-            changed.add(_GRANTS)
+        if changed or applied.mended:
+            changed.add(_GRANTS)  # a migration's new tables want theirs too
         _run(database, changed, applied)
         # What grants alone do not mend, such as a wrong owner, a new object does.
         if changed and (wrong := rights_problems(database)):

@@ -97,8 +97,11 @@ def test_after_a_jump_a_lease_that_is_extended_is_kept(clock: Clock, sessions: C
 @pytest.mark.parametrize("jump", [-20, 3600])
 def test_wait_for_message_ends_on_time_over_a_jump(clock: Clock, sessions: Callable[[], Session], jump: float) -> None:
     session = sessions()
-    if not BY_DATABASE[open_database(clock.server.url).name].waits:
+    can = BY_DATABASE[open_database(clock.server.url).name]
+    if not can.waits:
         pytest.skip("nothing can wait inside this database")
+    if can.sleeps_by_clock and jump < 0:
+        pytest.skip("the server's own sleep lasts as much longer")
     with ThreadPoolExecutor(1) as pool:
         begun = time.monotonic()
         answer = pool.submit(session.call, "wait_for_message", "empty", 5)

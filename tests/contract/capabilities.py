@@ -54,6 +54,7 @@ class Capabilities:
     blank_endings:   names that differ in blanks at their end are different names; where they are not, such an ending is
                      an invalid_argument.
     waits:           wait_for_message can wait; where it cannot, it answers at once.
+    sleeps_by_clock: its sleep ends by the server's clock: when that is set back, it lasts as much longer.
     moment:          the type of a column for a date with a time.
     letters:         the type of a column for 40 characters of any kind.
     grants:          statements that let the queue, and every login, work on a table.
@@ -86,6 +87,7 @@ class Capabilities:
     keeps_savepoints: bool = True
     blank_endings: bool = True
     waits: bool = True
+    sleeps_by_clock: bool = False
     fold: Callable[[str], str] = str
     user: Callable[[str], str] = str
     own_table: str = "mq.message"
@@ -141,6 +143,7 @@ BY_DATABASE = {
         empties_parts=True,
         rings_go_by_id=False,
         undoes_a_call=False,
+        sleeps_by_clock=True,
         enum=("CREATE TYPE {} AS ENUM ('N', 'A', 'D', 'E')", "{}"),
         text="varchar(200)",
         quote=_between('"', '"'),

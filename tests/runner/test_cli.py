@@ -528,7 +528,7 @@ def test_unreachable_server_is_told_in_one_line(runner: Runner, private_server: 
     url = private_server.create_database()
     private_server.stop()
     one_line(runner("stats", url=url), 1)
-    one_line(runner("consume", "--type", queue, "--exec", "true", url=url), 1)
+    one_line(runner("consume", "--type", queue, "--exec", "true", "--connect-timeout", "0", url=url), 1)
 
 
 def test_port_in_use_is_told(runner: Runner, queue: str) -> None:

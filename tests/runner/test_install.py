@@ -132,7 +132,8 @@ def test_a_new_migration_is_applied_once_to_a_database_that_has_the_others(
     text = f"CREATE TABLE {more} (id integer);\nINSERT INTO {more} VALUES (7);\n"
     (migrations / "9999_more.sql").write_text(text)
     assert states(empty_database) == {"9999_more": "missing"}
-    assert install.apply(empty_database) == install.Applied(migrations=["9999_more"])
+    applied = install.apply(empty_database)
+    assert (applied.migrations, applied.procedures, applied.mended) == (["9999_more"], ["grants"], [])
     install.apply(empty_database)
     assert server.query(empty_database.url, f"SELECT id FROM {more}") == [{"id": 7}]
 
@@ -157,8 +158,8 @@ def test_a_migration_that_fails_leaves_nothing_and_can_be_repaired(
     before = catalog()
     broken = migrations / "9999_broken.sql"
     half = server.table("half")
-    broken.write_text(f"CREATE TABLE {half} (id integer);\nCREATE TABLE {half} (id integer);\n")
-    with pytest.raises(DatabaseError, match=r"migration: .*(?i:half).* already exists") as caught:
+    broken.write_text(f"CREATE TABLE {half} (id integer);\nCREATE INDEX half_index ON {half}_nowhere (id);\n")
+    with pytest.raises(DatabaseError, match=r"migration: .*(?i:half)") as caught:
         install.apply(empty_database)
     assert "\n" not in str(caught.value)
     if empty_database.name in {"postgresql", "sqlserver"}:

@@ -129,7 +129,7 @@ def test_a_consumer_that_may_end_does_so_where_no_changes_are_taken(
         running = start("consume", "--type", queue, *HANDLER, *option, url=installed.url)
         assert running.wait() == 1, running.stderr
         assert said(running, "gave up") == 1 and said(running, "is back after") == 0, running.stderr
-        assert said(running, "takes no changes") <= 1, running.stderr
+        assert said(running, "the database takes no changes") <= 1, running.stderr
 
 
 def test_a_change_where_none_are_taken_is_refused_as_read_only(installed: Database, server: Server, queue: str) -> None:
