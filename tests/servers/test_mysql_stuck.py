@@ -21,7 +21,7 @@ def test_stuck_groups_are_told_and_rescue_expired_lets_them_go_on(
         for _ in range(3):
             session.call("send_message", queue, "b", None, None, group)
     assert check(session)["value"] == 0
-    [held] = session.call("claim_batch", queue, 1)
+    [held] = session.call("claim_batch", queue, 1, None, 600)
     session.call("send", "other." + queue, "x")
     assert check(session)["value"] == 0
     sql("DELETE FROM mq_ready WHERE type = %s", queue)
