@@ -735,8 +735,8 @@ def _installed_files(cursor: Any) -> list[tuple[str, str, str, int]] | None:
             pass
         return rows
     except pymysql.Error as error:
-        # The procedures may be missing, or their owner or its rights. Where nothing is installed, MySQL tells an account
-        # with few rights that it lacks this one.
+        # The procedures may be missing, or their owner or its rights. Where nothing is installed, MySQL tells an
+        # account with few rights that it lacks this one.
         is_missing = _number(error) == ER.SP_DOES_NOT_EXIST or "mq_owner" in _line(error)
         if _number(error) == ER.PROCACCESS_DENIED_ERROR and not is_missing:
             seen = _existing(cursor, "routines", ["mq_installed_files"]) + _existing(cursor, "tables", ["mq_installed"])
