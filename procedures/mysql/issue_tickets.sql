@@ -8,7 +8,7 @@
 -- A message that another transaction is cancelling may be gone or stay: so both the first message and the first that nobody
 -- is deleting get a ticket. One too many does no harm. It is a new one even when the message has one at its own place: a
 -- claim that has seen the group at work may be dropping that one, in a cluster on another node, whose locks are not seen
--- here. What is new it cannot have seen. It stands less than a millisecond before the message, at a random time: none that
+-- here. What is new it cannot have seen. It stands less than a tenth of a millisecond before the message, at a random time: none that
 -- another transaction has inserted or deleted is met.
 
 DROP PROCEDURE IF EXISTS mq_issue_tickets;
@@ -86,7 +86,7 @@ BEGIN
             ON g.type = p_type AND g.group_key = j.group_key AND g.id = j.id;
         IF v_new IS NOT NULL THEN
             INSERT IGNORE INTO mq_ready (type, priority, run_at, id, attempts)
-            SELECT p_type, j.priority, j.run_at - INTERVAL 1 + FLOOR(997 * RAND()) MICROSECOND, j.id, j.attempts
+            SELECT p_type, j.priority, j.run_at - INTERVAL 1 + FLOOR(97 * RAND()) MICROSECOND, j.id, j.attempts
             FROM JSON_TABLE(v_new, '$[*]' COLUMNS (
                 id bigint PATH '$[0]', priority smallint PATH '$[1]', run_at datetime(6) PATH '$[2]',
                 attempts smallint PATH '$[3]'
