@@ -64,19 +64,22 @@ HANDLERS = {
 
 @pytest.mark.one_engine
 @pytest.mark.parametrize("heading", ["Feeds", "A table of yours as a queue"])
-def test_a_section_does_what_it_says(heading: str, database: Database, server: servers.Server, tmp_path: Path) -> None:
+def test_a_section_does_what_it_says(
+    heading: str, empty_database: Database, server: servers.Server, tmp_path: Path
+) -> None:
     """All its SQL first, with all rights, then its commands."""
+    install.apply(empty_database)
     for name, text in HANDLERS.items():
         (tmp_path / name).write_text(text)
     for text in re.findall(r"^```sql\n(.*?)^```$", section(heading), re.M | re.S):
         for statement in filter(str.strip, text.split(";\n")):
-            server.query(database.url, statement)
+            server.query(empty_database.url, statement)
     [commands] = re.findall(r"^```sh\n(.*?)^```$", section(heading), re.M | re.S)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         ["sh", "-e", "-c", commands],
         cwd=tmp_path,
-        env=os.environ | {"RUNNER_DATABASE": database.url, "PATH": path},
+        env=os.environ | {"RUNNER_DATABASE": empty_database.url, "PATH": path},
         capture_output=True,
         text=True,
         timeout=120,
@@ -86,7 +89,7 @@ def test_a_section_does_what_it_says(heading: str, database: Database, server: s
         assert "Queues and feeds" in done.stdout
     else:
         assert "lamp" in done.stdout and "chair" in done.stdout
-        left = server.query(database.url, "SELECT status FROM orders")
+        left = server.query(empty_database.url, "SELECT status FROM orders")
         assert [next(iter(row.values())) for row in left] == ["D", "D"]
 
 
