@@ -2,7 +2,7 @@
 -- Arguments:   p_name, p_size (1 to 10,000; NULL: 1), p_reader (NULL: the application name), p_lease_seconds (NULL: 60)
 -- Returns:     id (of the claim), key and row as JSON, attempt, batch_key, lease_until; no rows when nothing is ready, or when
 --              another transaction keeps the adopted table for longer than a moment
--- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT; claims of one table take turns
 -- Example:     SELECT * FROM mq_claim_rows('orders', 10, 'worker-1', 60);
 

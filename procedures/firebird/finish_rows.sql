@@ -2,7 +2,7 @@
 -- Arguments:   p_batch_key, p_failures (one a line: id,retry_after_seconds,error; an empty second field: 5 seconds, doubled with
 --              each attempt up to an hour, -1: dead now)
 -- Returns:     done, failed (come again), dead, gone (others have changed or deleted them); zeros when the batch was lost
--- Errors:      50001 wrong_isolation, 50002 invalid_argument
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50006 unsuitable_table
 -- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT
 -- Example:     SELECT * FROM mq_finish_rows('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '17,30,busy');
 

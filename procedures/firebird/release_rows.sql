@@ -1,7 +1,7 @@
 -- release_rows: give claimed rows back without costing an attempt.
 -- Arguments:   p_batch_key
 -- Returns:     count of rows given back (0: the batch was lost)
--- Errors:      50001 wrong_isolation, 50002 invalid_argument
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50006 unsuitable_table
 -- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT
 -- Example:     EXECUTE PROCEDURE mq_release_rows('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
 

@@ -1,7 +1,7 @@
 -- retry_rows: send dead rows round again, with all their attempts.
 -- Arguments:   p_name, p_id (NULL: all, the oldest dead first, at most 10,000 a call)
 -- Returns:     count
--- Errors:      50002 invalid_argument, 50005 not_found
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's, READ COMMITTED NO WAIT at best; claims of the table wait for it
 -- Example:     SELECT * FROM mq_retry_rows('orders');
 
