@@ -1,10 +1,11 @@
 -- add_claims: claim rows that no entry stands for.
 -- Arguments:   p_batch_key (mq_open_claim), p_active (1: the rows stand at active_value), p_rows (a JSON array of [ident, key, place, row,
---              copies], in their order; copies NULL: counted here), p_size
+--              copies], in their order; copies NULL: counted here), p_held (mq_held_copies, when entries were counted before the rows
+--              were read; NULL: they are counted here), p_size
 -- Returns:     p_added: '[id,row],...' of what is claimed, NULL for none; p_count
 -- Errors:      none
 -- Transaction: joins the caller's, which holds the adopted table's row
--- Example:     CALL mq_add_claims(v_key, 0, v_rows, 100, v_added, v_count);
+-- Example:     CALL mq_add_claims(v_key, 0, v_rows, NULL, 100, v_added, v_count);
 
 DROP PROCEDURE IF EXISTS mq_add_claims;
 
@@ -14,6 +15,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_add_claims(
     IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
     IN p_active tinyint,
     IN p_rows longtext CHARACTER SET utf8mb4,
+    IN p_held longtext CHARACTER SET utf8mb4,
     IN p_size int,
     OUT p_added longtext CHARACTER SET utf8mb4,
     OUT p_count bigint
@@ -33,19 +35,27 @@ BEGIN
         -- With a status the dead have one of their own: whoever makes such a row ready again by hand wants it claimed. Rows that are
         -- equal are counted less those that are claimed; what goes by its place is claimed once, whatever became of it.
         INSERT INTO mq_polled_row (batch_key, run_at, attempts, active, state, name, reader, ident_hash, ident, key_json, place, copies)
-        SELECT p_batch_key, v_now, 1, p_active, 'A', v_name, v_reader, UNHEX(SHA2(x.ident, 256)), x.ident, x.key_, x.place, x.copies
+        SELECT p_batch_key, v_now, 1, p_active, 'A', v_name, v_reader, x.ident_hash, x.ident, x.key_, x.place, x.copies
         FROM (
-            SELECT j.n, j.ident, j.key_, j.place,
-                COALESCE(j.copies, ROW_NUMBER() OVER (PARTITION BY CAST(j.ident AS binary) ORDER BY j.n)) AS copies
-            FROM JSON_TABLE(p_rows, '$[*]' COLUMNS (n FOR ORDINALITY, ident longtext CHARACTER SET utf8mb4 PATH '$[0]',
-                key_ longtext CHARACTER SET utf8mb4 PATH '$[1]', place longtext CHARACTER SET utf8mb4 PATH '$[2]',
-                copies bigint PATH '$[4]')) AS j
+            -- Side by side instead of a join, for which JSON_TABLE would be read once a row.
+            SELECT u.n, u.ident_hash, u.ident, u.key_, u.place, u.copies, MAX(u.held) OVER (PARTITION BY u.ident_hash) AS held
+            FROM (
+                SELECT j.n, UNHEX(SHA2(j.ident, 256)) AS ident_hash, j.ident, j.key_, j.place,
+                    COALESCE(j.copies, ROW_NUMBER() OVER (PARTITION BY CAST(j.ident AS binary) ORDER BY j.n)) AS copies, 0 AS held
+                FROM JSON_TABLE(p_rows, '$[*]' COLUMNS (n FOR ORDINALITY, ident longtext CHARACTER SET utf8mb4 PATH '$[0]',
+                    key_ longtext CHARACTER SET utf8mb4 PATH '$[1]', place longtext CHARACTER SET utf8mb4 PATH '$[2]',
+                    copies bigint PATH '$[4]')) AS j
+                UNION ALL
+                SELECT NULL, UNHEX(h.ident_hash), NULL, NULL, NULL, NULL, h.held
+                FROM JSON_TABLE(COALESCE(p_held, '[]'), '$[*]' COLUMNS (ident_hash varchar(64) CHARACTER SET utf8mb4 PATH '$[0]',
+                    held bigint PATH '$[1]')) AS h
+            ) AS u
         ) AS x
-        WHERE v_once OR x.copies > (
+        WHERE x.n IS NOT NULL AND (v_once OR x.copies > IF(p_held IS NOT NULL, x.held, (
             SELECT COUNT(*) FROM mq_polled_row AS e
-            WHERE e.name = v_name AND e.ident_hash = UNHEX(SHA2(x.ident, 256)) AND (e.state <> 'E' OR NOT v_status)
+            WHERE e.name = v_name AND e.ident_hash = x.ident_hash AND (e.state <> 'E' OR NOT v_status)
                 AND (e.active = p_active OR v_keyed AND p_active = 0)
-        )
+        )))
         ORDER BY x.n LIMIT p_size;
         SET p_count = ROW_COUNT(), v_first = LAST_INSERT_ID();
         IF p_count > 0 THEN

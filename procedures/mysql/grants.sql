@@ -156,6 +156,7 @@ GRANT EXECUTE ON PROCEDURE mq_list_rows TO 'mq_owner'@'localhost', mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_open_claim TO 'mq_owner'@'localhost', mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_hold_due TO 'mq_owner'@'localhost', mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_free_rows TO 'mq_owner'@'localhost', mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_held_copies TO 'mq_owner'@'localhost', mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_add_claims TO 'mq_owner'@'localhost', mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_settled_place TO 'mq_owner'@'localhost', mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_count_active TO 'mq_owner'@'localhost', mq_consumer;

@@ -27,7 +27,7 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_letter varchar(1) CHARACTER SET utf8mb4;
     DECLARE v_quoted, v_columns, v_keys, v_ident, v_key, v_row, v_status, v_sort, v_sort_as, v_sort_by, v_ordered, v_place, v_place_columns, v_by_key,
-        v_by_claim, v_ready, v_active, v_where, v_picked, v_listed, v_from, v_from_hash, v_free, v_literals, v_added, v_settled,
+        v_by_claim, v_ready, v_active, v_where, v_picked, v_listed, v_from, v_from_hash, v_free, v_held, v_literals, v_added, v_settled,
         v_high, v_zone longtext CHARACTER SET utf8mb4;
     DECLARE v_copies, v_chunk, v_offset, v_added_count, v_nothing bigint DEFAULT 0;
     DECLARE v_wanted tinyint;
@@ -69,7 +69,7 @@ BEGIN
     IF v_letter IN ('a', 'e') AND p_taken = 0 THEN
         CALL mq_list_rows(CONCAT(v_listed, v_sort_by, '), '']'') INTO @mq_n, @mq_found FROM (', v_picked, v_sort_as, ', ''null'' AS c FROM ', v_quoted,
             ' AS t ', v_by_claim, v_where, v_sort), p_size, ' FOR UPDATE SKIP LOCKED) AS r', v_free);
-        CALL mq_add_claims(p_batch_key, p_active, v_free, p_size, p_rows, p_count);
+        CALL mq_add_claims(p_batch_key, p_active, v_free, NULL, p_size, p_rows, p_count);
 
     ELSEIF v_letter IN ('a', 'e') THEN
         -- Entries stand for some of these rows, and only mq_owner sees for which: first the keys, without a lock, in growing parts.
@@ -84,7 +84,7 @@ BEGIN
                 CALL mq_key_literals(v_columns, v_free, v_literals);
                 CALL mq_list_rows(CONCAT(v_listed, v_sort_by, '), '']'') INTO @mq_n, @mq_found FROM (', v_picked, v_sort_as, ', ''null'' AS c FROM ', v_quoted,
                     ' AS t ', v_by_key, v_where, ' AND ', v_keys, ' IN (', v_literals, ')', v_sort), p_size - p_count, ' FOR UPDATE SKIP LOCKED) AS r', v_free);
-                CALL mq_add_claims(p_batch_key, p_active, v_free, p_size - p_count, v_added, v_added_count);
+                CALL mq_add_claims(p_batch_key, p_active, v_free, NULL, p_size - p_count, v_added, v_added_count);
                 SET p_rows = NULLIF(CONCAT_WS(',', p_rows, v_added), ''), p_count = p_count + v_added_count;
             END IF;
         END WHILE;
@@ -92,9 +92,14 @@ BEGIN
     ELSEIF v_letter IN ('c', 'f') THEN
         -- Among so many rows there are p_size free ones, if the table has them. Without an active value nothing is written, and a
         -- lock would keep others from finishing the rows that are counted.
+        -- Who finishes a row takes its entry away. Where that makes the row no longer ready, entries are counted first; where a row that
+        -- has failed becomes ready again, rows are. What is counted too early then only makes the claim smaller.
+        IF v_active = '' THEN
+            CALL mq_held_copies(p_batch_key, v_held);
+        END IF;
         CALL mq_list_rows(CONCAT(v_listed, v_sort_by, '), '']'') INTO @mq_n, @mq_found FROM (', v_picked, v_sort_as, ', ''null'' AS c FROM ', v_quoted,
             ' AS t ', v_by_claim, v_where, v_sort), p_size + p_taken, IF(v_active = '', ') AS r', ' FOR UPDATE SKIP LOCKED) AS r'), v_free);
-        CALL mq_add_claims(p_batch_key, p_active, v_free, p_size, p_rows, p_count);
+        CALL mq_add_claims(p_batch_key, p_active, v_free, v_held, p_size, p_rows, p_count);
 
     ELSE
         -- In the session's zone an hour a year means two.
@@ -125,7 +130,7 @@ BEGIN
                 IF(v_from IS NULL, '', CONCAT(' AND ', v_ordered, ' >= ', v_from)), ') AS y) AS x ',
                 IF(v_from IS NULL, '', CONCAT('WHERE x.o > ', v_from, ' OR x.h > x''', v_from_hash, ''' OR x.h = x''', v_from_hash,
                     ''' AND x.c > ', v_copies)), ' ORDER BY x.o, x.h, x.c'), p_size, ') AS r', v_free);
-            CALL mq_add_claims(p_batch_key, 0, v_free, p_size, p_rows, p_count);
+            CALL mq_add_claims(p_batch_key, 0, v_free, NULL, p_size, p_rows, p_count);
         END IF;
         SET time_zone = v_zone, v_zone = NULL;
     END IF;

@@ -12,7 +12,7 @@ import pytest
 from capabilities import BY_DATABASE
 from crowd import Crowd, Member, insert, until
 from polling import SHAPES, Polled
-from rowqueue.databases import Database, Session
+from rowqueue.databases import Conflict, Database, Row, Session
 
 pytestmark = pytest.mark.one_engine
 
@@ -23,6 +23,7 @@ BATCH = 7
 LEASE = 2
 LATE_SECONDS = 2
 PATIENCE = 60
+EQUAL_ROWS = 100
 
 Names = dict[str, str]
 
@@ -56,6 +57,16 @@ def write(member: Member, names: Names, number: int) -> list[str]:
     return written
 
 
+def finish(member: Member, key: Any, lines: str | None = None) -> Row:
+    """Again after a conflict, as by the runner: without a key, deletes read the whole table and may deadlock."""
+    while True:
+        try:
+            [counts] = member.session.call("finish_rows", key, lines)
+            return counts
+        except Conflict:
+            continue
+
+
 def poll(member: Member, names: Names, folded: str) -> list[tuple[str, str]]:
     """Claim, take longer than between two polls, finish, and note what was finished by us; now and then fail."""
     chance = random.Random(member.number)
@@ -69,7 +80,7 @@ def poll(member: Member, names: Names, folded: str) -> list[tuple[str, str]]:
             time.sleep(0.01)
             failed = [row["id"] for row in rows if row["attempt"] < 3 and chance.random() < 0.1]
             lines = "\n".join(f"{id},0,no" for id in failed)
-            [counts] = member.session.call("finish_rows", rows[0]["batch_key"], lines)
+            counts = finish(member, rows[0]["batch_key"], lines)
             if not any(counts.values()):
                 continue  # lost: somebody else has them
             assert (counts["done"], counts["gone"]) == (len(rows) - len(failed), 0), counts
@@ -114,3 +125,34 @@ def test_five_slow_pollers_finish_every_row_of_every_shape_exactly_once(
     for name, table in tables.items():
         shape = SHAPES[name]
         assert set(table.left().values()) == (set() if shape.on_complete == "delete" else {table.expected("D")})
+
+
+def finish_each(member: Member, keys: list[str]) -> None:
+    for key in keys:
+        counts = finish(member, key)
+        assert (counts["done"], counts["gone"]) == (1, 0)
+
+
+def claim_often(member: Member, name: str) -> list[Any]:
+    """What claims find of a table all of whose rows are claimed already, while others finish them."""
+    found = []
+    while not member.stopped():
+        found += member.session.call("claim_rows", name, EQUAL_ROWS, None, PATIENCE)
+    return found
+
+
+@pytest.mark.parametrize("shape", ["c-never-active", "f"])
+def test_what_others_finish_during_a_claim_is_not_claimed_again(
+    crowd: Crowd, session: Session, sql: Callable[..., list[Any]], database: Database, queue: str, shape: str
+) -> None:
+    """Equal rows that no status marks as claimed: both rows and entries are read at once, or the entries first."""
+    table = Polled(queue, session, sql, BY_DATABASE[database.name], SHAPES[shape]).create()
+    table.copies("same", EQUAL_ROWS)
+    keys = [table.claim(lease_seconds=PATIENCE * 10)[0]["batch_key"] for _ in range(EQUAL_ROWS)]
+    claimer = crowd.start(claim_often, table.name)
+    finishers = [crowd.start(finish_each, half)[0] for half in (keys[::2], keys[1::2])]
+    crowd.results(finishers)
+    crowd.stop(claimer)
+    assert crowd.results(claimer) == [[]]
+    assert table.states() == []
+    assert set(table.left().values()) == (set() if table.shape.on_complete == "delete" else {table.expected("D")})

@@ -53,6 +53,7 @@ CALLED_BY_CALLERS = (AS_THE_CALLER & INTERNAL) | {
         "open_claim",
         "hold_due",
         "free_rows",
+        "held_copies",
         "add_claims",
         "settled_place",
         "count_active",
@@ -359,7 +360,8 @@ def test_what_was_stored_by_somebody_else_is_never_executed_as_the_caller(
             connection.execute("BEGIN")
             connection.execute(f"CALL {queue}.mq_open_claim('{name}', 10, 'r', 0, @key, @table, @due)")
             connection.execute(
-                f"CALL {queue}.mq_add_claims(@key, 1, JSON_ARRAY(JSON_ARRAY(%s, '{{}}', %s, '{{}}', 1)), 1, @a, @b)",
+                f"CALL {queue}.mq_add_claims(@key, 1, JSON_ARRAY(JSON_ARRAY(%s, '{{}}', %s, '{{}}', 1)), NULL, 1,"
+                " @a, @b)",
                 [evil, evil],
             )
             connection.execute("COMMIT")
