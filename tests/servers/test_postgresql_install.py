@@ -501,27 +501,6 @@ def test_a_hundred_thousand_types_are_counted_in_a_moment(many: Session, run: Sq
     assert sum(row["ready"] for row in rows) == 100_000 and sum(row["dead"] for row in rows) == 50_000
 
 
-@pytest.mark.parametrize("at", ["archive_07", "feed_consumer", "subscription", "polled_mark", "put_back", "purge"])
-def test_an_installation_that_was_stopped_anywhere_is_continued_by_the_next(
-    server: servers.Server, empty_database: Database, run: Sql, at: str
-) -> None:
-    run(
-        "CREATE FUNCTION public.stop() RETURNS event_trigger LANGUAGE plpgsql AS"
-        f" $$ BEGIN IF current_query() ~ 'CREATE.*mq[.]{at}[ (]' THEN RAISE EXCEPTION 'stopped'; END IF; END $$"
-    )
-    run("CREATE EVENT TRIGGER stop ON ddl_command_end EXECUTE FUNCTION public.stop()")
-    with pytest.raises(DatabaseError, match="stopped"):
-        install.apply(empty_database)
-    run("DROP EVENT TRIGGER stop")
-    run("DROP FUNCTION public.stop()")
-    install.apply(empty_database)
-    fresh = server.create_database()
-    install.apply(open_database(fresh))
-    assert server.catalog(empty_database.url) == server.catalog(fresh)
-    assert empty_database.rights_problems() == []
-    server.drop_database(fresh)
-
-
 def test_the_plain_script_says_when_there_is_something_to_change(empty_database: Database) -> None:
     script = "".join(install.script("postgresql"))
     command = [str(programs(18) / "psql"), "-q", empty_database.url]

@@ -259,6 +259,7 @@ class PostgreSQL(Database):
 
     name: ClassVar[str] = "postgresql"
     schemes: ClassVar[tuple[str, ...]] = ("postgresql", "postgres")
+    undoes_ddl: ClassVar[bool] = True
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
