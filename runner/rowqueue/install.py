@@ -196,11 +196,24 @@ def _migrate(database: Database, break_lock: bool) -> list[str]:
         if not (todo := backend.to_apply(migrations)):
             return []
         with backend.lock(_YOYO_LOCK_SECONDS):
-            backend.apply_migrations(todo)
+            _apply_migrations(database, backend, todo)
         # yoyo passes over a file that it cannot read.
         if left := [migration.id for migration in backend.to_apply(migrations)]:
             raise InstallError(f"migration {left[0]}: cannot be read")
         return [migration.id for migration in todo]
+
+
+def _apply_migrations(database: Database, backend: Any, migrations: Any) -> None:
+    if not database.undoes_ddl:
+        backend.apply_migrations(migrations)
+        return
+    # yoyo commits a migration before it marks it: killed in between, it would apply the migration once more.
+    backend.ensure_internal_schema_updated()
+    for migration in migrations:
+        with backend.transaction():
+            migration.process_steps(backend, "apply")
+            backend.log_migration(migration, "apply")
+            backend.mark_one(migration, log=False)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ import time
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -30,6 +31,10 @@ HOPELESS = "hopeless"
 DRAIN_SECONDS = 200
 BURSTS = 15
 BURST_GROUPS = 30
+TAKES = 5
+TAKEN_HOT = 30
+TAKEN_GROUPS = 30
+TAKEN_A_GROUP = 6
 
 Sql = Callable[..., list[dict[str, Any]]]
 Look = Callable[[str], dict[str, int]]
@@ -215,6 +220,58 @@ def test_the_last_message_of_a_group_is_not_left_behind_when_its_ticket_is_dropp
         until(lambda: holds(queue) == {}, DRAIN_SECONDS, "the end of a burst")
     crowd.stop()
     crowd.results()
+
+
+class RolledBack(Exception):
+    """What ends the transaction of a take."""
+
+
+def take(member: Member, type: str, diary: str, size: int, trouble: float) -> None:
+    """Take several times in one transaction, which a share `trouble` of the time is rolled back."""
+    chance = random.Random(member.number)
+    while not member.stopped():
+        entries: list[tuple[int, list[Row]]] = []
+        with suppress(RolledBack), member.session.transaction() as connection:
+            while len(entries) < TAKES and (rows := member.session.call("take_batch", type, chance.randint(1, size))):
+                entries.append((time.monotonic_ns(), rows))
+            if chance.random() < trouble:
+                raise RolledBack
+            # Nobody else can have these groups before the commit, only a later take of this transaction.
+            ends: defaultdict[str, int] = defaultdict(time.monotonic_ns)
+            values = []
+            for beginning, rows in reversed(entries):
+                for row in rows:
+                    group = row["body"].partition("/")[0]
+                    values.append(f"{row['id']}, {row['attempt']}, '{row['body']}', {beginning}, {ends[group]}")
+                    ends[group] = beginning
+            if values:
+                insert(connection, diary, "id, attempt, body, beginning, ending", values)
+        if not entries:
+            time.sleep(0.02)
+
+
+@pytest.mark.parametrize("priorities", [pytest.param(1, marks=pytest.mark.long), 3])
+def test_takes_race_with_claims_and_finishes_and_every_group_keeps_its_order(
+    crowd: Crowd,
+    session: Session,
+    queue: str,
+    diary: str,
+    sql: Sql,
+    holds: Look,
+    rest: Look,
+    priorities: int,
+) -> None:
+    """A take spends the tickets of its groups, and issues new ones, while others drop theirs."""
+    session.call("set_queue", queue, 60, 1_000, 0, 1, "delete", 1)
+    consumers = crowd.start(take, queue, diary, 20, 0.2, count=CONSUMERS // 2)
+    consumers += crowd.start(handle, queue, diary, 10, 0.1, FAST_RETRIES, count=CONSUMERS // 2)
+    senders = crowd.start(send_all, queue, TAKEN_HOT, TAKEN_GROUPS, TAKEN_A_GROUP, priorities, count=SENDERS)
+    sent = sum(crowd.results(senders))
+    left = finish_off(crowd, consumers, holds, queue, session, rest)
+    entries = sql(f"SELECT * FROM {diary}")
+    assert len({entry["id"] for entry in entries}) == sent
+    assert left.get("message", 0) == left.get("dead", 0) and left.keys() <= {"message", "dead"}
+    assert_order(entries)
 
 
 def test_a_message_taken_by_the_ticket_of_a_more_urgent_one_keeps_its_attempts(session: Session, queue: str) -> None:

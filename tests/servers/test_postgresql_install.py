@@ -9,7 +9,16 @@ from typing import Any
 import pytest
 from queues import call, refused
 from rowqueue import install
-from rowqueue.databases import Database, DatabaseError, Forbidden, Session, open_database
+from rowqueue.databases import (
+    Conflict,
+    Database,
+    DatabaseError,
+    Forbidden,
+    ReadOnly,
+    SchemaMissing,
+    Session,
+    open_database,
+)
 
 import servers
 from servers.postgresql import programs
@@ -184,7 +193,7 @@ def test_uninstalling_gives_claimed_rows_back_and_takes_nothing_of_anybody_elses
     assert run("SELECT tgname FROM pg_trigger WHERE NOT tgisinternal") == []
 
 
-# All that a group has at once: each takes an installation.
+# All that a group has at once: each takes an installation. What a version does not know is left out.
 SETTINGS: list[dict[str, str]] = [
     {
         "standard_conforming_strings": "off",
@@ -194,32 +203,74 @@ SETTINGS: list[dict[str, str]] = [
         "transform_null_equals": "on",
         "array_nulls": "off",
         "statement_timeout": "60s",
+        "lock_timeout": "60s",
+        "check_function_bodies": "off",
+        "default_table_access_method": "heap",
+        "default_toast_compression": "pglz",
+        "default_transaction_isolation": "repeatable read",
+        "plan_cache_mode": "force_generic_plan",
+        "lc_messages": "POSIX",
+        "jit": "on",
+        "jit_above_cost": "0",
+        "jit_inline_above_cost": "0",
+        "jit_optimize_above_cost": "0",
+        "max_parallel_workers_per_gather": "4",
+        "parallel_setup_cost": "0",
+        "parallel_tuple_cost": "0",
+        "min_parallel_table_scan_size": "0",
+        "min_parallel_index_scan_size": "0",
+        "force_parallel_mode": "on",
+        "debug_parallel_query": "on",
+        "work_mem": "64kB",
+        "synchronous_commit": "off",
     },
     {
         "datestyle": "SQL, DMY",
         "intervalstyle": "sql_standard",
         "timezone": "Asia/Kolkata",
         "quote_all_identifiers": "on",
+        "search_path": "''",
         "default_transaction_isolation": "serializable",
+        "default_transaction_deferrable": "on",
         "bytea_output": "escape",
         "extra_float_digits": "-3",
         "xmlbinary": "hex",
         "client_min_messages": "error",
         "row_security": "off",
         "client_encoding": "LATIN1",
+        "plan_cache_mode": "force_custom_plan",
+        "lc_messages": "C.UTF-8",
+        "max_parallel_workers": "0",
+        "from_collapse_limit": "1",
+        "join_collapse_limit": "1",
+        "constraint_exclusion": "on",
+        "cursor_tuple_fraction": "1",
     },
 ]
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=["strings", "values"])
 def test_a_setting_that_a_dba_may_change_changes_nothing(
-    empty_database: Database, run: Sql, settings: dict[str, str]
+    server: servers.Server, empty_database: Database, settings: dict[str, str]
 ) -> None:
-    name = empty_database.url.rpartition("/")[2]
-    for setting, value in settings.items():
-        run(f"ALTER DATABASE {name} SET {setting} = " + (value if setting == "search_path" else f"'{value}'"))
+    url = empty_database.url
+
+    def run(text: str, *values: object) -> list[dict[str, Any]]:
+        return server.query(f"{url}?options=-csearch_path%3Dpublic", text, *values)
+
+    known = {row["name"] for row in run("SELECT name FROM pg_settings")}
+    if settings["plan_cache_mode"] == "force_custom_plan":
+        settings = settings | {name: "off" for name in known if name.startswith("enable_")}
+    for setting in known & settings.keys():
+        value = settings[setting]
+        run(
+            f"ALTER DATABASE {url.rpartition('/')[2]} SET {setting} = "
+            + (value if setting == "search_path" else f"'{value}'")
+        )
     install.apply(empty_database)
-    session = empty_database.connect("test")
+    assert install.apply(empty_database) == install.Applied()
+    # Our own connections name their encoding; a client that does not gets the database's.
+    session = open_database(f"{url}?client_encoding={settings.get('client_encoding', 'utf8')}").connect("test")
     fill(session, run)
     assert not [row for row in call(session, "queue_health") if row["name"] == "changed_objects" and row["value"]]
     # A name that a lost backslash would shorten, beside its neighbour.
@@ -232,12 +283,128 @@ def test_a_setting_that_a_dba_may_change_changes_nothing(
     assert session.call("publish_feed", "stock") == [{"count": 1}]
     assert run("SELECT sync FROM stock") == [{"sync": 1}] and run("SELECT sync FROM tock") == [{"sync": None}]
     works(session, run)
-    session.call("send", "late", "x")
+    session.call("send", "late", "na\u00efve")
     [row] = session.call("claim_batch", "late", 1, None, 60)
-    assert row["lease_until"] > datetime.now(UTC)
+    assert row["lease_until"] > datetime.now(UTC) and row["body"] == "na\u00efve"
     session.call("finish_batch", row["batch_key"], f'{row["id"]},0,"two\\nlines"', 0)
     assert session.call("peek", "late")[0]["error"] == "two\nlines"
     session.close()
+    assert install.uninstall(empty_database) == []
+
+
+def test_triggers_that_are_off_tell_nothing_and_claims_go_on(
+    server: servers.Server, empty_database: Database, run: Sql
+) -> None:
+    """session_replication_role = replica, as restores and replication set it: triggers do not fire."""
+    install.apply(empty_database)
+    url = f"{empty_database.url}?options=-csession_replication_role%3Dreplica"
+    session = open_database(url).connect("test")
+    fill(session, lambda text, *values: server.query(url, text, *values))
+    assert session.call("take_batch", "told", 10) == []
+    for n in range(5):
+        session.call("send", "told", str(n))
+    works(session, run)
+    session.close()
+
+
+def test_a_database_that_takes_no_changes_by_default_is_told_as_such(
+    server: servers.Server, empty_database: Database, run: Sql
+) -> None:
+    name = empty_database.url.rpartition("/")[2]
+    writable = f"{empty_database.url}?options=-cdefault_transaction_read_only%3Doff"
+    read_only = f"ALTER DATABASE {name} SET default_transaction_read_only = on"
+    run(read_only)
+    with pytest.raises(DatabaseError, match=r"the server takes no changes: .* default_transaction_read_only"):
+        install.apply(empty_database)
+    install.apply(open_database(writable))
+    session = open_database(writable).connect("test")
+    fill(session, lambda text, *values: server.query(writable, text, *values))
+    works(session, lambda text, *values: server.query(writable, text, *values))
+    session.call("send", "q", "x")
+    session.close()
+    refused_session = empty_database.connect("test")
+    for procedure, *values in (
+        ("send", "q", "x"),
+        ("claim_batch", "q"),
+        ("take_batch", "q"),
+        ("publish_feed", "f"),
+        ("watch_table", "orders"),
+    ):
+        with pytest.raises(ReadOnly, match=r"the server takes no changes: .* default_transaction_read_only"):
+            call(refused_session, procedure, *values)
+    assert refused_session.call("queue_stats")
+    refused_session.close()
+
+
+@pytest.mark.parametrize(
+    ("setting", "kind", "message"),
+    [
+        ("lock_timeout", Conflict, "canceling statement due to lock timeout"),
+        ("statement_timeout", DatabaseError, "canceling statement due to statement timeout"),
+    ],
+)
+def test_a_time_limit_is_told_and_leaves_nothing_behind(
+    server: servers.Server, empty_database: Database, run: Sql, setting: str, kind: type[Exception], message: str
+) -> None:
+    install.apply(empty_database)
+    session = empty_database.connect("before")
+    fill(session, run)
+    session.close()
+    run("SELECT mq.set_queue('o', p_ordered => 1)")
+    before = run("SELECT state, count(*) AS n FROM mq.message_state GROUP BY 1 ORDER BY 1")
+    limited = open_database(f"{empty_database.url}?options=-c{setting}%3D300ms").connect("limited")
+    with server.client(empty_database.url) as other, other.transaction():
+        other.execute("LOCK TABLE mq.message, mq.polled, mq.feed, orders IN ACCESS EXCLUSIVE MODE")
+        for procedure, *values in (
+            ("send", "q", "x"),
+            ("claim_batch", "q"),
+            ("publish_feed", "f"),
+            ("claim_rows", "orders"),
+            ("watch_table", "orders"),
+        ):
+            with pytest.raises(kind, match=message):
+                call(limited, procedure, *values)
+    assert run("SELECT state, count(*) AS n FROM mq.message_state GROUP BY 1 ORDER BY 1") == before
+    works(limited, run)
+    limited.close()
+
+
+def test_a_server_that_speaks_another_language_is_understood() -> None:
+    """What is told apart goes by its number; what is shown is the server's own text."""
+    server = servers.make("postgresql-15")
+    # For gettext any locale but C will do: LANGUAGE says which language.
+    server.environment = {"LANGUAGE": "de"}
+    server.start()
+    try:
+        url = server.create_database()
+        server.query(server.url, "ALTER SYSTEM SET lc_messages = 'C.UTF-8'")
+        server.query(server.url, "SELECT pg_reload_conf()")
+        database = open_database(url)
+        with pytest.raises(SchemaMissing, match="runner apply"):
+            database.connect("test").call("send", "q", "x")
+        install.apply(database)
+        session = database.connect("test")
+        run = lambda text, *values: server.query(url, text, *values)  # noqa: E731
+        fill(session, run)
+        with refused("not_found"):
+            session.call("claim_rows", "nowhere")
+        with refused("invalid_argument", "size: must be"):
+            session.call("claim_batch", "q", 1 << 31)
+        with pytest.raises(DatabaseError, match="existiert nicht"):
+            open_database(url + "x").connect("test")
+        run("DROP INDEX orders_status_id_idx")
+        run("UPDATE mq.polled SET looked_at = NULL")
+        with refused("unsuitable_table", "CREATE INDEX ON public.orders"):
+            session.call("claim_rows", "orders")
+        run("CREATE INDEX ON orders (status, id)")
+        works(session, run)
+        with server.login(url, "stranger") as stranger_url, pytest.raises(Forbidden):
+            open_database(stranger_url).connect("test").call("send", "q", "x")
+        session.close()
+        with pytest.raises(DatabaseError, match=r"Read-Only-Transaktion"):
+            open_database(url + "?options=-cdefault_transaction_read_only%3Don").connect("test").call("send", "q", "x")
+    finally:
+        server.close()
 
 
 def test_a_time_that_no_client_can_show_is_refused(empty_database: Database, run: Sql) -> None:
@@ -332,27 +499,6 @@ def test_a_hundred_thousand_types_are_counted_in_a_moment(many: Session, run: Sq
     rows = call(many, "queue_stats")
     assert len(rows) == 100_000
     assert sum(row["ready"] for row in rows) == 100_000 and sum(row["dead"] for row in rows) == 50_000
-
-
-@pytest.mark.parametrize("at", ["archive_07", "feed_consumer", "subscription", "polled_mark", "put_back", "purge"])
-def test_an_installation_that_was_stopped_anywhere_is_continued_by_the_next(
-    server: servers.Server, empty_database: Database, run: Sql, at: str
-) -> None:
-    run(
-        "CREATE FUNCTION public.stop() RETURNS event_trigger LANGUAGE plpgsql AS"
-        f" $$ BEGIN IF current_query() ~ 'CREATE.*mq[.]{at}[ (]' THEN RAISE EXCEPTION 'stopped'; END IF; END $$"
-    )
-    run("CREATE EVENT TRIGGER stop ON ddl_command_end EXECUTE FUNCTION public.stop()")
-    with pytest.raises(DatabaseError, match="stopped"):
-        install.apply(empty_database)
-    run("DROP EVENT TRIGGER stop")
-    run("DROP FUNCTION public.stop()")
-    install.apply(empty_database)
-    fresh = server.create_database()
-    install.apply(open_database(fresh))
-    assert server.catalog(empty_database.url) == server.catalog(fresh)
-    assert empty_database.rights_problems() == []
-    server.drop_database(fresh)
 
 
 def test_the_plain_script_says_when_there_is_something_to_change(empty_database: Database) -> None:

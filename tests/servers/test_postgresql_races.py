@@ -148,3 +148,53 @@ def test_a_group_goes_on_though_its_next_message_is_being_cancelled(
         if ending == "rollback":
             raise KeyError
     assert claim_one(ordered, queue, "a")["body"] == {"commit": "3", "rollback": "2"}[ending]
+
+
+TAKES = 80
+TAKE_GROUPS = 250
+
+
+@pytest.mark.long
+def test_a_transaction_takes_of_twenty_thousand_groups_beside_claims_and_nothing_is_stuck(
+    ordered: Session, queue: str, connect: Callable[..., Session], sql: Callable[..., Claimed]
+) -> None:
+    """Each take has as many groups as one may; what the transaction holds of the stripes makes others wait only."""
+    sql(
+        "SELECT count(mq.send_message(%s, 'g' || g || '/' || n, p_group_key => 'g' || g))"
+        " FROM generate_series(1, 2) AS n CROSS JOIN generate_series(1, %s) AS g",
+        queue,
+        TAKES * TAKE_GROUPS,
+    )
+    handled: dict[str, list[str]] = {}
+
+    def handle(rows: Claimed) -> Claimed:
+        for row in rows:
+            handled.setdefault(row["group_key"], []).append(row["body"].partition("/")[2])
+        return rows
+
+    other = connect("other")
+    taken: Claimed = []
+    claimed: Claimed = []
+    with contextlib.suppress(ZeroDivisionError), ordered.transaction():
+        assert len(ordered.call("take_batch", queue, 10_000)) == TAKE_GROUPS
+        _ = 1 // 0
+    with ordered.transaction():
+        for n in range(TAKES):
+            taken += handle(ordered.call("take_batch", queue, TAKE_GROUPS))
+            if n % 8 == 4:
+                claimed += handle(other.call("claim_batch", queue, 40, None, 600))
+            if n % 8 == 6 and claimed:
+                other.call("complete_batch", claimed[-1]["batch_key"])
+    assert len({row["group_key"] for row in taken}) >= TAKES * TAKE_GROUPS // 2 and claimed
+    for key in {str(row["batch_key"]) for row in claimed}:
+        other.call("complete_batch", key)
+    while handle(ordered.call("take_batch", queue, 10_000)):
+        pass
+    assert len(handled) == TAKES * TAKE_GROUPS
+    assert all(numbers == ["1", "2"] for numbers in handled.values())
+    left = [
+        table
+        for table in ("message", "ready", "grouped", "group_lock", "batch")
+        if sql(f"SELECT 1 FROM mq.{table} WHERE type = %s LIMIT 1", queue)
+    ]
+    assert left == []

@@ -106,6 +106,8 @@ class Database(ABC):
     swaps_at_once: ClassVar[bool] = True
     # Users' views on the queue's tables can go with these, or stay broken; else they have to be dropped before.
     cascades: ClassVar[bool] = True
+    # DDL is part of a transaction: a migration and the record of it come or go together.
+    undoes_ddl: ClassVar[bool] = False
 
     def __init__(self, url: str) -> None:
         self.url = url

@@ -54,6 +54,10 @@ _CONFLICTS = {"40001", "40P01", "55P03"}
 _DISCONNECTS = {"53300", "57P01", "57P02", "57P03", "57P04", "57P05"}
 _WRONG_ISOLATION = "50001"
 _READ_ONLY = "25006"  # a standby, or default_transaction_read_only
+_READ_ONLY_HINT = (
+    "the server takes no changes: it is a standby, or default_transaction_read_only is on for it, the database or"
+    " the role; target_session_attrs=read-write in the URL finds the one of several hosts that takes them"
+)
 _BAD_VALUES = {"22003", "22007", "22008", "22021", "22P02", "22P05"}
 _RANGES = {"smallint": 15, "integer": 31, "bigint": 63}
 # libpq tells a refused connection apart from a missing server by its text only.
@@ -98,8 +102,7 @@ def _translate(error: Exception, closed: bool = False) -> Exception:
     if state in _CONFLICTS:
         return Conflict(message)
     if state == _READ_ONLY:
-        hint = "the server takes no changes: it is a standby or read-only; target_session_attrs=read-write in the URL"
-        return ReadOnly(f"{hint} finds the one of several hosts that does ({message})")
+        return ReadOnly(f"{_READ_ONLY_HINT} ({message})")
     if state == "3F000" or (state in {"42883", "42P01"} and "mq." in message):
         return SchemaMissing(f"the queue is not installed here, or not in this version: run `runner apply` ({message})")
     if state == "42501":
@@ -256,6 +259,7 @@ class PostgreSQL(Database):
 
     name: ClassVar[str] = "postgresql"
     schemes: ClassVar[tuple[str, ...]] = ("postgresql", "postgres")
+    undoes_ddl: ClassVar[bool] = True
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
@@ -348,7 +352,9 @@ class PostgreSQL(Database):
 
     @classmethod
     def _check_rights(cls, connection: psycopg.Connection[Any]) -> None:
-        """yoyo would report a missing right as a missing table."""
+        """yoyo would report a missing right, or a server that takes no changes, as a missing table."""
+        if connection.execute("SHOW transaction_read_only").fetchone() == ("on",):
+            raise ReadOnly(_READ_ONLY_HINT)
         row = connection.execute(
             "SELECT current_user, current_database(), %(schema)s::text,"
             " has_database_privilege(current_database(), 'CREATE'), has_schema_privilege(%(schema)s, 'CREATE')",
