@@ -24,7 +24,9 @@ sys.path.append(str(Path(__file__).parent / "contract"))
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--require-databases", action="store_true", help="a server that is not there fails its tests")
     parser.addoption(
-        "--every-version", action="store_true", help="the marks one_version, one_engine and any_engine do not count"
+        "--every-version",
+        action="store_true",
+        help="on older versions too, and whatever is marked one_engine, any_engine or long",
     )
     parser.addoption(
         "--clusters", action="store_true", help="with the tests on clusters, which `tests/clusters` names too"
@@ -52,8 +54,8 @@ def pytest_configure(config: pytest.Config) -> None:
     _keep_files_in_memory()
     config.addinivalue_line(
         "markers",
-        "one_version: what hardly depends on the version, on the newest server of each product only, so that the whole"
-        " suite stays short; --every-version runs it on all",
+        "one_version: on the newest server of each product, as what has no mark; for a test whose module is marked"
+        " otherwise; --every-version runs all on all",
     )
     config.addinivalue_line(
         "markers",
@@ -123,9 +125,7 @@ def _on(test: pytest.Item, any_engine: Sequence[str]) -> Sequence[str]:
     nearest = next((mark.name for mark in test.iter_markers() if mark.name in marks), "")
     if nearest == "any_engine":
         return any_engine
-    if nearest:
-        return servers.newest(servers.product if nearest == "one_version" else servers.engine)
-    return [name for name in servers.names() if name not in servers.BETWEEN]
+    return servers.newest(servers.engine if nearest == "one_engine" else servers.product)
 
 
 def _server_name(item: pytest.Item) -> str | None:
@@ -219,6 +219,30 @@ def database(server: servers.Server) -> Iterator[Database]:
 def empty_database(server: servers.Server) -> Iterator[Database]:
     """A database with nothing in it, for one test."""
     url = server.create_database()
+    yield open_database(url)
+    server.drop_database(url)
+
+
+@pytest.fixture(scope="session")
+def _template(server: servers.Server) -> Iterator[str | None]:
+    """An installed database to copy, which is quicker than an installation; None where none can be copied."""
+    if not server.copies:
+        yield None
+        return
+    url = server.create_database()
+    install.apply(open_database(url))
+    yield url
+    server.drop_database(url)
+
+
+@pytest.fixture
+def installed_database(server: servers.Server, _template: str | None) -> Iterator[Database]:
+    """A database with the queue installed, for one test."""
+    if _template is None:
+        url = server.create_database()
+        install.apply(open_database(url))
+    else:
+        url = server.copy_database(_template)
     yield open_database(url)
     server.drop_database(url)
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 import pytest
 import servers
 from queues import Queue, call
-from rowqueue import install
 from rowqueue.databases import Database, Row, Session, open_database
 
 pytestmark = pytest.mark.one_version
@@ -49,10 +48,9 @@ def test_queue_health_shows_an_open_transaction_and_who_holds_it(
     assert name not in health(q.session)["oldest_transaction"]["detail"]
 
 
-def test_queue_health_counts_expired_claims(empty_database: Database, queue: str) -> None:
+def test_queue_health_counts_expired_claims(installed_database: Database, queue: str) -> None:
     # In a database of its own: claims of other tests expire as well.
-    install.apply(empty_database)
-    session = open_database(empty_database.url).connect("test")
+    session = open_database(installed_database.url).connect("test")
     try:
         session.call("send", queue, "x")
         key = session.call("claim_batch", queue, 1, None, 0)[0]["batch_key"]
@@ -63,10 +61,9 @@ def test_queue_health_counts_expired_claims(empty_database: Database, queue: str
         session.close()
 
 
-def test_queue_health_names_a_missing_object(server: servers.Server, empty_database: Database) -> None:
-    install.apply(empty_database)
-    server.drop_procedure(empty_database.url, "cancel")
-    session = open_database(empty_database.url).connect("test")
+def test_queue_health_names_a_missing_object(server: servers.Server, installed_database: Database) -> None:
+    server.drop_procedure(installed_database.url, "cancel")
+    session = open_database(installed_database.url).connect("test")
     try:
         row = health(session)["changed_objects"]
     finally:

@@ -12,7 +12,6 @@ import pytest
 import servers
 from capabilities import Capabilities
 from queues import Queue, call, refused, watch
-from rowqueue import install
 from rowqueue.databases import Database, Row, Session
 
 Sql = Callable[..., list[Row]]
@@ -464,21 +463,20 @@ def test_what_cannot_be_watched_is_refused(q: Queue, make: Callable[..., Table],
 
 @pytest.mark.one_version
 def test_uninstalling_leaves_the_watched_tables_to_their_writers(
-    empty_database: Database, server: servers.Server, can: Capabilities
+    installed_database: Database, server: servers.Server, can: Capabilities
 ) -> None:
-    install.apply(empty_database)
-    with server.client(empty_database.url) as connection:
+    with server.client(installed_database.url) as connection:
         connection.execute("CREATE TABLE stock (id INTEGER NOT NULL PRIMARY KEY)")
         for statement in can.before_watching("stock"):
             connection.execute(statement)
-        session = empty_database.connect("test")
+        session = installed_database.connect("test")
         watch(session, connection.execute, "stock")
         call(session, "subscribe", "stock", "IUD", "stock")
         connection.execute("INSERT INTO stock (id) VALUES (1)")
         assert len(call(session, "claim_batch", "stock")) == 1
         session.close()
-    empty_database.uninstall()
-    with server.client(empty_database.url) as connection:
+    installed_database.uninstall()
+    with server.client(installed_database.url) as connection:
         connection.execute("UPDATE stock SET id = 2")
         connection.execute("DELETE FROM stock")
 

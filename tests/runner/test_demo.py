@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rowqueue import install
 from rowqueue.databases import Database, Session
 from rowqueue.demo import DemoError, check
 
@@ -124,16 +123,15 @@ def test_the_demo_delivers_each_mail_once_and_can_be_run_again(
 
 @pytest.mark.any_engine
 def test_a_demo_stopped_in_the_middle_leaves_nothing_claimed_and_the_next_one_works(
-    empty_database: Database, tmp_path: Path, sent: list[dict[str, str]]
+    installed_database: Database, tmp_path: Path, sent: list[dict[str, str]]
 ) -> None:
-    install.apply(empty_database)
-    session = empty_database.connect("test")
+    session = installed_database.connect("test")
     try:
         session.call("set_queue", "demo.email", None, None, None, None, "archive")
-        stop_in_the_middle(empty_database, tmp_path)
+        stop_in_the_middle(installed_database, tmp_path)
         stats = session.call("queue_stats", "demo.email")[0]
         assert stats["active"] == 0 and stats["ready"] > 0
-        done = run(*RUNNER, "demo", "--database", empty_database.url, "--maildir", "box", cwd=tmp_path)
+        done = run(*RUNNER, "demo", "--database", installed_database.url, "--maildir", "box", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert received(tmp_path / "box") == expected(sent)
         attempts = attempts_of_completed(session)

@@ -20,7 +20,6 @@ from typing import Any
 import pytest
 from capabilities import BY_DATABASE
 from processes import environment, until
-from rowqueue import install
 from rowqueue.databases import Database, Session
 from servers import base
 from servers.firebird import LocalFirebird, dsn
@@ -362,12 +361,11 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.product("postgresql", "mariadb", "mysql")
 def test_webhooks_are_delivered_retried_and_refused_from_node(
-    program: Callable[[str], str], node: Path, hook: str, empty_database: Database
+    program: Callable[[str], str], node: Path, hook: str, installed_database: Database
 ) -> None:
-    install.apply(empty_database)
     bodies = [json.dumps({"url": f"{hook}/{status}", "payload": {"n": status}}) for status in (200, 204, 404, 503)]
-    url = empty_database.url
-    with closing(empty_database.connect("test")) as session:
+    url = installed_database.url
+    with closing(installed_database.connect("test")) as session:
         session.call("send_batch", "webhook", "\n".join([*bodies, "no webhook", *[bodies[0]] * 30]))
         done = run(program("node"), "webhooks.js", "--drain", cwd=node, env=environment(url))
         assert done.returncode == 0, done.stderr

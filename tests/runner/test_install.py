@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rowqueue import contract, install
 from rowqueue.databases import Database, DatabaseError
-from servers import Server
+from servers import Server, engine
 
 Catalog = Callable[[], list[str]]
 
@@ -21,9 +21,11 @@ def quoted(database: Database, name: str) -> str:
 
 
 @pytest.fixture
-def catalog(server: Server, empty_database: Database) -> Catalog:
+def catalog(request: pytest.FixtureRequest, server: Server) -> Catalog:
     """What the database of the test holds now."""
-    return lambda: server.catalog(empty_database.url)
+    name = "installed_database" if "installed_database" in request.fixturenames else "empty_database"
+    database: Database = request.getfixturevalue(name)
+    return lambda: server.catalog(database.url)
 
 
 @pytest.fixture
@@ -36,13 +38,13 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def migrations(files: Path, empty_database: Database) -> Path:
-    return files / "migrations" / empty_database.name
+def migrations(files: Path, server_name: str) -> Path:
+    return files / "migrations" / engine(server_name)
 
 
 @pytest.fixture
-def procedures(files: Path, empty_database: Database) -> Path:
-    return files / "procedures" / empty_database.name
+def procedures(files: Path, server_name: str) -> Path:
+    return files / "procedures" / engine(server_name)
 
 
 def states(database: Database) -> dict[str, str]:
@@ -69,12 +71,11 @@ def migration_files(database: Database) -> list[Path]:
     return sorted((contract.sql_root() / "migrations" / database.name).glob("*.sql"))
 
 
-def test_a_second_apply_changes_nothing(empty_database: Database, server: Server, catalog: Catalog) -> None:
-    install.apply(empty_database)
+def test_a_second_apply_changes_nothing(installed_database: Database, server: Server, catalog: Catalog) -> None:
     records = f"SELECT * FROM {server.table('installed')} ORDER BY name"
-    before = catalog(), server.query(empty_database.url, records)
-    assert install.apply(empty_database) == install.Applied()
-    assert (catalog(), server.query(empty_database.url, records)) == before
+    before = catalog(), server.query(installed_database.url, records)
+    assert install.apply(installed_database) == install.Applied()
+    assert (catalog(), server.query(installed_database.url, records)) == before
 
 
 def test_before_apply_every_file_is_missing(empty_database: Database) -> None:
@@ -84,97 +85,91 @@ def test_before_apply_every_file_is_missing(empty_database: Database) -> None:
 
 @pytest.mark.one_engine
 def test_a_changed_procedure_file_is_pending_until_it_is_applied_alone(
-    empty_database: Database, procedures: Path, catalog: Catalog
+    installed_database: Database, procedures: Path, catalog: Catalog
 ) -> None:
-    install.apply(empty_database)
     before = catalog()
     with (procedures / "cancel.sql").open("a") as file:
         file.write("-- changed\n")
-    assert states(empty_database) == {"cancel": "pending"}
-    assert install.apply(empty_database).procedures == ["cancel", "grants"]
-    assert states(empty_database) == {}
+    assert states(installed_database) == {"cancel": "pending"}
+    assert install.apply(installed_database).procedures == ["cancel", "grants"]
+    assert states(installed_database) == {}
     assert catalog() == before
 
 
 @pytest.mark.one_engine
 def test_an_object_that_was_dropped_by_hand_is_drifted_and_apply_makes_it_anew(
-    empty_database: Database, server: Server, catalog: Catalog
+    installed_database: Database, server: Server, catalog: Catalog
 ) -> None:
-    install.apply(empty_database)
     before = catalog()
-    server.drop_procedure(empty_database.url, "cancel")
-    assert states(empty_database) == {"cancel": "drifted"}
-    assert install.apply(empty_database).procedures == ["cancel", "grants"]
+    server.drop_procedure(installed_database.url, "cancel")
+    assert states(installed_database) == {"cancel": "drifted"}
+    assert install.apply(installed_database).procedures == ["cancel", "grants"]
     assert catalog() == before
 
 
 @pytest.mark.one_engine
 def test_an_edited_migration_is_refused_and_nothing_is_changed(
-    empty_database: Database, migrations: Path, procedures: Path, catalog: Catalog, server: Server
+    installed_database: Database, migrations: Path, procedures: Path, catalog: Catalog, server: Server
 ) -> None:
-    install.apply(empty_database)
     before = catalog()
     first = min(migrations.glob("*.sql"))
     first.write_text(first.read_text() + f"CREATE TABLE {server.table('sneaked_in')} (id integer);\n")
     (procedures / "cancel.sql").write_text("this would fail")
     with pytest.raises(install.InstallError, match=rf"{first.stem} was edited"):
-        install.apply(empty_database)
+        install.apply(installed_database)
     assert catalog() == before
-    assert states(empty_database) == {first.stem: "edited", "cancel": "pending"}
+    assert states(installed_database) == {first.stem: "edited", "cancel": "pending"}
 
 
 @pytest.mark.one_engine
 def test_a_new_migration_is_applied_once_to_a_database_that_has_the_others(
-    empty_database: Database, migrations: Path, server: Server
+    installed_database: Database, migrations: Path, server: Server
 ) -> None:
-    install.apply(empty_database)
     more = server.table("more")
     text = f"CREATE TABLE {more} (id integer);\nINSERT INTO {more} VALUES (7);\n"
     (migrations / "9999_more.sql").write_text(text)
-    assert states(empty_database) == {"9999_more": "missing"}
-    applied = install.apply(empty_database)
+    assert states(installed_database) == {"9999_more": "missing"}
+    applied = install.apply(installed_database)
     assert (applied.migrations, applied.procedures, applied.mended) == (["9999_more"], ["grants"], [])
-    install.apply(empty_database)
-    assert server.query(empty_database.url, f"SELECT id FROM {more}") == [{"id": 7}]
+    install.apply(installed_database)
+    assert server.query(installed_database.url, f"SELECT id FROM {more}") == [{"id": 7}]
 
 
 @pytest.mark.one_engine
 def test_a_database_newer_than_the_release_is_refused(
-    empty_database: Database, migrations: Path, server: Server
+    installed_database: Database, migrations: Path, server: Server
 ) -> None:
     more = migrations / "9999_more.sql"
     more.write_text(f"CREATE TABLE {server.table('more')} (id integer);\n")
-    install.apply(empty_database)
+    install.apply(installed_database)
     more.unlink()
-    assert states(empty_database) == {"9999_more": "newer"}
+    assert states(installed_database) == {"9999_more": "newer"}
     with pytest.raises(install.InstallError, match=r"newer than this release.*9999_more"):
-        install.apply(empty_database)
+        install.apply(installed_database)
 
 
 def test_a_migration_that_fails_leaves_nothing_and_can_be_repaired(
-    empty_database: Database, migrations: Path, catalog: Catalog, server: Server
+    installed_database: Database, migrations: Path, catalog: Catalog, server: Server
 ) -> None:
-    install.apply(empty_database)
     before = catalog()
     broken = migrations / "9999_broken.sql"
     half = server.table("half")
     broken.write_text(f"CREATE TABLE {half} (id integer);\nCREATE INDEX half_index ON {half}_nowhere (id);\n")
     with pytest.raises(DatabaseError, match=r"migration: .*(?i:half)") as caught:
-        install.apply(empty_database)
+        install.apply(installed_database)
     assert "\n" not in str(caught.value)
-    if empty_database.name in {"postgresql", "sqlserver"}:
+    if installed_database.name in {"postgresql", "sqlserver"}:
         assert catalog() == before
         broken.write_text(f"CREATE TABLE {half} (id integer);\n")
     else:  # DDL cannot be undone there: migrations are written so that they can be run again
-        again = "RECREATE TABLE" if empty_database.name == "firebird" else "CREATE TABLE IF NOT EXISTS"
+        again = "RECREATE TABLE" if installed_database.name == "firebird" else "CREATE TABLE IF NOT EXISTS"
         broken.write_text(f"{again} {half} (id integer);\n")
-    assert install.apply(empty_database).migrations == ["9999_broken"]
+    assert install.apply(installed_database).migrations == ["9999_broken"]
 
 
 def test_a_procedure_file_that_fails_leaves_all_others_as_they_were(
-    empty_database: Database, procedures: Path, catalog: Catalog
+    installed_database: Database, procedures: Path, catalog: Catalog
 ) -> None:
-    install.apply(empty_database)
     before = catalog()
     good, other = (procedures / "cancel.sql").read_text(), (procedures / "peek.sql").read_text()
     # Another result column where that needs the old one dropped first: on PostgreSQL it is refused.
@@ -182,16 +177,16 @@ def test_a_procedure_file_that_fails_leaves_all_others_as_they_were(
     (procedures / "cancel.sql").write_text(f"{changed}-- changed\n")
     (procedures / "peek.sql").write_text("CREATE nonsense\n")
     with pytest.raises(DatabaseError, match=r"^(cancel|peek)\.sql: "):
-        install.apply(empty_database)
-    if not empty_database.swaps_at_once:  # then it is the next apply that finishes the work
-        assert states(empty_database)["peek"] == "pending"
+        install.apply(installed_database)
+    if not installed_database.swaps_at_once:  # then it is the next apply that finishes the work
+        assert states(installed_database)["peek"] == "pending"
         (procedures / "peek.sql").write_text(other)
-        install.apply(empty_database)
-        assert states(empty_database) == {}
+        install.apply(installed_database)
+        assert states(installed_database) == {}
     assert catalog() == before
-    if not empty_database.swaps_at_once:
+    if not installed_database.swaps_at_once:
         return
-    assert states(empty_database) == {"cancel": "pending", "peek": "pending"}
+    assert states(installed_database) == {"cancel": "pending", "peek": "pending"}
 
 
 def test_four_installers_at_once_install_once(empty_database: Database, server: Server, catalog: Catalog) -> None:
@@ -226,10 +221,9 @@ def test_plain_yoyo_apply_is_adopted_and_gives_the_same_schema(
 
 
 @pytest.mark.one_engine
-def test_plain_yoyo_apply_after_apply_has_nothing_to_do(empty_database: Database, catalog: Catalog) -> None:
-    install.apply(empty_database)
+def test_plain_yoyo_apply_after_apply_has_nothing_to_do(installed_database: Database, catalog: Catalog) -> None:
     before = catalog()
-    done = yoyo(empty_database, "apply")
+    done = yoyo(installed_database, "apply")
     assert done.returncode == 0, done.stderr
     assert catalog() == before
 

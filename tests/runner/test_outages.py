@@ -16,12 +16,11 @@ HANDLER = ("--handler", "jobs:record")
 
 
 @pytest.fixture
-def installed(empty_database: Database, server: Server) -> Database:
+def installed(installed_database: Database, server: Server) -> Database:
     """A database of this test's own, to which nobody else is connected."""
     if not server.restartable:
         pytest.skip("the named server is not ours to change")
-    install.apply(empty_database)
-    return empty_database
+    return installed_database
 
 
 @pytest.fixture

@@ -65,21 +65,20 @@ HANDLERS = {
 @pytest.mark.one_engine
 @pytest.mark.parametrize("heading", ["Feeds", "A table of yours as a queue"])
 def test_a_section_does_what_it_says(
-    heading: str, empty_database: Database, server: servers.Server, tmp_path: Path
+    heading: str, installed_database: Database, server: servers.Server, tmp_path: Path
 ) -> None:
     """All its SQL first, with all rights, then its commands."""
-    install.apply(empty_database)
     for name, text in HANDLERS.items():
         (tmp_path / name).write_text(text)
     for text in re.findall(r"^```sql\n(.*?)^```$", section(heading), re.M | re.S):
         for statement in filter(str.strip, text.split(";\n")):
-            server.query(empty_database.url, statement)
+            server.query(installed_database.url, statement)
     [commands] = re.findall(r"^```sh\n(.*?)^```$", section(heading), re.M | re.S)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         ["sh", "-e", "-c", commands],
         cwd=tmp_path,
-        env=os.environ | {"RUNNER_DATABASE": empty_database.url, "PATH": path},
+        env=os.environ | {"RUNNER_DATABASE": installed_database.url, "PATH": path},
         capture_output=True,
         text=True,
         timeout=120,
@@ -89,7 +88,7 @@ def test_a_section_does_what_it_says(
         assert "Queues and feeds" in done.stdout
     else:
         assert "lamp" in done.stdout and "chair" in done.stdout
-        left = server.query(empty_database.url, "SELECT status FROM orders")
+        left = server.query(installed_database.url, "SELECT status FROM orders")
         assert [next(iter(row.values())) for row in left] == ["D", "D"]
 
 
@@ -217,11 +216,10 @@ def plain(server: ExternalSQLServer, rows: list[dict[str, Any]]) -> list[dict[st
 
 
 @pytest.mark.product("sqlserver")
-def test_the_sql_for_sqlcmd_does_what_it_says(empty_database: Database, server: ExternalSQLServer) -> None:
+def test_the_sql_for_sqlcmd_does_what_it_says(installed_database: Database, server: ExternalSQLServer) -> None:
     server.query(server.url, "IF SUSER_ID(N'web') IS NOT NULL DROP LOGIN web")
-    install.apply(empty_database)
     shown: list[dict[str, Any]] = []
-    with server.client(empty_database.url) as client, client.connection.cursor() as cursor:
+    with server.client(installed_database.url) as client, client.connection.cursor() as cursor:
         for batch in re.findall(r"^```sql\n(.*?)^```$", section("Quick start in sqlcmd"), re.M | re.S):
             cursor.execute(batch)
             while True:
@@ -230,14 +228,14 @@ def test_the_sql_for_sqlcmd_does_what_it_says(empty_database: Database, server: 
                     shown.extend(dict(zip(names, row, strict=True)) for row in cursor.fetchall())
                 if not cursor.nextset():
                     break
-    assert server.query(empty_database.url, "SELECT USER_ID(N'web') AS id")[0]["id"]
-    server.query(empty_database.url, "ALTER ROLE mq_producer DROP MEMBER web")
-    server.query(empty_database.url, "DROP USER web")
+    assert server.query(installed_database.url, "SELECT USER_ID(N'web') AS id")[0]["id"]
+    server.query(installed_database.url, "ALTER ROLE mq_producer DROP MEMBER web")
+    server.query(installed_database.url, "DROP USER web")
     server.query(server.url, "DROP LOGIN web")
     [dead] = [row for row in plain(server, shown) if row.get("state") == "E" and "body" in row]
     assert (dead["body"], dead["error"]) == ('{"to":"nobody@gone.example"}', "no such mailbox")
-    assert server.query(empty_database.url, "SELECT COUNT(*) AS n FROM delivered") == [{"n": 1}]
-    left = server.query(empty_database.url, "SELECT state, body, error FROM mq.message_state ORDER BY id")
+    assert server.query(installed_database.url, "SELECT COUNT(*) AS n FROM delivered") == [{"n": 1}]
+    left = server.query(installed_database.url, "SELECT state, body, error FROM mq.message_state ORDER BY id")
     assert plain(server, left) == [
         {"state": "N", "body": '{"to":"alan@example.org"}', "error": "mailbox busy"},
         {"state": "N", "body": '{"to":"edsger@example.org"}', "error": None},
@@ -246,7 +244,7 @@ def test_the_sql_for_sqlcmd_does_what_it_says(empty_database: Database, server: 
 
 @pytest.mark.product("sqlserver")
 def test_the_consumer_for_pymssql_finishes_and_reports_failures(
-    empty_database: Database, server: ExternalSQLServer
+    installed_database: Database, server: ExternalSQLServer
 ) -> None:
     handled = []
 
@@ -255,12 +253,11 @@ def test_the_consumer_for_pymssql_finishes_and_reports_failures(
         if message["body"] == "250":
             raise ValueError("two\nlines")
 
-    install.apply(empty_database)
     names: dict[str, Any] = {}
     exec(block("python", "import pymssql"), names)
-    with server.client(empty_database.url) as client:
+    with server.client(installed_database.url) as client:
         names["call"](client.connection, "send_batch", "email", "\n".join(map(str, range(300))))
         names["consume"](client.connection, handle)
     assert handled == [str(n) for n in range(300)]
-    left = server.query(empty_database.url, "SELECT state, body, attempts, error FROM mq.message_state")
+    left = server.query(installed_database.url, "SELECT state, body, attempts, error FROM mq.message_state")
     assert plain(server, left) == [{"state": "N", "body": "250", "attempts": 1, "error": "ValueError('two\\nlines')"}]

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from capabilities import BY_DATABASE
 from polling import SHAPES, Polled
-from rowqueue import install
 from rowqueue.databases import Database
 from servers import Server
 
@@ -18,60 +17,59 @@ Runner = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def table(empty_database: Database, server: Server) -> Iterator[Polled]:
+def table(installed_database: Database, server: Server) -> Iterator[Polled]:
     """An adopted table in a database of this test's own."""
-    install.apply(empty_database)
-    session = empty_database.connect("test")
+    session = installed_database.connect("test")
     name = f"test.{uuid.uuid4().hex[:16]}"
 
     def sql(text: str, *parameters: Any) -> list[dict[str, Any]]:
-        return server.query(empty_database.url, text, *parameters)
+        return server.query(installed_database.url, text, *parameters)
 
-    yield Polled(name, session, sql, BY_DATABASE[empty_database.name], SHAPES["a"])
+    yield Polled(name, session, sql, BY_DATABASE[installed_database.name], SHAPES["a"])
     session.close()
 
 
 def test_uninstall_gives_claimed_rows_of_adopted_tables_back_first(
-    runner: Runner, table: Polled, empty_database: Database
+    runner: Runner, table: Polled, installed_database: Database
 ) -> None:
     table.create().insert("1", "2", "3")
     assert len(table.session.call("claim_rows", table.name, 2, "reader", 60)) == 2
     assert sorted(table.left().values()) == ["A", "A", "N"]
     table.session.close()
-    done = runner("uninstall", "--yes", url=empty_database.url)
+    done = runner("uninstall", "--yes", url=installed_database.url)
     assert done.returncode == 0, done.stderr
     assert table.name in done.stdout
-    assert empty_database.installed() is None
+    assert installed_database.installed() is None
     assert table.left() == {"1": "N", "2": "N", "3": "N"}
 
 
 def test_uninstall_refuses_when_a_table_cannot_be_released_unless_forced(
-    runner: Runner, table: Polled, server: Server, empty_database: Database
+    runner: Runner, table: Polled, server: Server, installed_database: Database
 ) -> None:
     table.create()
     table.session.close()
-    server.drop_procedure(empty_database.url, "release_table")
-    before = server.catalog(empty_database.url)
-    done = runner("uninstall", "--yes", url=empty_database.url)
+    server.drop_procedure(installed_database.url, "release_table")
+    before = server.catalog(installed_database.url)
+    done = runner("uninstall", "--yes", url=installed_database.url)
     assert done.returncode == 1 and table.name in done.stderr and "--force" in done.stderr, done.stderr
-    assert server.catalog(empty_database.url) == before
-    assert runner("uninstall", "--yes", "--force", url=empty_database.url).returncode == 0
-    assert empty_database.installed() is None
+    assert server.catalog(installed_database.url) == before
+    assert runner("uninstall", "--yes", "--force", url=installed_database.url).returncode == 0
+    assert installed_database.installed() is None
 
 
 def test_uninstall_names_views_on_the_queue_and_refuses_unless_told_to_take_them_along(
-    runner: Runner, table: Polled, server: Server, empty_database: Database
+    runner: Runner, table: Polled, server: Server, installed_database: Database
 ) -> None:
     table.session.close()
-    url = empty_database.url
+    url = installed_database.url
     server.query(url, f"CREATE VIEW waiting AS SELECT id FROM {server.table('message_state')}")
     before = server.catalog(url)
     done = runner("uninstall", "--yes", url=url)
     assert done.returncode == 1 and "waiting" in done.stderr.lower(), done.stderr
-    assert ("--cascade" in done.stderr) == empty_database.cascades
+    assert ("--cascade" in done.stderr) == installed_database.cascades
     assert server.catalog(url) == before
-    if not empty_database.cascades:
+    if not installed_database.cascades:
         server.query(url, "DROP VIEW waiting")
     taken = runner("uninstall", "--yes", "--cascade", url=url)
     assert taken.returncode == 0, taken.stderr
-    assert empty_database.installed() is None
+    assert installed_database.installed() is None

@@ -20,8 +20,6 @@ _LOCAL: dict[str, Callable[[], Server]] = {
     "firebird-4.0": lambda: LocalFirebird("firebird-4.0"),
     "firebird-5.0": lambda: LocalFirebird("firebird-5.0"),
 }
-# What runs on the versions before and after does on these: they run under --every-version only.
-BETWEEN = {"firebird-4.0"}
 # A server that the user names takes the place of those of its product that we would start.
 _EXTERNAL: dict[str, Callable[[str, str], Server]] = {
     "postgresql": ExternalPostgreSQL,
@@ -76,4 +74,4 @@ def external(url: str) -> Server:
     return _EXTERNAL[scheme](f"{scheme}-dsn", url)
 
 
-__all__ = ["BETWEEN", "Server", "Unavailable", "engine", "external", "make", "names", "newest", "product"]
+__all__ = ["Server", "Unavailable", "engine", "external", "make", "names", "newest", "product"]

@@ -22,13 +22,14 @@ class Unavailable(Exception):
 class Server(ABC):
     """One database server.
 
-    `restartable`: we own it and may stop it. `stand_in`: what executes the product's SQL in its place; '' for itself.
-    `environment`: variables for its processes, see `clock`.
+    `restartable`: we own it and may stop it. `copies`: it has `copy_database`. `stand_in`: what executes the product's
+    SQL in its place; '' for itself. `environment`: variables for its processes, see `clock`.
     """
 
     name: str
     url: str
     restartable = True
+    copies = False
     stand_in = ""
     environment: Mapping[str, str] = MappingProxyType({})
 
@@ -51,6 +52,10 @@ class Server(ABC):
     @abstractmethod
     def create_database(self) -> str:
         """Make an empty database; returns its URL."""
+
+    def copy_database(self, url: str) -> str:
+        """Make a database like that one, to which nobody is connected; returns its URL."""
+        raise NotImplementedError
 
     @abstractmethod
     def drop_database(self, url: str) -> None:

@@ -268,6 +268,8 @@ class ExternalFirebird(base.External, _Firebird):
 class LocalFirebird(_Firebird):
     """A server of our own; durable settings stay on."""
 
+    copies = True
+
     def __init__(self, name: str) -> None:
         self.name = name
         self._home = programs(name)
@@ -302,6 +304,13 @@ class LocalFirebird(_Firebird):
         (self._root / "firebird.conf").write_text("".join(f"{key} = {value}\n" for key, value in settings.items()))
         self._add("root/security.fdb", "security.fdb")
         self._give(self._root)
+
+    def copy_database(self, url: str) -> str:
+        # Whoever was connected last has written all of it.
+        path = self._folder / f"{base.new_name()}.fdb"
+        shutil.copyfile(unquote(urlsplit(url).path[1:]), path)
+        self._give(path)
+        return self.database_url(str(path))
 
     def _add(self, name: str, template: str = "empty.fdb") -> None:
         shutil.copyfile(self._home.data / template, self._folder / name)

@@ -40,12 +40,25 @@ def programs(version: int) -> Path:
 
 
 class _PostgreSQL(base.Server):
+    copies = True
+
     def database_url(self, name: str) -> str:
         return urlunsplit(urlsplit(self.url)._replace(path=f"/{name}"))
 
     def create_database(self) -> str:
+        return self._create("template1")
+
+    def copy_database(self, url: str) -> str:
+        template = urlsplit(url).path[1:]
+        # A session that was closed just now may still be about to end.
+        connected = "SELECT FROM pg_stat_activity WHERE datname = %s AND backend_type = 'client backend'"
+        while self.query(self.url, connected, template):
+            time.sleep(0.02)
+        return self._create(template)
+
+    def _create(self, template: str) -> str:
         name = base.new_name()
-        self.query(self.url, f"CREATE DATABASE {name}")
+        self.query(self.url, f"CREATE DATABASE {name} TEMPLATE {template}")
         # Far from UTC, and not by whole hours.
         self.query(self.url, f"ALTER DATABASE {name} SET timezone = 'Asia/Kolkata'")
         return self.database_url(name)

@@ -50,9 +50,8 @@ class Shop:
 
 
 @pytest.fixture
-def shop(empty_database: Database, server: Server) -> Shop:
-    install.apply(empty_database)
-    shop = Shop(server, empty_database.url)
+def shop(installed_database: Database, server: Server) -> Shop:
+    shop = Shop(server, installed_database.url)
     shop("SELECT mq.send('email', 'body ' || n) FROM generate_series(1, 20) AS n")
     return shop
 

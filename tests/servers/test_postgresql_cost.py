@@ -162,11 +162,10 @@ def test_no_call_reads_more_than_it_needs_on_a_backlog_of_a_million(
 
 @pytest.mark.parametrize("statistics", ["ANALYZE", "VACUUM ANALYZE"])
 def test_statistics_of_an_empty_queue_make_no_call_dearer_when_it_fills(
-    server: Server, empty_database: Database, queue: str, statistics: str
+    server: Server, installed_database: Database, queue: str, statistics: str
 ) -> None:
     """Autovacuum comes round when all is done: a table of no rows, and any plan looks as good as the next."""
-    install.apply(empty_database)
-    with server.client(empty_database.url) as connection:
+    with server.client(installed_database.url) as connection:
         for table in ("message", "ready", "delayed", "batch"):
             connection.execute(f"ALTER TABLE mq.{table} SET (autovacuum_enabled = off)")
         fill(connection, queue)

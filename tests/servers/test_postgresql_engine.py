@@ -151,10 +151,11 @@ def test_a_database_without_the_queue_says_which_command_installs_it(empty_datab
     session.close()
 
 
-def test_a_release_without_a_procedure_says_which_command_installs_it(empty_database: Database, server: Server) -> None:
-    install.apply(empty_database)
-    server.drop_procedure(empty_database.url, "cancel")
-    session = empty_database.connect("test")
+def test_a_release_without_a_procedure_says_which_command_installs_it(
+    installed_database: Database, server: Server
+) -> None:
+    server.drop_procedure(installed_database.url, "cancel")
+    session = installed_database.connect("test")
     with pytest.raises(SchemaMissing, match="runner apply"):
         session.call("cancel", 1)
     session.close()
@@ -339,10 +340,9 @@ def test_waiting_on_a_lost_connection_is_disconnected(
 
 
 def test_roles_that_another_database_uses_stay(
-    database: Database, empty_database: Database, server: Server, caplog: pytest.LogCaptureFixture, queue: str
+    database: Database, installed_database: Database, server: Server, caplog: pytest.LogCaptureFixture, queue: str
 ) -> None:
-    install.apply(empty_database)
-    empty_database.uninstall()
+    installed_database.uninstall()
     assert "role mq_producer stays" in caplog.text
     with server.login(database.url, f"test_{uuid.uuid4().hex[:8]}", "mq_producer") as url:
         session = open_database(url).connect("test")
@@ -427,13 +427,12 @@ def test_the_script_builds_the_same_schema_as_apply(empty_database: Database, se
 
 
 def test_the_script_leaves_a_database_with_the_queue_as_it_is(
-    empty_database: Database, server: Server, script: Path
+    installed_database: Database, server: Server, script: Path
 ) -> None:
-    install.apply(empty_database)
-    before = server.catalog(empty_database.url)
-    done = psql(empty_database.url, "-f", str(script))
+    before = server.catalog(installed_database.url)
+    done = psql(installed_database.url, "-f", str(script))
     assert done.returncode == 3 and "this script makes a new installation; runner apply changes one" in done.stderr
-    assert server.catalog(empty_database.url) == before
+    assert server.catalog(installed_database.url) == before
 
 
 def test_databases_of_one_server_can_be_installed_at_once(private_server: Server) -> None:

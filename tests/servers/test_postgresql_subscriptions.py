@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from psycopg.errors import InsufficientPrivilege
-from rowqueue import install
 from rowqueue.databases import Database, Session, open_database
 
 from . import Server
@@ -196,16 +195,15 @@ def test_a_replica_and_a_disabled_trigger_tell_nothing(sql: Sql, session: Sessio
     assert events(sql, queue) == [("I", (3,))]
 
 
-def test_a_restored_dump_is_watched_as_before(server: Server, empty_database: Database, queue: str) -> None:
+def test_a_restored_dump_is_watched_as_before(server: Server, installed_database: Database, queue: str) -> None:
     """And the restoring tells nothing."""
-    install.apply(empty_database)
-    session = empty_database.connect("test")
-    server.query(empty_database.url, "CREATE TABLE stock (gone text, id integer PRIMARY KEY, at timestamptz)")
-    server.query(empty_database.url, "ALTER TABLE stock DROP gone")
-    server.query(empty_database.url, "INSERT INTO stock VALUES (1)")
+    session = installed_database.connect("test")
+    server.query(installed_database.url, "CREATE TABLE stock (gone text, id integer PRIMARY KEY, at timestamptz)")
+    server.query(installed_database.url, "ALTER TABLE stock DROP gone")
+    server.query(installed_database.url, "INSERT INTO stock VALUES (1)")
     watch(session, "stock", queue)
     session.close()
-    dump = [str(programs(18) / "pg_dump"), f"--dbname={empty_database.url}"]
+    dump = [str(programs(18) / "pg_dump"), f"--dbname={installed_database.url}"]
     text = subprocess.run(dump, check=True, capture_output=True, text=True).stdout
     url = server.create_database()
     load = [str(programs(18) / "psql"), "--no-psqlrc", "--quiet", f"--dbname={url}"]
