@@ -142,17 +142,17 @@ def test_a_change_where_none_are_taken_is_refused_as_read_only(installed: Databa
 @pytest.mark.product("firebird")
 @pytest.mark.one_version
 def test_connections_that_are_killed_while_a_consumer_starts_do_not_end_it(
-    installed: Database, server: Server, start: Start, queue: str, joblog: Log
+    private: Database, private_server: Server, start: Start, queue: str, joblog: Log
 ) -> None:
-    running = start("consume", "--type", queue, *HANDLER, "--max-messages", 1, url=installed.url)
-    with server.client(installed.url) as connection:
-        deadline = time.monotonic() + 6
-        while time.monotonic() < deadline:
+    """Not faster than so: a server of 5.0 dies when connections are ended while they are still being made."""
+    running = start("consume", "--type", queue, *HANDLER, "--max-messages", 1, url=private.url)
+    with private_server.client(private.url) as connection:
+        for _ in range(20):
             connection.execute(
                 "DELETE FROM mon$attachments WHERE mon$attachment_id <> CURRENT_CONNECTION AND mon$system_flag = 0"
             )
-            time.sleep(0.02)
+            time.sleep(0.2)
     assert running.process.poll() is None, running.stderr
-    send(installed, queue, "a")
+    send(private, queue, "a")
     assert running.wait() == 0, running.stderr
     assert joblog.read() == ["a"]

@@ -188,6 +188,7 @@ class FirebirdSession(Session):
         self._statements: dict[str, Statement] = {}
         self._prepared_at = 0.0
         self._listener: Listener | None = None
+        connection.at_rest()
 
     def call(self, procedure: str, *arguments: Any) -> list[Row]:
         known = contract.load().procedures[procedure].arguments
@@ -207,6 +208,8 @@ class FirebirdSession(Session):
     ) -> list[tuple[Any, ...]]:
         """The values of a call, in a transaction of its own unless it is the caller's."""
         own = transaction is not self._main
+        if own:
+            self._connection.at_work()
         try:
             if own:
                 transaction.begin()
@@ -214,11 +217,15 @@ class FirebirdSession(Session):
             if own:
                 transaction.commit()
         except BaseException as error:
+            self._connection.let_go(error)
             if own:
                 client.forget_transaction(transaction)
             if isinstance(error, Error):
                 raise _bad_argument(error, known, values) or self._failed(error) from error
             raise
+        finally:
+            if own:
+                self._connection.at_rest()
         return found
 
     def _fetch(self, transaction: TransactionManager, text: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
@@ -227,6 +234,9 @@ class FirebirdSession(Session):
             cursor.execute(self._statement(cursor, text), values)
             found: list[tuple[Any, ...]] = cursor.fetchall()
             return found
+        except Error as error:
+            self._connection.let_go(error)
+            raise
         finally:
             with suppress(Error):  # the connection is lost, and the result with it
                 cursor.close()
@@ -255,21 +265,33 @@ class FirebirdSession(Session):
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
-        connection, main = self._connection, self._main
+        connection = self._connection
         if connection.is_closed():
             raise Disconnected("the connection is closed")
+        connection.at_work()  # what the caller does in it is looked after as well
+        try:
+            with self._guarded():
+                yield connection
+        finally:
+            connection.at_rest()
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """A transaction that nobody else ends."""
+        connection, main = self._connection, self._main
         with translated():
             main.begin()
         begun, connection.guarded = main._tra, True
         try:
-            yield connection
+            yield
             if main._tra is not begun or client.has_ended(main):
                 raise DatabaseError("a statement inside the transaction has ended it")
             connection.guarded = False
             with translated():
                 main.commit()
-        except BaseException:
+        except BaseException as error:
             connection.guarded = False
+            connection.let_go(error.__cause__ or error)
             client.forget_transaction(main)
             raise
 
@@ -513,7 +535,11 @@ def _sha256(text: str) -> str:
 def _rows(connection: Connection, text: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
     """The rows of a statement, in a transaction of its own."""
     with _cursor(connection.main_transaction) as cursor:
-        rows: list[tuple[Any, ...]] = cursor.execute(text, parameters).fetchall()
+        try:
+            rows: list[tuple[Any, ...]] = cursor.execute(text, parameters).fetchall()
+        except Error as error:
+            connection.let_go(error)
+            raise
     connection.commit()
     return rows
 

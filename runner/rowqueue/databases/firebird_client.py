@@ -9,8 +9,9 @@ import stat
 import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -19,15 +20,18 @@ from firebird.driver import Connection as DriverConnection
 from firebird.driver import Error, InterfaceError, driver_config
 from firebird.driver.core import DPB, Statement, TransactionManager
 from firebird.driver.fbapi import get_api, has_api, load_api
+from firebird.driver.interfaces import iAttachment
 from firebird.driver.provider import find_library
 
 from . import Conflict, DatabaseError, Disconnected, Forbidden, QueueError, ReadOnly, SchemaMissing
+from .firebird_watch import Watched, answer
 
 _log = logging.getLogger(__name__)
 
 LIBRARY = "FIREBIRD_CLIENT_LIBRARY"
 _OPTIONS = ("charset", "connect_timeout", "role")
 _CONNECT_SECONDS = 10
+_ATTACH_SECONDS = 30  # for the server's part, after the client's
 _KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 60_000}
 
 # How a transaction goes about its work, as the API has it: the driver's own function for it needs the client library.
@@ -77,6 +81,7 @@ _MISSING = {335544512, 335544580, 335544581, 335544586}  # other parameters; no 
 _NO_COLUMN = 335544578
 _IO_ERROR = 335544344
 _UNIQUE = 335544665
+_NO_CHARSET = 335544509
 # Keys that another transaction may have put there and not committed yet.
 _AWAITED = re.compile("MQ_(DEDUP_PK|WATCHED_LABEL|SUBSCRIPTION_PK)")
 _NO_METADATA_UPDATE = 335544351
@@ -84,7 +89,7 @@ _NO_METADATA_UPDATE = 335544351
 
 def is_taken(error: BaseException) -> bool:
     """Whether a row or a name is there already, or another transaction is about to put it there."""
-    codes = set(getattr(error, "gds_codes", ()))
+    codes = set(getattr(error, "gds_codes", None) or ())
     # A server tells of a name that is taken in several ways: of an index, of a lock, or with a text that 3.0 lacks.
     return bool(codes & {_UNIQUE, _NO_METADATA_UPDATE}) and not codes & _FORBIDDEN
 
@@ -104,7 +109,7 @@ def _of_contract(text: str) -> QueueError | None:
 
 def translate(error: BaseException) -> Exception:
     """Our exception for one of the driver's."""
-    codes = set(getattr(error, "gds_codes", ()))
+    codes = set(getattr(error, "gds_codes", None) or ())
     state = getattr(error, "sqlstate", None) or ""
     message = line(error)
     if _EXCEPTION in codes and (raised := _of_contract(str(error))):
@@ -263,6 +268,22 @@ class Connection(DriverConnection):  # type: ignore[misc]
     """
 
     guarded = False
+    watched: Watched | None = None  # None for the embedded engine, which always answers
+
+    def at_work(self) -> None:
+        """A call begins, whose answer is not awaited for good."""
+        if self.watched is not None:
+            self.watched.begin()
+
+    def at_rest(self) -> None:
+        """No call runs."""
+        if self.watched is not None:
+            self.watched.end()
+
+    def let_go(self, error: BaseException) -> None:
+        """Ask nothing more of a server that has ended this connection: it may leave that without an answer."""
+        if self.watched is not None and isinstance(error, Error) and isinstance(translate(error), Disconnected):
+            self.watched.abort()
 
     def begin(self, tpb: bytes | None = None) -> None:
         self._refuse("begin")
@@ -287,6 +308,14 @@ class Connection(DriverConnection):  # type: ignore[misc]
         """Close it, whatever state it is in. Never raises."""
         if self.is_closed():
             return
+        self.at_work()
+        try:
+            self._close_all()
+        finally:
+            if self.watched is not None:
+                self.watched.forget()
+
+    def _close_all(self) -> None:
         for reference in [*self._statements]:
             if (statement := reference()) is not None:
                 free(statement)
@@ -294,6 +323,7 @@ class Connection(DriverConnection):  # type: ignore[misc]
             super().close()
         except (Error, AttributeError) as error:
             _log.debug("closing: %s", line(error))
+            self.let_go(error)
             for manager in (self.main_transaction, self.query_transaction, *self._transactions):
                 forget_transaction(manager)
 
@@ -343,27 +373,60 @@ def connect(address: Address, application_name: str, manner: bytes) -> Connectio
         utf8filename=True,
     ).get_buffer()
     try:
-        with get_api().master.get_dispatcher() as dispatcher:
-            attached = dispatcher.attach_database(address.dsn, settings, "utf-8")
+        attached = _attach(address, settings)
         connection = Connection(attached, address.dsn, settings, 3, "UTF8")
         connection.default_tpb = connection.main_transaction.default_tpb = manner
-        _name(connection, application_name)
+        if address.host is not None:
+            _keep_alive(address.port or 3050)
+            connection.watched = Watched(attached, address, partial(_attachments, address))
+        try:
+            number = _name(connection, application_name)
+        except Error as error:
+            connection.let_go(error)
+            connection.close()
+            raise
     except Error as error:
+        if _NO_CHARSET in (error.gds_codes or ()):  # every database has UTF8: the server was ending the connection
+            raise Disconnected(line(error)) from error
         raise translate(error) from error
-    if address.host is not None:
-        _keep_alive(address.port or 3050)
+    if connection.watched is not None:
+        connection.watched.number = number
     return connection
 
 
-def _name(connection: Connection, application_name: str) -> None:
-    """Tell the procedures who calls, where they are not told: the server knows a program's name only."""
+def _attach(address: Address, settings: bytes) -> iAttachment:
+    def attach() -> iAttachment:
+        with get_api().master.get_dispatcher() as dispatcher:
+            return dispatcher.attach_database(address.dsn, settings, "utf-8")
+
+    if address.host is None:
+        return attach()
+    return answer(attach, address.connect_seconds + _ATTACH_SECONDS, iAttachment.detach)
+
+
+def _attachments(address: Address) -> set[int]:
+    """The numbers of our connections that the server has. Raises as `connect` does."""
+    with closing(connect(address, "rowqueue watch", NO_WAIT)) as connection, translated():
+        with connection.query_transaction.cursor() as cursor:
+            found = cursor.execute("SELECT mon$attachment_id FROM mon$attachments").fetchall()
+        connection.query_transaction.commit()
+    return {number for (number,) in found}
+
+
+def _name(connection: Connection, application_name: str) -> int:
+    """Tell the procedures who calls, where they are not told: the server knows a program's name only.
+
+    Returns the connection's number on the server.
+    """
     # Bytes that no name is made of; the procedures' own limit for a name is 200 characters.
     name = application_name.replace("\0", "").encode("utf-8", "replace").decode()[:200]
     transaction = connection.query_transaction
     with transaction.cursor() as cursor:
-        text = "SELECT RDB$SET_CONTEXT('USER_SESSION', 'MQ_APPLICATION', CAST(? AS VARCHAR(200))) FROM rdb$database"
-        cursor.execute(text, [name or None]).fetchall()
+        context = "RDB$SET_CONTEXT('USER_SESSION', 'MQ_APPLICATION', CAST(? AS VARCHAR(200)))"
+        text = f"SELECT CURRENT_CONNECTION, {context} FROM rdb$database"
+        [[number, _]] = cursor.execute(text, [name or None]).fetchall()
     transaction.commit()
+    return int(number)
 
 
 def _keep_alive(port: int) -> None:

@@ -119,8 +119,13 @@ class Listener:
             # An event counts from the last counts that we have seen: none is lost between two registrations.
             registration = connection._att.que_events(self._callback, counts)
             try:
+                connection.at_rest()
                 arrived = self._next(connection)
+            except Error as error:
+                connection.let_go(error)
+                raise
             finally:
+                connection.at_work()
                 # Before the connection is closed, also when that is lost: else the client library is asked to let go
                 # of it when the object is collected, with memory that it has freed, and the process would die.
                 _let_go(registration)
@@ -139,7 +144,9 @@ class Listener:
             try:
                 return self._arrived.get(timeout=_PING_SECONDS)
             except queue.Empty:
+                connection.at_work()
                 connection.ping()
+                connection.at_rest()
 
     def _wake(self) -> None:
         with suppress(OSError):  # it is full of wake-ups, or closed
