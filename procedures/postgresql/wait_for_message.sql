@@ -21,9 +21,10 @@ SET enable_seqscan = off
 SET enable_bitmapscan = off
 AS $$
 DECLARE
+    c_pause CONSTANT double precision := 0.05;
     -- A variable: no index can be asked for what is before a volatile function.
     v_now timestamptz;
-    v_end timestamptz := clock_timestamp() + make_interval(secs => coalesce(p_seconds, 0));
+    v_left double precision := coalesce(p_seconds, 0);
     v_pause double precision := 0.005;
 BEGIN
     PERFORM mq.require_name('type', p_type, false);
@@ -32,10 +33,8 @@ BEGIN
     -- commit it too late to be of use.
     IF coalesce(p_seconds, 0) = 0 AND NOT EXISTS (
         SELECT FROM mq.waiter AS w WHERE w.type = p_type AND w.wait_until > clock_timestamp() + interval '7 seconds'
-    ) AND pg_try_advisory_xact_lock(hashtextextended(E'waiter\n' || p_type, 0)) THEN
-        INSERT INTO mq.waiter AS w (type, wait_until)
-        VALUES (p_type, clock_timestamp() + interval '15 seconds')
-        ON CONFLICT (type) DO UPDATE SET wait_until = excluded.wait_until;
+    ) THEN
+        PERFORM mq.ask_to_be_woken(p_type);
     END IF;
     LOOP
         v_now := clock_timestamp();
@@ -44,9 +43,12 @@ BEGIN
             OR EXISTS (SELECT FROM mq.delayed AS d WHERE d.type = p_type AND d.run_at <= v_now)
             OR EXISTS (SELECT FROM mq.batch AS b WHERE b.type = p_type AND b.lease_until <= v_now)
         ) THEN 1 ELSE 0 END;
-        EXIT WHEN ready = 1 OR v_now >= v_end;
-        PERFORM pg_sleep(least(v_pause, extract(epoch FROM v_end - clock_timestamp())));
-        v_pause := least(2 * v_pause, 0.05);
+        EXIT WHEN ready = 1 OR v_left <= 0;
+        v_pause := least(v_pause, v_left);
+        PERFORM pg_sleep(v_pause);
+        -- What has passed by the clock, unless that was set: no less than the pause and hardly more.
+        v_left := v_left - least(greatest(extract(epoch FROM clock_timestamp() - v_now), v_pause), v_pause + 1);
+        v_pause := least(2 * v_pause, c_pause);
     END LOOP;
     SELECT least(
         (SELECT d.run_at FROM mq.delayed AS d WHERE d.type = p_type ORDER BY d.type, d.run_at LIMIT 1),

@@ -3,6 +3,7 @@
 Mallory has every role of the queue and a schema of her own. Her functions write down as whom they were run.
 """
 
+import hashlib
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -285,3 +286,36 @@ def test_no_stranger_stalls_a_group(server: servers.Server, database: Database, 
     with server.login(database.url, name) as url, psycopg.connect(url, autocommit=True) as connection:
         connection.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", [f"{queue}\nvip"])
         assert len(sql("SELECT * FROM mq.claim_batch(%s)", queue)) == 1
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["first-time", "again"])
+def test_no_stranger_keeps_consumers_from_being_woken(
+    server: servers.Server, database: Database, sql: Sql, queue: str, known: bool
+) -> None:
+    """Who asks to be woken is written down whatever a stranger has locked, and what wakes is looked up there."""
+    if known:
+        sql("SELECT mq.wait_for_message(%s)", queue)
+        sql("UPDATE mq.waiter SET wait_until = now() WHERE type = %s", queue)
+    name = f"login_{uuid.uuid4().hex[:12]}"
+    with server.login(database.url, name) as url, psycopg.connect(url, autocommit=True) as stranger:
+        stranger.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", [f"waiter\n{queue}"])
+        # A wait that he ends has to look again, and waits on.
+        stranger.execute(
+            "SELECT pg_notify(%s, 'x')", [f"mq_{hashlib.md5(queue.encode(), usedforsecurity=False).hexdigest()}"]
+        )
+        assert sql("SELECT ready FROM mq.wait_for_message(%s, 0)", queue) == [{"ready": 0}]
+        assert sql("SELECT 1 AS n FROM mq.waiter WHERE type = %s AND wait_until > now()", queue) == [{"n": 1}]
+        assert sql("SELECT ready FROM mq.wait_for_message(%s, 1)", queue) == [{"ready": 0}]
+
+
+def test_a_waiter_in_an_open_transaction_makes_no_other_wait(
+    server: servers.Server, database: Database, sql: Sql, queue: str
+) -> None:
+    with server.client(database.url) as one, server.client(database.url) as other:
+        other.execute("SET lock_timeout = '5s'")
+        for n in range(2):
+            with one.transaction():
+                one.execute("SELECT mq.wait_for_message(%s)", [queue])
+                assert other.execute("SELECT ready FROM mq.wait_for_message(%s)", [queue]).fetchall() == [{"ready": 0}]
+            assert len(sql("SELECT 1 AS n FROM mq.waiter WHERE type = %s AND wait_until > now()", queue)) == 1, n
+            sql("UPDATE mq.waiter SET wait_until = now() WHERE type = %s", queue)

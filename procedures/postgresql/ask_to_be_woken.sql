@@ -1,0 +1,30 @@
+-- ask_to_be_woken: ask senders to wake listeners of a type for the next 15 seconds.
+-- Arguments:   p_type
+-- Returns:     nothing; somebody else is doing the same when nothing is written
+-- Errors:      none
+-- Transaction: joins the caller's; never waits
+-- Example:     SELECT mq.ask_to_be_woken('email');
+--
+-- Row locks and not an advisory lock: any role that can connect could take that one, and nobody would be woken.
+
+CREATE OR REPLACE FUNCTION mq.ask_to_be_woken(
+    p_type text
+) RETURNS void
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+AS $$
+DECLARE
+    v_until timestamptz := clock_timestamp() + interval '15 seconds';
+BEGIN
+    PERFORM FROM mq.waiter WHERE type = p_type FOR UPDATE SKIP LOCKED;
+    IF FOUND THEN
+        UPDATE mq.waiter SET wait_until = v_until WHERE type = p_type;
+    ELSIF NOT EXISTS (SELECT FROM mq.waiter WHERE type = p_type) AND mq.lock_group(p_type, E'\nwaiter') THEN
+        -- An INSERT would wait for another one of the same type, which the lock keeps away: that has no row to lock yet.
+        INSERT INTO mq.waiter AS w (type, wait_until)
+        VALUES (p_type, v_until)
+        ON CONFLICT (type) DO UPDATE SET wait_until = excluded.wait_until;
+    END IF;
+END
+$$;
