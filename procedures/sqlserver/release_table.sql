@@ -15,7 +15,7 @@ BEGIN
     -- For as long as this call: each statement must see what others have committed.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @key uniqueidentifier = NEWID(), @table nvarchar(400);
-    DECLARE @ready nvarchar(max), @count bigint = 0, @took int = 1, @problem varchar(200), @detail nvarchar(2000);
+    DECLARE @ready nvarchar(max), @count bigint = 0, @took int = 1, @there int, @problem varchar(200), @detail nvarchar(2000);
     DECLARE @batches TABLE (batch_key uniqueidentifier NOT NULL PRIMARY KEY);
     BEGIN TRY
         EXEC mq.require_name 'name', @name, 0;
@@ -25,8 +25,11 @@ BEGIN
         SELECT @count = COUNT(*) FROM mq.polled_place WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK) WHERE name = @table;
         IF @count > 0
         BEGIN
-            EXEC mq.require_rights @table, 1;
-            SELECT @ready = ready_value FROM mq.polled WHERE name = @table;
+            SELECT @ready = ready_value, @there = mq.table_facts(CONCAT(QUOTENAME(table_schema), N'.', QUOTENAME(table_name)))
+            FROM mq.polled WHERE name = @table;
+            -- Whoever has the role forgets a table that is not there any more.
+            IF @there > 0
+                EXEC mq.require_rights @table, 1;
             -- First the keys, then each row by its primary key, as everywhere.
             INSERT INTO @batches (batch_key) SELECT batch_key FROM mq.polled_batch WITH (READCOMMITTEDLOCK) WHERE name = @table;
             DELETE b FROM @batches AS k INNER JOIN mq.polled_batch AS b WITH (ROWLOCK) ON b.batch_key = k.batch_key

@@ -1,12 +1,12 @@
--- require_rights: refuse a caller who may not do himself what is to be done with an adopted table.
+-- require_rights: refuse a caller who may not do himself what is to be done with an adopted table, or when it is gone.
 -- Arguments:   @name (the adopted table), @change (0: it is only read)
--- Returns:     nothing; also when the table is not there any more, which others say
--- Errors:      50006 unsuitable_table
+-- Returns:     nothing
+-- Errors:      50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.require_rights N'orders', 1;
 --
 -- The statements on the table have the caller's rights whatever this says. It tells which GRANT lacks, and it keeps what the
--- queue knows of the rows from those who may not read them.
+-- queue knows of the rows from those who may not read them. Nobody has rights on a table that is not there any more.
 
 CREATE OR ALTER PROCEDURE mq.require_rights
     @name nvarchar(400),
@@ -21,7 +21,10 @@ BEGIN
     FROM mq.polled WHERE name = @name;
     SET @facts = mq.table_facts(@quoted);
     IF COALESCE(@facts, 0) = 0
-        RETURN;
+    BEGIN
+        SET @detail = CONCAT(N'table: there is no table ', @quoted, N' any more');
+        EXEC mq.raise_error 'not_found', @detail;
+    END;
     SET @detail = mq.lacks(@quoted, @update, @delete);
     IF @detail IS NULL AND @facts = 2
         SET @detail = N'a security policy filters its rows: those that it hides from a claim would look deleted';

@@ -550,10 +550,34 @@ def test_a_table_that_is_not_there_any_more_is_told_and_can_be_released(
     [row] = table.by(claimer).claim()
     claimer.close()
     sql(f"DROP TABLE {table.name}")
-    for procedure, *values in (("claim_rows", table.name), ("finish_rows", row["batch_key"])):
+    for procedure, *values in (
+        ("claim_rows", table.name),
+        ("finish_rows", row["batch_key"]),
+        ("release_rows", row["batch_key"]),
+    ):
         with refused("not_found", "table: "):
             call(table.session, procedure, *values)
     assert table.count("release_table", table.name) == 1
+
+
+# MySQL and MariaDB keep rights by name: who has them on a whole schema has them on what is not there.
+@pytest.mark.product("postgresql", "firebird", "sqlserver")
+def test_what_is_kept_of_a_table_that_is_not_there_any_more_is_not_shown(
+    make: Make, sql: Sql, connect: Callable[..., Session]
+) -> None:
+    table = make(SHAPES["a"]).create().insert("1")
+    looker = connect("looker")
+    [row] = table.by(looker).claim()
+    call(looker, "finish_rows", row["batch_key"], f"{row['id']},-1,no")
+    assert len(call(looker, "peek_rows", table.name, "E")) == 1
+    looker.close()
+    sql(f"DROP TABLE {table.name}")
+    for procedure in ("peek_rows", "retry_rows"):
+        with refused("not_found", "table: "):
+            call(table.session, procedure, table.name)
+    assert table.count("release_table", table.name) == 1
+    with refused("not_found", "name: "):
+        call(table.session, "peek_rows", table.name)
 
 
 def test_a_column_that_is_not_there_any_more_is_told(make: Make, sql: Sql, connect: Callable[..., Session]) -> None:

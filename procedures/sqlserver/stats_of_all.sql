@@ -1,0 +1,65 @@
+-- stats_of_all: the rows of queue_stats for all types that have a policy or a message.
+-- Arguments:   @now
+-- Returns:     as queue_stats
+-- Errors:      none
+-- Transaction: reads only, at the caller's level
+-- Example:     EXEC mq.stats_of_all @now;
+
+CREATE OR ALTER PROCEDURE mq.stats_of_all
+    @now datetime2(7)
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @cap int = 10000, @ordered tinyint, @paused tinyint;
+    -- The policy without a name is no type: it holds the defaults.
+    SELECT @ordered = ordered, @paused = paused FROM mq.queue WHERE type = N'';
+    SELECT s.type,
+        CASE WHEN s.ready > @cap THEN @cap ELSE s.ready END AS ready,
+        CASE WHEN s.delayed > @cap THEN @cap ELSE s.delayed END AS delayed,
+        CASE WHEN s.active > @cap THEN @cap ELSE s.active END AS active,
+        CASE WHEN s.expired > @cap THEN @cap ELSE s.expired END AS expired,
+        CASE WHEN s.dead > @cap THEN @cap ELSE s.dead END AS dead,
+        CAST(CASE WHEN s.oldest > @now THEN 0 ELSE DATEDIFF_BIG(MICROSECOND, s.oldest, @now) / 1e6 END AS float)
+            AS oldest_ready_seconds,
+        CAST(CASE
+            WHEN s.ready > @cap OR s.delayed > @cap OR s.active > @cap OR s.expired > @cap OR s.dead > @cap THEN 1
+            ELSE 0
+        END AS smallint) AS capped,
+        CAST(s.paused AS smallint) AS paused
+    FROM (
+        SELECT n.type,
+            -- In an ordered queue the rows of mq.ready are tickets.
+            CAST(CASE n.ordered WHEN 1 THEN n.in_groups ELSE n.ready END + n.due AS bigint) AS ready,
+            CAST(n.delayed AS bigint) AS delayed, CAST(n.active AS bigint) AS active, CAST(n.expired AS bigint) AS expired,
+            CAST(n.dead AS bigint) AS dead,
+            COALESCE(CASE n.ordered WHEN 1 THEN n.group_oldest ELSE n.ready_oldest END, n.due_oldest) AS oldest, n.paused
+        FROM (
+            SELECT type, COALESCE(MAX(ordered), @ordered) AS ordered, COALESCE(MAX(paused), @paused) AS paused,
+                SUM(CASE source WHEN 1 THEN past ELSE 0 END) AS ready, MIN(CASE source WHEN 1 THEN oldest END) AS ready_oldest,
+                SUM(CASE source WHEN 2 THEN past ELSE 0 END) AS in_groups, MIN(CASE source WHEN 2 THEN oldest END) AS group_oldest,
+                SUM(CASE source WHEN 3 THEN past ELSE 0 END) AS due, MIN(CASE source WHEN 3 THEN oldest END) AS due_oldest,
+                SUM(CASE source WHEN 3 THEN ahead ELSE 0 END) AS delayed, SUM(CASE source WHEN 4 THEN ahead ELSE 0 END) AS active,
+                SUM(CASE source WHEN 4 THEN past ELSE 0 END) AS expired, SUM(CASE source WHEN 5 THEN past ELSE 0 END) AS dead
+            FROM (
+                SELECT type, 0 AS source, 0 AS past, 0 AS ahead, CAST(NULL AS datetime2(7)) AS oldest,
+                    CAST(ordered AS tinyint) AS ordered, CAST(paused AS tinyint) AS paused
+                FROM mq.queue
+                WHERE type <> N''
+                UNION ALL
+                SELECT type, 1, past, ahead, oldest, NULL, NULL FROM mq.count_types('ready', @cap, @now)
+                UNION ALL
+                SELECT type, 2, past, ahead, oldest, NULL, NULL FROM mq.count_types('grouped', @cap, @now)
+                UNION ALL
+                SELECT type, 3, past, ahead, oldest, NULL, NULL FROM mq.count_types('delayed', @cap, @now)
+                UNION ALL
+                SELECT type, 4, past, ahead, oldest, NULL, NULL FROM mq.count_types('batch', @cap, @now)
+                UNION ALL
+                SELECT type, 5, past, ahead, oldest, NULL, NULL FROM mq.count_types('dead', @cap, @now)
+            ) AS c
+            GROUP BY type
+        ) AS n
+    ) AS s
+    ORDER BY s.type
+    OPTION (ORDER GROUP);
+END;
+GO

@@ -1,0 +1,68 @@
+-- stats_of_one: the row of queue_stats for one type.
+-- Arguments:   @type, @now
+-- Returns:     as queue_stats
+-- Errors:      none
+-- Transaction: reads only, at the caller's level, and never more than 10,001 rows a number
+-- Example:     EXEC mq.stats_of_one N'email', @now;
+
+CREATE OR ALTER PROCEDURE mq.stats_of_one
+    @type nvarchar(400),
+    @now datetime2(7)
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @cap int = 10000, @ordered bit, @paused bit, @oldest datetime2(7), @due_oldest datetime2(7);
+    DECLARE @ready bigint, @due bigint, @delayed bigint, @active bigint, @expired bigint, @dead bigint;
+    SELECT TOP (1) @ordered = ordered, @paused = paused FROM mq.queue WHERE type IN (@type, N'') ORDER BY type DESC;
+    IF @ordered = 1
+        SELECT @ready = COUNT(*), @oldest = MIN(m.run_at)
+        FROM (SELECT TOP (@cap + 1) id FROM mq.grouped WHERE type = @type ORDER BY group_key, id) AS g
+        LEFT JOIN mq.message AS m ON m.id = g.id
+        OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+    ELSE
+        -- In a ring the place in mq.ready tells no time.
+        SELECT @ready = COUNT(*), @oldest = MIN(COALESCE(m.run_at, r.run_at))
+        FROM (SELECT TOP (@cap + 1) run_at, id FROM mq.ready WHERE type = @type ORDER BY priority, run_at, id) AS r
+        LEFT JOIN mq.message AS m ON m.id = r.id AND r.run_at = '0001-01-01'
+        OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+    SELECT @due = COUNT(*), @due_oldest = MIN(d.run_at)
+    FROM (SELECT TOP (@cap + 1) run_at FROM mq.delayed WHERE type = @type AND run_at <= @now ORDER BY run_at, id) AS d
+    OPTION (KEEPFIXED PLAN);
+    SELECT @delayed = COUNT(*)
+    FROM (SELECT TOP (@cap + 1) id FROM mq.delayed WHERE type = @type AND run_at > @now ORDER BY run_at, id) AS d
+    OPTION (KEEPFIXED PLAN);
+    SELECT @active = COUNT(*)
+    FROM (
+        SELECT TOP (@cap + 1) c.id
+        FROM mq.batch AS h
+        INNER JOIN mq.claimed AS c ON c.batch_key = h.batch_key
+        WHERE h.type = @type AND h.lease_until > @now
+    ) AS b
+    OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+    SELECT @expired = COUNT(*)
+    FROM (
+        SELECT TOP (@cap + 1) c.id
+        FROM mq.batch AS h
+        INNER JOIN mq.claimed AS c ON c.batch_key = h.batch_key
+        WHERE h.type = @type AND h.lease_until <= @now
+    ) AS b
+    OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+    SELECT @dead = COUNT(*)
+    FROM (SELECT TOP (@cap + 1) id FROM mq.dead WHERE type = @type ORDER BY died_at, id) AS e
+    OPTION (KEEPFIXED PLAN);
+    SELECT @ready = @ready + @due, @oldest = COALESCE(@oldest, @due_oldest);
+    SELECT @type AS type,
+        CASE WHEN @ready > @cap THEN @cap ELSE @ready END AS ready,
+        CASE WHEN @delayed > @cap THEN @cap ELSE @delayed END AS delayed,
+        CASE WHEN @active > @cap THEN @cap ELSE @active END AS active,
+        CASE WHEN @expired > @cap THEN @cap ELSE @expired END AS expired,
+        CASE WHEN @dead > @cap THEN @cap ELSE @dead END AS dead,
+        CAST(CASE WHEN @oldest > @now THEN 0 ELSE DATEDIFF_BIG(MICROSECOND, @oldest, @now) / 1e6 END AS float)
+            AS oldest_ready_seconds,
+        CAST(CASE
+            WHEN @ready > @cap OR @delayed > @cap OR @active > @cap OR @expired > @cap OR @dead > @cap THEN 1
+            ELSE 0
+        END AS smallint) AS capped,
+        CAST(@paused AS smallint) AS paused;
+END;
+GO
