@@ -63,7 +63,8 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     config.addinivalue_line(
         "markers",
-        "any_engine: what is the runner's own doing, on one server of one engine, another one from test to test",
+        "any_engine: what is the runner's own doing, on one server of one engine, another one from test to test;"
+        " --every-version runs it on one of each engine",
     )
     config.addinivalue_line("markers", "long: what a short run can do without; --every-version runs it")
     config.addinivalue_line("markers", "cluster: needs a cluster of servers, see --clusters")
@@ -86,7 +87,7 @@ def _may_be_for(metafunc: pytest.Metafunc, name: str) -> bool:
     # The values of a parameter may have nearer marks than the test.
     has_values = test.get_closest_marker("parametrize") is not None
     return (product is None or servers.product(name) in product.args) and (
-        every or has_values or name in _on(test, servers.newest(servers.engine))
+        has_values or name in _on(test, every, servers.newest(servers.engine))
     )
 
 
@@ -116,15 +117,17 @@ def _is_for(item: pytest.Item, name: str, every: bool) -> bool:
     others = item.name.replace(name, "")
     any_engine = [newest[zlib.crc32(others.encode()) % len(newest)]]
     product = item.get_closest_marker("product")
-    return (every or name in _on(item, any_engine)) and (product is None or servers.product(name) in product.args)
+    return name in _on(item, every, any_engine) and (product is None or servers.product(name) in product.args)
 
 
-def _on(test: pytest.Item, any_engine: Sequence[str]) -> Sequence[str]:
-    """The servers that a short run has a test on: the mark nearest to it decides."""
+def _on(test: pytest.Item, every: bool, any_engine: Sequence[str]) -> Sequence[str]:
+    """The servers that a short run, or one of every version, has a test on: the mark nearest to it decides."""
     marks = {"one_version", "one_engine", "any_engine"}
     nearest = next((mark.name for mark in test.iter_markers() if mark.name in marks), "")
     if nearest == "any_engine":
-        return any_engine
+        return servers.newest(servers.engine) if every else any_engine
+    if every:
+        return servers.names()
     return servers.newest(servers.engine if nearest == "one_engine" else servers.product)
 
 
