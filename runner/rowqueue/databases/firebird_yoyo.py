@@ -21,6 +21,7 @@ class _Cursor(Cursor):  # type: ignore[misc]
     """
 
     def execute(self, operation: Any, parameters: Any = None) -> Any:
+        self.connection.at_work()
         if isinstance(operation, str) and (query := is_there(operation)) and super().execute(query).fetchall():
             return self
         super().execute(operation, parameters)
@@ -53,6 +54,7 @@ class Backend(DatabaseBackend):  # type: ignore[misc]
             try:
                 with self._lock.cursor() as cursor:
                     cursor.execute('INSERT INTO "yoyo_lock" ("locked", "pid") VALUES (1, ?)', [pid])
+                self._lock.at_rest()
                 return
             except Error:
                 self._lock.rollback()
