@@ -186,7 +186,7 @@ def test_wrong_rights_are_named_and_apply_puts_them_right(empty_database: Databa
         "GRANT SELECT ON mq_message_state TO PUBLIC",
         "GRANT SELECT ON mq_message TO ROLE mq_producer",
         "REVOKE EXECUTE ON PROCEDURE mq_send FROM ROLE mq_producer",
-        "REVOKE SELECT ON mq_ready FROM PROCEDURE mq_pick",
+        "REVOKE SELECT ON mq_ready FROM PROCEDURE mq_take_ready",
         "DROP ROLE mq_operator",
     ):
         server.query(empty_database.url, statement)
@@ -197,7 +197,7 @@ def test_wrong_rights_are_named_and_apply_puts_them_right(empty_database: Databa
         "PUBLIC may read MQ_MESSAGE_STATE",
         "MQ_PRODUCER lacks EXECUTE on MQ_SEND",
         "MQ_PRODUCER has a right on MQ_MESSAGE",
-        "MQ_PICK lacks a right on 1 objects",
+        "MQ_TAKE_READY lacks a right on 1 objects",
         "the role MQ_OPERATOR does not exist",
     ):
         assert words in told
