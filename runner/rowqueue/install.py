@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from . import contract
-from .databases import Database, DatabaseError, Forbidden, Installed, QueueError, open_database
+from .databases import Database, DatabaseError, Disconnected, Forbidden, Installed, QueueError, open_database
 
 _GRANTS = "grants"
 _YOYO_LOCK_SECONDS = 10
@@ -231,5 +231,7 @@ def _yoyo_backend(database: Database) -> Iterator[Any]:
             f"`runner apply --break-lock` ({str(error).partition(' (')[0]})"
         ) from error
     except tuple(exceptions.DatabaseErrors) as error:  # filled with the driver's on the way
+        if isinstance(error.__context__, Disconnected):
+            raise error.__context__ from None
         text = str(error.args[-1] if error.args else error)  # some drivers put a number before it
         raise DatabaseError("migration: " + " ".join(text.split())) from error

@@ -1,12 +1,14 @@
 """What the runner does about a database that is away, or takes no changes, when it starts and later."""
 
+import random
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import pytest
 from processes import Log, Running, until
 from rowqueue import install
-from rowqueue.databases import Database, ReadOnly, open_database
+from rowqueue.databases import Database, Disconnected, ReadOnly, open_database
 from servers import Server
 
 pytestmark = pytest.mark.one_engine
@@ -156,3 +158,77 @@ def test_connections_that_are_killed_while_a_consumer_starts_do_not_end_it(
     send(private, queue, "a")
     assert running.wait() == 0, running.stderr
     assert joblog.read() == ["a"]
+
+
+@pytest.mark.product("firebird")
+@pytest.mark.one_version
+def test_an_apply_goes_on_when_its_server_was_killed_and_the_next_one_when_it_was_killed_itself(
+    private_server: Server, start: Start
+) -> None:
+    """At moments that differ from run to run; tests/servers/test_firebird_install.py has those after each statement."""
+    url = private_server.create_database()
+
+    def apply_until(least: int) -> Running:
+        """Kill and start the server when so many tables and procedures have been made."""
+        running = start("apply", "--connect-timeout", 90, url=url)
+        until(lambda: running.process.poll() is not None or made(private_server, url) >= least)
+        private_server.kill()
+        private_server.start()
+        return running
+
+    for least in (random.randint(3, 25), random.randint(30, 80), random.randint(85, 110)):
+        running = apply_until(least)
+        until(lambda running=running: running.process.poll() is not None or said(running, "is gone"))
+        running.process.kill()
+        running.wait()
+    running = apply_until(120)
+    assert running.wait() == 0, running.stderr
+    fresh = private_server.create_database()
+    install.apply(open_database(fresh))
+    assert private_server.catalog(url) == private_server.catalog(fresh)
+
+
+def made(server: Server, url: str) -> int:
+    """How many tables and procedures the database has."""
+    count = (
+        "SELECT (SELECT COUNT(*) FROM rdb$relations WHERE rdb$system_flag = 0)"
+        " + (SELECT COUNT(*) FROM rdb$procedures WHERE rdb$system_flag = 0) AS n FROM rdb$database"
+    )
+    return int(server.query(url, count)[0]["n"])
+
+
+@pytest.mark.product("firebird")
+@pytest.mark.one_version
+@pytest.mark.long
+def test_a_runner_outlives_twenty_ends_of_its_connections(
+    private: Database, private_server: Server, start: Start, queue: str, joblog: Log
+) -> None:
+    """By a killed server and by an administrator in turn, while it waits for events; it must not die of a signal."""
+    running = start("consume", "--type", queue, *HANDLER, "--concurrency", 3, "--batch", 1, url=private.url)
+    until(lambda: said(running, "consuming"))
+    for n in range(20):
+        if n % 2:
+            private_server.kill()
+        else:
+            with suppress(Exception), private_server.client(private.url) as connection:
+                connection.execute(
+                    "DELETE FROM mon$attachments WHERE mon$attachment_id <> CURRENT_CONNECTION AND mon$system_flag = 0"
+                )
+        try:
+            private_server.start()
+        except TimeoutError:  # 5.0 itself may have died of it
+            private_server.kill()
+            private_server.start()
+        for body in (f"{n} a", f"{n} b", f"{n} c"):
+            until(lambda body=body: sent(private, queue, body))
+        until(lambda n=n: {f"{n} a", f"{n} b", f"{n} c"} <= set(joblog.read()) or running.process.poll() is not None)
+        assert running.process.poll() is None, f"{running.process.returncode}: {running.stderr}"
+    assert running.stop() == 0, running.stderr
+
+
+def sent(database: Database, type: str, body: str) -> bool:
+    try:
+        send(database, type, body)
+    except Disconnected:
+        return False
+    return True

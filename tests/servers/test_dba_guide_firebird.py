@@ -1,6 +1,7 @@
 """The blocks of docs/dba-guide-firebird.md: isql runs them as they stand there, and repairs repair."""
 
 import re
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -35,9 +36,9 @@ def blocks(heading: str | None = None) -> list[tuple[str, str]]:
 class Shop:
     """A database that the guide calls `shop`, in the hands of a DBA, who has a shell."""
 
-    def __init__(self, server: LocalFirebird, folder: Path) -> None:
+    def __init__(self, server: LocalFirebird, folder: Path, url: str) -> None:
         self.server = server
-        self.url = server.create_database()
+        self.url = url
         self.restored = re.sub(r"\.fdb$", "_restored.fdb", self.url)
         self.shell = Shell(server, folder)
 
@@ -100,15 +101,26 @@ class Shop:
 @pytest.fixture
 def empty_shop(private_server: LocalFirebird, tmp_path: Path) -> Shop:
     """A database with nothing in it."""
-    return Shop(private_server, tmp_path)
+    return Shop(private_server, tmp_path, private_server.create_database())
+
+
+@pytest.fixture(scope="module")
+def installed(server: LocalFirebird, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of a database with the queue."""
+    url = server.create_database()
+    install.apply(open_database(url))
+    copy = tmp_path_factory.mktemp("installed") / "installed.fdb"
+    shutil.copyfile(server.file_of(url), copy)
+    server.drop_database(url)
+    return copy
 
 
 @pytest.fixture
-def shop(empty_shop: Shop) -> Shop:
+def shop(private_server: LocalFirebird, tmp_path: Path, installed: Path) -> Shop:
     """A database with the queue and 20 messages of type email, numbered from 1."""
-    install.apply(open_database(empty_shop.url))
-    empty_shop.send()
-    return empty_shop
+    shop = Shop(private_server, tmp_path, private_server.copy_database(installed))
+    shop.send()
+    return shop
 
 
 def test_every_block_of_the_guide_runs_in_its_order(empty_shop: Shop) -> None:

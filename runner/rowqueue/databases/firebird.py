@@ -385,6 +385,7 @@ class Firebird(Database):
                         lack = f"another installation runs in this database; gave up after {client.PATIENCE} s"
                         raise Conflict(lack) from error
                     raise
+            connection.at_rest()
             yield
 
     @cached_property
@@ -534,6 +535,7 @@ def _sha256(text: str) -> str:
 
 def _rows(connection: Connection, text: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
     """The rows of a statement, in a transaction of its own."""
+    connection.at_work()
     with _cursor(connection.main_transaction) as cursor:
         try:
             rows: list[tuple[Any, ...]] = cursor.execute(text, parameters).fetchall()
@@ -689,6 +691,7 @@ CASE WHEN EXISTS (SELECT 1 FROM rdb$relations WHERE rdb$relation_name IN ('PLG$S
 
 def _run_file(connection: Connection, name: str, text: str) -> None:
     for statement in statements(text):
+        connection.at_work()
         try:
             if statement != "COMMIT":
                 connection.execute_immediate(statement)

@@ -282,8 +282,10 @@ class Connection(DriverConnection):  # type: ignore[misc]
 
     def let_go(self, error: BaseException) -> None:
         """Ask nothing more of a server that has ended this connection: it may leave that without an answer."""
-        if self.watched is not None and isinstance(error, Error) and isinstance(translate(error), Disconnected):
-            self.watched.abort()
+        if self.watched is not None and isinstance(error, Error):
+            failure = translate(error)
+            if isinstance(failure, Disconnected) and not isinstance(failure, ReadOnly):
+                self.watched.abort()
 
     def begin(self, tpb: bytes | None = None) -> None:
         self._refuse("begin")

@@ -1,6 +1,7 @@
 """What is wrong with the rights of a queue on Firebird: owners, what everybody may, what roles and procedures lack."""
 
 import re
+from collections import Counter
 from typing import Any
 
 from .. import contract
@@ -23,13 +24,17 @@ _OBJECTS = " UNION ALL ".join(
 _EVERYBODY = """\
 SELECT DISTINCT TRIM(rdb$relation_name), rdb$object_type, TRIM(rdb$privilege) FROM rdb$user_privileges
 WHERE rdb$user = 'PUBLIC' AND rdb$user_type = 8 AND rdb$relation_name STARTING WITH 'MQ_'"""
-# Our procedures have all rights on all that is ours. A join with the objects would compare all with all.
+# What our procedures name, and what they have rights on. The server would compare all with all to join them.
+_NEEDED = """\
+SELECT DISTINCT TRIM(rdb$dependent_name), rdb$dependent_type, TRIM(rdb$depended_on_name), rdb$depended_on_type
+FROM rdb$dependencies
+WHERE rdb$dependent_name STARTING WITH 'MQ_' AND rdb$dependent_type IN (5, 15)
+    AND rdb$depended_on_name STARTING WITH 'MQ_' AND rdb$depended_on_type IN (0, 5, 7, 14, 15)"""
 _OF_PROCEDURES = """\
-SELECT TRIM(rdb$user), rdb$user_type, COUNT(DISTINCT rdb$object_type || ' ' || TRIM(rdb$relation_name))
+SELECT DISTINCT TRIM(rdb$user), rdb$user_type, TRIM(rdb$relation_name), rdb$object_type
 FROM rdb$user_privileges
 WHERE rdb$user STARTING WITH 'MQ_' AND rdb$user_type IN (5, 15) AND rdb$relation_name STARTING WITH 'MQ_'
-    AND rdb$object_type <> 1 AND rdb$privilege IN ('S', 'X', 'G')
-GROUP BY 1, 2"""
+    AND rdb$privilege IN ('S', 'X', 'G')"""
 # A procedure of an earlier release had rights on tables of users.
 _LEFT = """\
 SELECT DISTINCT TRIM(rdb$relation_name) FROM rdb$user_privileges
@@ -58,9 +63,8 @@ def rights_problems(connection: Connection) -> list[str]:
         return []
     installed = {f"MQ_{name.upper()}" for (name,) in rows("SELECT name FROM mq_installed")}
     ours = {thing for thing, other in objects.items() if other == owner}
-    granted = {(name, kind): count for name, kind, count in rows(_OF_PROCEDURES)}
-    everything = sum(1 for _, kind in ours if kind != 1)
-    lacking = {thing: everything - granted.get(thing, 0) for thing in ours if thing[1] in (5, 15)}
+    missing = {*rows(_NEEDED)} - {*rows(_OF_PROCEDURES)}
+    lacking = Counter(name for name, kind, *thing in missing if (name, kind) in ours and tuple(thing) in ours)
     return [
         *(
             f"{name} belongs to {other}, and not to {owner}: drop it, then run apply again"
@@ -73,7 +77,7 @@ def rights_problems(connection: Connection) -> list[str]:
             if (name, kind) in ours or (name, 1) in ours
         ),
         *(f"MQ_USE_TABLE has rights on {name}, which nobody needs any more" for (name,) in rows(_LEFT)),
-        *(f"{name} lacks a right on {n} objects of the queue" for (name, _), n in sorted(lacking.items()) if n > 0),
+        *(f"{name} lacks a right on {n} objects of the queue" for name, n in sorted(lacking.items())),
         *_problems_of_roles(rows(_OF_ROLES)),
     ]
 

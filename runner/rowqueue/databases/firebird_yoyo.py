@@ -10,6 +10,7 @@ from firebird.driver.core import Cursor
 from yoyo.backends import DatabaseBackend  # type: ignore[import-untyped]
 from yoyo.exceptions import LockTimeout  # type: ignore[import-untyped]
 
+from . import Disconnected
 from . import firebird_client as client
 from .firebird import Firebird, is_there, make_yoyo_tables
 
@@ -21,11 +22,18 @@ class _Cursor(Cursor):  # type: ignore[misc]
     """
 
     def execute(self, operation: Any, parameters: Any = None) -> Any:
-        if isinstance(operation, str) and (query := is_there(operation)) and super().execute(query).fetchall():
-            return self
-        super().execute(operation, parameters)
-        if self.statement.type == StatementType.DDL:
-            self.connection.commit()
+        self.connection.at_work()
+        try:
+            if isinstance(operation, str) and (query := is_there(operation)) and super().execute(query).fetchall():
+                return self
+            super().execute(operation, parameters)
+            if self.statement.type == StatementType.DDL:
+                self.connection.commit()
+        except Error as error:
+            # What rolls back next fails as well: so this one is told apart from errors of the migration here.
+            if isinstance(lost := client.translate(error), Disconnected):
+                raise lost from error
+            raise
         return self
 
 
@@ -53,6 +61,7 @@ class Backend(DatabaseBackend):  # type: ignore[misc]
             try:
                 with self._lock.cursor() as cursor:
                     cursor.execute('INSERT INTO "yoyo_lock" ("locked", "pid") VALUES (1, ?)', [pid])
+                self._lock.at_rest()
                 return
             except Error:
                 self._lock.rollback()
