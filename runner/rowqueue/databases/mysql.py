@@ -23,6 +23,7 @@ from pymysql.cursors import DictCursor  # type: ignore[import-untyped]
 
 from .. import contract
 from . import (
+    Cluster,
     Conflict,
     Database,
     DatabaseError,
@@ -34,6 +35,7 @@ from . import (
     Row,
     SchemaMissing,
     Session,
+    mysql_clusters,
     mysql_options,
 )
 
@@ -557,6 +559,10 @@ class MySQL(Database):
     def warnings_about_installation(self) -> list[str]:
         with _translated(), closing(self.open("rowqueue doctor")) as connection, connection.cursor() as cursor:
             return _warnings(cursor)
+
+    def cluster(self) -> Cluster | None:
+        with _translated(), closing(self.open("rowqueue doctor")) as connection, connection.cursor() as cursor:
+            return mysql_clusters.cluster(cursor)
 
     def run_files(self, files: Sequence[tuple[str, str, str, str]]) -> list[str]:
         # DDL commits by itself. A file is recorded when it has run, without a fingerprint, so that it counts as changed
