@@ -1,6 +1,6 @@
 -- count_types: how many rows one of the queue's tables has of each type.
 -- Arguments:   p_source (ready, grouped, delayed, batch or dead), p_now
--- Returns:     p_counts: '[type,a,b,oldest],...', NULL for none; a and b: of delayed what is due and what is not, of batch active and
+-- Returns:     p_counts: '[source,type,a,b,oldest],...', NULL for none; a and b: of delayed what is due and what is not, of batch active and
 --              expired messages, else a is all
 -- Errors:      none
 -- Transaction: reads only
@@ -14,7 +14,7 @@ DROP PROCEDURE IF EXISTS mq_count_types;
 DELIMITER //
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_count_types(
-    IN p_source varchar(10) CHARACTER SET ascii,
+    IN p_source varchar(10) CHARACTER SET utf8mb4,
     IN p_now datetime(6),
     OUT p_counts longtext CHARACTER SET utf8mb4
 )
@@ -38,7 +38,7 @@ BEGIN
         IF p_source = 'ready' THEN
             SELECT r.type INTO v_until FROM mq_ready AS r FORCE INDEX (PRIMARY)
             WHERE r.type > v_after ORDER BY r.type ASC, r.priority, r.run_at, r.id LIMIT c_rows, 1;
-            SELECT GROUP_CONCAT('[', JSON_QUOTE(x.type), ',', x.a, ',', x.b, ',', COALESCE(CONCAT('"', x.at_, '"'), 'null'), ']'), MAX(x.type)
+            SELECT GROUP_CONCAT('["', p_source, '",', JSON_QUOTE(x.type), ',', x.a, ',', x.b, ',', COALESCE(CONCAT('"', x.at_, '"'), 'null'), ']'), MAX(x.type)
             INTO v_part, v_before
             FROM (
                 SELECT r.type, SUM(1) AS a, SUM(0) AS b, MIN(CASE WHEN r.run_at > '1000-01-01' THEN r.run_at ELSE (SELECT m.run_at FROM mq_message AS m WHERE m.id = r.id) END) AS at_
@@ -46,14 +46,14 @@ BEGIN
                 GROUP BY r.type
             ) AS x;
             IF v_before IS NULL AND v_until <> v_end THEN
-                SELECT CONCAT('[', JSON_QUOTE(v_until), ',10001,0,"', m.run_at, '"]') INTO v_part
+                SELECT CONCAT('["', p_source, '",', JSON_QUOTE(v_until), ',10001,0,"', m.run_at, '"]') INTO v_part
                 FROM (SELECT id FROM mq_ready FORCE INDEX (PRIMARY) WHERE type = v_until ORDER BY priority, run_at, id LIMIT 1) AS r
                 STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = r.id;
             END IF;
         ELSEIF p_source = 'grouped' THEN
             SELECT r.type INTO v_until FROM mq_grouped AS r FORCE INDEX (PRIMARY)
             WHERE r.type > v_after ORDER BY r.type ASC, r.group_key, r.id LIMIT c_rows, 1;
-            SELECT GROUP_CONCAT('[', JSON_QUOTE(x.type), ',', x.a, ',', x.b, ',', COALESCE(CONCAT('"', x.at_, '"'), 'null'), ']'), MAX(x.type)
+            SELECT GROUP_CONCAT('["', p_source, '",', JSON_QUOTE(x.type), ',', x.a, ',', x.b, ',', COALESCE(CONCAT('"', x.at_, '"'), 'null'), ']'), MAX(x.type)
             INTO v_part, v_before
             FROM (
                 SELECT r.type, SUM(1) AS a, SUM(0) AS b, MIN((SELECT m.run_at FROM mq_message AS m WHERE m.id = r.id)) AS at_
@@ -61,14 +61,14 @@ BEGIN
                 GROUP BY r.type
             ) AS x;
             IF v_before IS NULL AND v_until <> v_end THEN
-                SELECT CONCAT('[', JSON_QUOTE(v_until), ',10001,0,"', MIN(m.run_at), '"]') INTO v_part
+                SELECT CONCAT('["', p_source, '",', JSON_QUOTE(v_until), ',10001,0,"', MIN(m.run_at), '"]') INTO v_part
                 FROM (SELECT id FROM mq_grouped FORCE INDEX (PRIMARY) WHERE type = v_until LIMIT 10001) AS r
                 STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = r.id;
             END IF;
         ELSEIF p_source = 'delayed' THEN
             SELECT r.type INTO v_until FROM mq_delayed AS r FORCE INDEX (PRIMARY)
             WHERE r.type > v_after ORDER BY r.type ASC, r.run_at, r.id LIMIT c_rows, 1;
-            SELECT GROUP_CONCAT('[', JSON_QUOTE(x.type), ',', x.a, ',', x.b, ',', COALESCE(CONCAT('"', x.at_, '"'), 'null'), ']'), MAX(x.type)
+            SELECT GROUP_CONCAT('["', p_source, '",', JSON_QUOTE(x.type), ',', x.a, ',', x.b, ',', COALESCE(CONCAT('"', x.at_, '"'), 'null'), ']'), MAX(x.type)
             INTO v_part, v_before
             FROM (
                 SELECT r.type, SUM(r.run_at <= p_now) AS a, SUM(r.run_at > p_now) AS b, MIN(IF(r.run_at <= p_now, r.run_at, NULL)) AS at_
@@ -76,16 +76,19 @@ BEGIN
                 GROUP BY r.type
             ) AS x;
             IF v_before IS NULL AND v_until <> v_end THEN
-                SELECT CONCAT('[', JSON_QUOTE(v_until), ',', a.n, ',', b.n, ',', COALESCE(CONCAT('"', a.at_, '"'), 'null'), ']') INTO v_part
+                -- Of those that are not due it is first asked whether there are too many: no list is made to count them.
+                SELECT CONCAT('["', p_source, '",', JSON_QUOTE(v_until), ',', a.n, ',',
+                    IF((SELECT 1 FROM mq_delayed FORCE INDEX (PRIMARY)
+                            WHERE type = v_until AND run_at > p_now AND attempts >= 0 LIMIT c_rows, 1), 10001,
+                        (SELECT COUNT(*) FROM mq_delayed FORCE INDEX (PRIMARY) WHERE type = v_until AND run_at > p_now AND attempts >= 0)),
+                    ',', COALESCE(CONCAT('"', a.at_, '"'), 'null'), ']') INTO v_part
                 FROM (SELECT COUNT(*) AS n, MIN(run_at) AS at_ FROM (SELECT run_at FROM mq_delayed FORCE INDEX (PRIMARY)
-                        WHERE type = v_until AND run_at <= p_now AND attempts >= 0 ORDER BY run_at, id LIMIT 10001) AS r) AS a,
-                    (SELECT COUNT(*) AS n FROM (SELECT 1 FROM mq_delayed FORCE INDEX (PRIMARY)
-                        WHERE type = v_until AND run_at > p_now AND attempts >= 0 LIMIT 10001) AS r) AS b;
+                        WHERE type = v_until AND run_at <= p_now AND attempts >= 0 ORDER BY run_at, id LIMIT 10001) AS r) AS a;
             END IF;
         ELSEIF p_source = 'batch' THEN
             SELECT r.type INTO v_until FROM mq_batch AS r FORCE INDEX (batch_lease)
             WHERE r.type > v_after ORDER BY r.type ASC, r.lease_until LIMIT c_rows, 1;
-            SELECT GROUP_CONCAT('[', JSON_QUOTE(x.type), ',', x.a, ',', x.b, ',', COALESCE(CONCAT('"', x.at_, '"'), 'null'), ']'), MAX(x.type)
+            SELECT GROUP_CONCAT('["', p_source, '",', JSON_QUOTE(x.type), ',', x.a, ',', x.b, ',', COALESCE(CONCAT('"', x.at_, '"'), 'null'), ']'), MAX(x.type)
             INTO v_part, v_before
             FROM (
                 SELECT r.type, SUM(IF(r.lease_until > p_now, JSON_LENGTH(r.items), 0)) AS a, SUM(IF(r.lease_until > p_now, 0, JSON_LENGTH(r.items))) AS b, MIN(NULL) AS at_
@@ -93,13 +96,13 @@ BEGIN
                 GROUP BY r.type
             ) AS x;
             IF v_before IS NULL AND v_until <> v_end THEN
-                SELECT CONCAT('[', JSON_QUOTE(v_until), ',', SUM(IF(r.lease_until > p_now, r.n, 0)), ',', SUM(IF(r.lease_until > p_now, 0, r.n)), ',null]') INTO v_part
+                SELECT CONCAT('["', p_source, '",', JSON_QUOTE(v_until), ',', SUM(IF(r.lease_until > p_now, r.n, 0)), ',', SUM(IF(r.lease_until > p_now, 0, r.n)), ',null]') INTO v_part
                 FROM (SELECT lease_until, JSON_LENGTH(items) AS n FROM mq_batch FORCE INDEX (batch_lease) WHERE type = v_until LIMIT 10001) AS r;
             END IF;
         ELSEIF p_source = 'dead' THEN
             SELECT r.type INTO v_until FROM mq_dead AS r FORCE INDEX (dead_age)
             WHERE r.type > v_after ORDER BY r.type ASC, r.died_at, r.id LIMIT c_rows, 1;
-            SELECT GROUP_CONCAT('[', JSON_QUOTE(x.type), ',', x.a, ',', x.b, ',', COALESCE(CONCAT('"', x.at_, '"'), 'null'), ']'), MAX(x.type)
+            SELECT GROUP_CONCAT('["', p_source, '",', JSON_QUOTE(x.type), ',', x.a, ',', x.b, ',', COALESCE(CONCAT('"', x.at_, '"'), 'null'), ']'), MAX(x.type)
             INTO v_part, v_before
             FROM (
                 SELECT r.type, SUM(1) AS a, SUM(0) AS b, MIN(NULL) AS at_
@@ -107,7 +110,7 @@ BEGIN
                 GROUP BY r.type
             ) AS x;
             IF v_before IS NULL AND v_until <> v_end THEN
-                SET v_part = CONCAT('[', JSON_QUOTE(v_until), ',10001,0,null]');
+                SET v_part = CONCAT('["', p_source, '",', JSON_QUOTE(v_until), ',10001,0,null]');
             END IF;
         END IF;
         -- Not within the statements above: with it and with window functions MariaDB 11.8 did not end within minutes.

@@ -218,6 +218,7 @@ def doctor(database: Url = None, json: Json = False) -> int:
     with _open(database) as opened:
         installation, wrong = _installation(opened)
         rights = _rights(opened) if installation["value"] else []
+        cluster = _cluster(opened)
         health: list[Row] = []
         session = opened.connect("runner doctor")
         try:
@@ -225,7 +226,7 @@ def doctor(database: Url = None, json: Json = False) -> int:
                 health = session.call("queue_health")
         finally:
             session.close()
-    found = [installation, *rights, *health]
+    found = [installation, *rights, *cluster, *health]
     if json:
         output.rows([*found, *wrong], [], True)
     else:
@@ -265,6 +266,15 @@ def _rights(database: Database) -> list[Row]:
     found = [_check(name, "bad", None, "", f"{problem}: runner apply puts it right") for problem in problems]
     found = found or [_check(name, "ok", 0, "problems", "owners and grants are as released")]
     return found + [_check(name, "warn", None, "", warning) for warning in warnings]
+
+
+def _cluster(database: Database) -> list[Row]:
+    """What the server's cluster asks of those who use the queue; nothing on a server of its own."""
+    cluster = database.cluster()
+    if cluster is None:
+        return []
+    found = [_check("cluster", "ok", cluster.size, "nodes", cluster.detail)]
+    return found + [_check("cluster", "warn", None, "", problem) for problem in cluster.problems]
 
 
 def _check(name: str, verdict: str, value: int | None, unit: str, detail: str) -> Row:

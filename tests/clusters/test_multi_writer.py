@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 from conftest import installed, start
 from crew import Crew, Done, call_named, in_order, left, until
+from rowqueue.cli import app
 from rowqueue.databases import open_database
 from servers import clusters
+from typer.testing import CliRunner
 
 pytestmark = pytest.mark.cluster
 
@@ -45,6 +47,25 @@ def test_urls_of_the_page_name_several_servers() -> None:
     urls = re.findall(r"--database '(.*?)'", PAGE)
     assert [open_database(url).name for url in urls] == ["postgresql", "mysql"]
     assert all(url.count("db") > 1 for url in urls)
+
+
+def test_doctor_tells_what_the_cluster_is_and_asks_for(cluster: Any, urls: list[str]) -> None:
+    def said() -> list[tuple[str, int | None, str]]:
+        output = CliRunner().invoke(app, ["doctor", "--json", "--database", urls[1]]).stdout
+        rows = [row for row in map(json.loads, output.splitlines()) if row.get("name") == "cluster"]
+        return [(row["verdict"], row["value"], row["detail"]) for row in rows]
+
+    [(verdict, size, detail)] = said()
+    assert (verdict, size) == ("ok", len(cluster.nodes)) and "docs/clusters.md" in detail
+    assert re.search("Galera .* Synced|Group Replication .* several primaries, this member is ONLINE", detail), detail
+    if isinstance(cluster, clusters.Galera):
+        cluster.nodes[1].query(urls[1], "SET GLOBAL innodb_lock_wait_timeout = 50")
+        assert [row[0] for row in said()] == ["ok", "warn"] and "innodb_lock_wait_timeout is 50" in said()[1][2]
+        cluster.nodes[1].query(urls[1], "SET GLOBAL innodb_lock_wait_timeout = 2")
+    else:
+        with cluster.nodes[1].login(urls[1], "weak", "mq_operator") as url:
+            found = open_database(url).cluster()
+        assert found is not None and found.size is None and "GRANT SELECT" in found.detail
 
 
 def test_senders_consumers_and_runners_on_all_nodes(cluster: Any, urls: list[str], crew_on: Make) -> None:

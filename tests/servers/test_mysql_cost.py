@@ -25,7 +25,7 @@ SIZE = 20
 # Per call of SIZE messages, measured: at most 700 rows, those of lists and of temporary tables included.
 ROWS = 2_000
 # queue_stats sees up to 10,000 of each state twice: first that there are more, and some in a list of them.
-STATS_ROWS = 52_000
+STATS_ROWS = 50_000
 SORTED = 400
 
 TABLES = (

@@ -97,6 +97,15 @@ class Installed:
     changed: bool
 
 
+@dataclass(frozen=True)
+class Cluster:
+    """What a server belongs to: how many nodes (None: unknown), what kind it is, and what is wrong with it."""
+
+    size: int | None
+    detail: str
+    problems: list[str]
+
+
 class Database(ABC):
     """One database server and database, named by a URL; makes sessions and installs the SQL."""
 
@@ -142,6 +151,10 @@ class Database(ABC):
     def warnings_about_installation(self) -> list[str]:
         """What `apply` cannot mend and an administrator should know, such as a superuser who owns the queue."""
         return []
+
+    def cluster(self) -> Cluster | None:
+        """The cluster that the server belongs to, if the queue has to be used otherwise there."""
+        return None
 
     @abstractmethod
     def run_files(self, files: Sequence[tuple[str, str, str, str]]) -> list[str]:

@@ -23,6 +23,7 @@ from pymysql.cursors import DictCursor  # type: ignore[import-untyped]
 
 from .. import contract
 from . import (
+    Cluster,
     Conflict,
     Database,
     DatabaseError,
@@ -34,6 +35,7 @@ from . import (
     Row,
     SchemaMissing,
     Session,
+    mysql_clusters,
     mysql_options,
 )
 
@@ -482,6 +484,13 @@ class MySQL(Database):
         only_read = all(isinstance(error, ReadOnly) for error in errors)
         raise (ReadOnly if only_read else Disconnected)("; ".join(map(str, errors)))
 
+    def open_own(self, application_name: str) -> _Connection:
+        """A connection for statements of ours, whatever the server has set for those of its users."""
+        connection = self.open(application_name)
+        with _translated():
+            connection.cursor().execute("SET SESSION sql_safe_updates = 0")
+        return connection
+
     def _open(self, settings: mysql_options.Settings, host: str, port: int, application_name: str) -> _Connection:
         # Bytes that no name is made of; the server's own limit for a name is the procedures' 200 characters.
         name = application_name.replace("\0", "").encode("utf-8", "replace").decode()[:200]
@@ -528,7 +537,7 @@ class MySQL(Database):
 
     @contextmanager
     def installing(self) -> Iterator[None]:
-        with _translated(), closing(self.open("rowqueue apply")) as connection, connection.cursor() as cursor:
+        with _translated(), closing(self.open_own("rowqueue apply")) as connection, connection.cursor() as cursor:
             cursor.execute("SELECT DATABASE()")
             if (name := cursor.fetchone()[0]).lower() in _SYSTEM:
                 raise DatabaseError(f"{name} is a database of the server's own: name one of yours in the URL")
@@ -539,14 +548,14 @@ class MySQL(Database):
             yield
 
     def installed(self) -> dict[str, Installed] | None:
-        with _translated(), closing(self.open("rowqueue apply")) as connection, connection.cursor() as cursor:
+        with _translated(), closing(self.open_own("rowqueue apply")) as connection, connection.cursor() as cursor:
             rows = _installed_files(cursor)
         if rows is None:
             return None
         return {name: Installed(name, kind, sha256, bool(changed)) for name, kind, sha256, changed in rows}
 
     def rights_problems(self) -> list[str]:
-        with _translated(), closing(self.open("rowqueue doctor")) as connection, connection.cursor() as cursor:
+        with _translated(), closing(self.open_own("rowqueue doctor")) as connection, connection.cursor() as cursor:
             try:
                 return _rights_problems(cursor)
             except pymysql.Error as error:
@@ -555,13 +564,17 @@ class MySQL(Database):
                 return []  # only who may install may look
 
     def warnings_about_installation(self) -> list[str]:
-        with _translated(), closing(self.open("rowqueue doctor")) as connection, connection.cursor() as cursor:
+        with _translated(), closing(self.open_own("rowqueue doctor")) as connection, connection.cursor() as cursor:
             return _warnings(cursor)
+
+    def cluster(self) -> Cluster | None:
+        with _translated(), closing(self.open_own("rowqueue doctor")) as connection, connection.cursor() as cursor:
+            return mysql_clusters.cluster(cursor)
 
     def run_files(self, files: Sequence[tuple[str, str, str, str]]) -> list[str]:
         # DDL commits by itself. A file is recorded when it has run, without a fingerprint, so that it counts as changed
         # until all are done: a second `apply` then does the rest.
-        with _translated(), closing(self.open("rowqueue apply")) as connection, connection.cursor() as cursor:
+        with _translated(), closing(self.open_own("rowqueue apply")) as connection, connection.cursor() as cursor:
             for kind, name, sha256, text in files:
                 _run_file(cursor, name, text)
                 cursor.execute(_RECORD, [name, kind, sha256])
@@ -581,14 +594,14 @@ class MySQL(Database):
         yield from (f"{statement};\n" for statement in _FINGERPRINTS)
 
     def adopted_tables(self) -> list[str]:
-        with _translated(), closing(self.open("rowqueue uninstall")) as connection, connection.cursor() as cursor:
+        with _translated(), closing(self.open_own("rowqueue uninstall")) as connection, connection.cursor() as cursor:
             if not _existing(cursor, "tables", ["mq_polled"]):
                 return []
             cursor.execute("SELECT name FROM mq_polled ORDER BY 1")
             return [name for (name,) in cursor.fetchall()]
 
     def dependents(self) -> list[str]:
-        with _translated(), closing(self.open("rowqueue uninstall")) as connection, connection.cursor() as cursor:
+        with _translated(), closing(self.open_own("rowqueue uninstall")) as connection, connection.cursor() as cursor:
             cursor.execute(_DEPENDENTS)
             own = {f"mq_{name}" for name in contract.load().objects("mysql")}
             return [
@@ -598,7 +611,7 @@ class MySQL(Database):
             ]
 
     def uninstall(self) -> None:
-        with self.installing(), _translated(), closing(self.open("rowqueue uninstall")) as connection:
+        with self.installing(), _translated(), closing(self.open_own("rowqueue uninstall")) as connection:
             recorded = self.installed() or {}
             migrations = {name for name, entry in recorded.items() if entry.kind == "migration"}
             with connection.cursor() as cursor:
@@ -975,6 +988,7 @@ _SCRIPT_HEAD = f"""\
 -- It ends at the first error. DDL cannot be undone, but the script can be run again.
 SET NAMES utf8mb4;
 SET SESSION sql_mode = '{_SQL_MODE}', SESSION time_zone = '+00:00', SESSION autocommit = 1;
+SET SESSION sql_safe_updates = 0;
 DO GET_LOCK({_INSTALL_LOCK}, {_INSTALL_WAIT});
 {YOYO_TABLES}"""
 

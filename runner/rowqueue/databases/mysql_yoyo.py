@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import pymysql  # type: ignore[import-untyped]
 from yoyo.backends.core.mysql import MySQLBackend  # type: ignore[import-untyped]
 
-from .mysql import YOYO_TABLES, MySQL
+from . import ReadOnly
+from .mysql import YOYO_TABLES, MySQL, _translate
 
 
 class Backend(MySQLBackend):  # type: ignore[misc]
@@ -13,7 +15,16 @@ class Backend(MySQLBackend):  # type: ignore[misc]
     list_tables_sql = "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()"
 
     def connect(self, dburi: Any) -> Any:
-        return MySQL(dburi.args["url"]).open("rowqueue yoyo")
+        return MySQL(dburi.args["url"]).open_own("rowqueue yoyo")
+
+    def execute(self, sql: str, params: Any = None) -> Any:
+        """A server that accepts no changes is told as from all other calls."""
+        try:
+            return super().execute(sql, params)
+        except pymysql.Error as error:
+            if isinstance(translated := _translate(error), ReadOnly):
+                raise translated from error
+            raise
 
     def ensure_internal_schema_updated(self) -> None:
         """Yoyo's own, which cannot go on from tables of which some were made when it was killed: DDL commits here."""
