@@ -41,7 +41,9 @@ DO $$
 DECLARE
     v_role text;
     v_calls text[];
+    v_public text[] := '{}';
     v_call text;
+    v_statement text;
     -- What runs with its caller's rights calls these: they do nothing with a table on which the caller has no right.
     c_helpers CONSTANT text[] := ARRAY['raise_error', 'require_name', 'require_range', 'reader_name', 'read_failures', 'split_names',
         'find_table', 'find_columns', 'find_one_column', 'row_json', 'relation_of', 'operator_of', 'polled_need', 'require_rights',
@@ -59,11 +61,17 @@ BEGIN
             WHEN 'mq_consumer' THEN ARRAY['get_message', 'claim_batch', 'claim_wraparound', 'take_batch', 'complete',
                 'complete_batch', 'fail', 'finish_batch', 'release_batch', 'extend_lease', 'rescue_expired',
                 'wait_for_message', 'queue_stats', 'installed_files', 'publish_feed', 'fetch_feed', 'advance_feed',
-                'feed_stats', 'claim_rows', 'finish_rows', 'extend_rows', 'release_rows', 'peek_rows'] || c_helpers || c_consumer
+                'feed_stats', 'claim_rows', 'finish_rows', 'extend_rows', 'release_rows', 'peek_rows']
             WHEN 'mq_operator' THEN ARRAY['rescue_expired', 'cancel', 'redrive', 'purge', 'purge_archive', 'set_queue',
                 'pause', 'resume', 'queue_stats', 'queue_health', 'installed_files', 'peek', 'create_feed', 'drop_feed',
                 'rewind_feed', 'feed_stats', 'watch_table', 'unwatch_table', 'subscribe', 'unsubscribe',
-                'list_subscriptions', 'adopt_table', 'release_table', 'retry_rows', 'peek_rows'] || c_helpers || c_operator
+                'list_subscriptions', 'adopt_table', 'release_table', 'retry_rows', 'peek_rows']
+        END;
+        v_public := v_public || v_calls;
+        v_calls := v_calls || CASE v_role
+            WHEN 'mq_producer' THEN '{}'
+            WHEN 'mq_consumer' THEN c_helpers || c_consumer
+            WHEN 'mq_operator' THEN c_helpers || c_operator
         END;
         BEGIN
             IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = v_role) THEN
@@ -89,6 +97,16 @@ BEGIN
         IF v_role <> 'mq_producer' THEN
             EXECUTE format('GRANT SELECT ON mq.my_pass, mq.my_polled_row TO %I', v_role);
         END IF;
+    END LOOP;
+    -- What is granted of the procedures to roles of the user's own stays; the queue's own steps are for nobody else.
+    FOR v_statement IN
+        SELECT DISTINCT format('REVOKE ALL ON FUNCTION %s FROM %s CASCADE', p.oid::regprocedure, g.grantee::regrole)
+        FROM pg_proc AS p
+        CROSS JOIN LATERAL aclexplode(p.proacl) AS g
+        WHERE p.pronamespace = 'mq'::regnamespace AND p.proname <> ALL (v_public) AND g.grantee NOT IN (0, p.proowner)
+            AND g.grantee::regrole::text NOT IN ('mq_producer', 'mq_consumer', 'mq_operator')
+    LOOP
+        EXECUTE v_statement;
     END LOOP;
 END
 $$;

@@ -140,12 +140,22 @@ def test_owners_that_differ_are_told_and_put_right(empty_database: Database, run
     run(f"ALTER TABLE mq.message OWNER TO {name}")
     run("GRANT EXECUTE ON FUNCTION mq.purge(text, text) TO PUBLIC")
     run("REVOKE EXECUTE ON FUNCTION mq.claim_batch(text, integer, text, integer) FROM mq_consumer")
+    # Steps of the queue's own: to a role that has others, and to a role of the user's, which may have a procedure.
+    run("GRANT EXECUTE ON FUNCTION mq.policy(text) TO mq_producer")
+    run("GRANT EXECUTE ON FUNCTION mq.drop_watched, mq.erase TO mq_consumer")
+    run("REVOKE EXECUTE ON FUNCTION mq.polled_settings FROM mq_operator")
+    run(f"GRANT EXECUTE ON FUNCTION mq.resume, mq.erase TO {name} WITH GRANT OPTION")
     told = "\n".join(empty_database.rights_problems())
+    assert "mq_producer may execute mq.policy(text)" in told and "mq_consumer may execute mq.drop_watched(" in told
+    assert "mq_consumer may execute mq.erase(" in told and f"{name} may execute mq.erase(" in told
+    assert f"{name} may execute mq.resume(" not in told and "mq_operator lacks EXECUTE on mq.polled_settings(" in told
     assert f"mq.message is owned by {name}" in told and f"mq.send(text,text) is owned by {name}" in told
     assert "PUBLIC may execute mq.purge(text,text)" in told
     assert "mq_consumer lacks EXECUTE on mq.claim_batch" in told
     assert install.apply(empty_database).mended
     assert empty_database.rights_problems() == []
+    assert run("SELECT has_function_privilege(%s, 'mq.resume(text)', 'EXECUTE') AS may", name) == [{"may": True}]
+    run(f"DROP OWNED BY {name}")
     run(f"DROP ROLE {name}")
 
 

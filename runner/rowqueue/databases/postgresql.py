@@ -2,6 +2,7 @@
 
 import hashlib
 import logging
+import re
 import selectors
 import time
 from collections.abc import Iterator, Sequence
@@ -82,6 +83,15 @@ def _query(procedure: str, count: int) -> str:
     types = contract.load().types["postgresql"]
     arguments = contract.load().procedures[procedure].arguments[:count]
     return f"SELECT * FROM mq.{procedure}({', '.join(f'%s::{types[a.type]}' for a in arguments)})"
+
+
+@cache
+def _own_steps(role: str) -> list[str]:
+    """The procedures outside the contract that a role may call, because what it calls runs with its rights."""
+    text = (contract.sql_root() / "procedures" / PostgreSQL.name / "grants.sql").read_text("utf-8")
+    lists = dict(re.findall(r"c_(\w+) CONSTANT text\[\] := ARRAY\[(.*?)\];", text, re.DOTALL))
+    names = {"mq_consumer": ("helpers", "consumer"), "mq_operator": ("helpers", "operator")}.get(role, ())
+    return [step for name in names for step in re.findall(r"'(\w+)'", lists[name])]
 
 
 def _line(error: BaseException) -> str:
@@ -428,18 +438,20 @@ class PostgreSQL(Database):
 
     def rights_problems(self) -> list[str]:
         with _translated(), self._open("rowqueue apply") as connection:
+            every = [*contract.load().procedures]
             problems = [line for (line,) in connection.execute(_WRONG_RIGHTS)]
+            others = connection.execute(_OTHERS_GRANTS, {"public": every, "roles": [*_ROLES]})
+            problems += [line for (line,) in others]
             known = {role for (role,) in connection.execute("SELECT rolname FROM pg_roles WHERE rolname LIKE 'mq\\_%'")}
             query = "SELECT rolcreaterole OR rolsuper FROM pg_roles WHERE rolname = current_user"
             may_create = connection.execute(query).fetchone() == (True,)
-            every = [*contract.load().procedures]
             for role in _ROLES:
                 if role not in known:
                     # Who may not create it is told so by apply, and has nothing to mend.
                     problems += [f"role {role} does not exist"] if may_create else []
                     continue
                 calls = [name for name, call in contract.load().procedures.items() if role in call.roles]
-                rows = connection.execute(_WRONG_GRANTS, {"role": role, "calls": calls, "all": every})
+                rows = connection.execute(_WRONG_GRANTS, {"role": role, "calls": calls + _own_steps(role)})
                 problems += [line for (line,) in rows]
             readable = connection.execute("SELECT has_table_privilege(to_regclass('mq.polled'), 'SELECT')").fetchone()
             if readable == (True,):
@@ -558,11 +570,21 @@ WHERE n.nspname = 'mq' AND p.proname = ANY (%(calls)s) AND NOT has_function_priv
 UNION ALL
 SELECT format('%%s may execute %%s', %(role)s::text, p.oid::regprocedure)
 FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
-WHERE n.nspname = 'mq' AND p.proname = ANY (%(all)s) AND p.proname <> ALL (%(calls)s)
+WHERE n.nspname = 'mq' AND p.proname <> ALL (%(calls)s)
     AND has_function_privilege(%(role)s, p.oid, 'EXECUTE') AND p.proowner <> %(role)s::regrole
 UNION ALL
 SELECT format('%%s lacks USAGE on schema mq', %(role)s::text) FROM pg_namespace AS n
 WHERE n.nspname = 'mq' AND NOT has_schema_privilege(%(role)s, n.oid, 'USAGE')
+"""
+
+# A user may grant the procedures of the contract to roles of his own, but none of the queue's own steps.
+_OTHERS_GRANTS = """\
+SELECT DISTINCT format('%%s may execute %%s', g.grantee::regrole, p.oid::regprocedure)
+FROM pg_proc AS p
+JOIN pg_namespace AS n ON n.oid = p.pronamespace
+CROSS JOIN LATERAL aclexplode(p.proacl) AS g
+WHERE n.nspname = 'mq' AND p.proname <> ALL (%(public)s) AND g.grantee NOT IN (0, p.proowner)
+    AND g.grantee::regrole::text <> ALL (%(roles)s)
 """
 
 _RESTORED = """\
