@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from microsoft_parser import Parser
 from rowqueue import install
+from rowqueue.databases import sqlserver, sqlserver_rights
 from servers import Unavailable
 from sqlfluff.core import FluffConfig, Linter
 
@@ -277,6 +278,18 @@ def test_microsofts_parser_takes_what_is_executed_as_a_text(parser: Parser) -> N
 
 
 COMPOSED = {name: composed(code(text)) for name, text in TEXTS.items() if composed(code(text))}
+
+
+def test_microsofts_parser_takes_what_the_runner_asks_the_catalog(parser: Parser) -> None:
+    modules = (sqlserver, sqlserver_rights)
+    texts = [
+        text.replace("%s", "N'x'")
+        for module in modules
+        for text in vars(module).values()
+        if isinstance(text, str) and re.match(r"(SELECT|DECLARE|DELETE|UPDATE|SET) [^.]", text)
+    ]
+    assert sqlserver_rights._WARNED in texts and len(texts) >= 10
+    assert dict(zip(texts, parser.errors(texts), strict=True)) == {text: [] for text in texts}
 
 
 @pytest.mark.parametrize("name", COMPOSED)

@@ -715,7 +715,7 @@ class SQLServer(Database):
             recorded = self.installed() or {}
             migrations = {name for name, entry in recorded.items() if entry.kind == "migration"}
             with closing(self.open("rowqueue uninstall")) as connection, connection.cursor() as cursor:
-                connection.command("BEGIN TRANSACTION")
+                connection.command(BEGIN)
                 _release_tables(connection, cursor)
                 _drop_schema(cursor)
                 _forget_migrations(cursor, migrations | {path.stem for path in _migration_files()})
@@ -724,6 +724,9 @@ class SQLServer(Database):
 
 
 # ---- installing ----------------------------------------------------------------------------------
+
+# What ends in the middle leaves nothing: an error ends the batch, and the transaction with it.
+BEGIN = "SET XACT_ABORT ON; BEGIN TRANSACTION"
 
 _TAKE_LOCK = f"""\
 DECLARE @got int;
@@ -856,7 +859,7 @@ def _replacing(batch: str) -> list[str]:
 def _run_file(connection: _Connection, file: tuple[str, str, str, str], replaces: bool) -> None:
     kind, name, sha256, text = file
     try:
-        connection.command("BEGIN TRANSACTION")
+        connection.command(BEGIN)
         for batch in _batches(text):
             for part in _replacing(batch) if replaces else [batch]:
                 connection.command(part)
@@ -894,7 +897,7 @@ def _release_tables(connection: _Connection, cursor: _Cursor) -> None:
         return
     cursor.execute("SELECT name FROM mq.polled")
     for (name,) in cursor.fetchall():
-        cursor.execute("EXEC mq.release_table %s", (name,))
+        cursor.execute(*_unbroken("release_table", (name,)))
 
 
 def _drop_schema(cursor: _Cursor) -> None:

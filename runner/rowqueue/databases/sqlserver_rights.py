@@ -44,16 +44,25 @@ WHERE p.class = 6 AND p.state IN ('G', 'W')"""
 _SEES = "SELECT HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'VIEW DEFINITION'), USER_NAME(), DB_NAME()"
 _NO_TELLER = f"SELECT 1 WHERE USER_ID(N'{TELLER}') IS NULL"
 
+# After a restore the database has the dbo of the server it comes from, and the server an owner of its own. In Azure SQL
+# Database (5) and SQL database in Fabric (12) the logins are not to be seen from inside a database.
 _WARNED = """\
-SELECT CONCAT(N'the owner of database ', DB_NAME(), N' has no login on this server, as after a restore, so that calls',
-    N' on polling tables and feeds fail with 15517: ALTER AUTHORIZATION ON DATABASE::', QUOTENAME(DB_NAME()), N' TO sa')
-FROM sys.databases
-WHERE name = DB_NAME() AND SUSER_SNAME(owner_sid) IS NULL
+SELECT CONCAT(N'the owner of database ', d.name, N' has no login on this server or is not the one that the server',
+    N' knows, as after a restore, so that calls on polling tables and feeds may fail with 15517: ALTER AUTHORIZATION',
+    N' ON DATABASE::', QUOTENAME(d.name), N' TO ', QUOTENAME(SUSER_SNAME(0x01)))
+FROM sys.databases AS d
+INNER JOIN sys.database_principals AS u ON u.principal_id = 1
+WHERE d.name = DB_NAME() AND CAST(SERVERPROPERTY('EngineEdition') AS int) NOT IN (5, 12)
+    AND (SUSER_SNAME(d.owner_sid) IS NULL OR SUSER_SNAME(u.sid) IS NULL OR d.owner_sid <> u.sid)
 UNION ALL
-SELECT CONCAT(N'user ', QUOTENAME(u.name), N' has no login on this server, as after a restore: ALTER USER ',
-    QUOTENAME(u.name), N' WITH LOGIN = ', QUOTENAME(u.name))
+SELECT CONCAT(N'user ', QUOTENAME(u.name), N' has no login on this server, as after a restore: ', CASE
+        WHEN SUSER_ID(u.name) IS NULL THEN CONCAT(N'CREATE LOGIN ', QUOTENAME(u.name),
+            N' WITH PASSWORD = N''...'', SID = ', CONVERT(nvarchar(200), u.sid, 1))
+        ELSE CONCAT(N'ALTER USER ', QUOTENAME(u.name), N' WITH LOGIN = ', QUOTENAME(u.name))
+    END)
 FROM sys.database_principals AS u
 WHERE u.type = 'S' AND u.authentication_type = 1 AND u.principal_id > 4 AND SUSER_SNAME(u.sid) IS NULL
+    AND CAST(SERVERPROPERTY('EngineEdition') AS int) NOT IN (5, 12)
     AND EXISTS (
         SELECT *
         FROM sys.database_role_members AS x
@@ -62,7 +71,8 @@ WHERE u.type = 'S' AND u.authentication_type = 1 AND u.principal_id > 4 AND SUSE
             AND r.name IN (N'mq_producer', N'mq_consumer', N'mq_operator')
     )
 UNION ALL
-SELECT CONCAT(N'schema mq belongs to ', USER_NAME(principal_id), N' and not to dbo')
+SELECT CONCAT(N'schema mq belongs to ', USER_NAME(principal_id), N' and not to dbo, who sees every security policy',
+    N' on a polling table: ALTER AUTHORIZATION ON SCHEMA::mq TO dbo, which drops the grants, then runner apply')
 FROM sys.schemas
 WHERE name = N'mq' AND principal_id <> 1
 UNION ALL

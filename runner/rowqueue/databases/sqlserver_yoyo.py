@@ -1,29 +1,68 @@
 """yoyo-migrations' backend for SQL Server over connections of ours."""
 
+import time
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
+import pymssql
 from yoyo.backends import DatabaseBackend  # type: ignore[import-untyped]
+from yoyo.exceptions import LockTimeout  # type: ignore[import-untyped]
 
-from .sqlserver import SQLServer
+from .sqlserver import BEGIN, SQLServer, _Connection
+
+_LOCK = "INSERT INTO dbo.yoyo_lock (locked, ctime, pid) VALUES (1, SYSUTCDATETIME(), {})"
 
 
 class Backend(DatabaseBackend):  # type: ignore[misc]
     """Known to yoyo under `sqlserver`, for the URLs of a database and for that of `SQLServer.yoyo_url`.
 
-    DDL can be rolled back there: a migration that fails leaves nothing.
+    DDL can be rolled back there: a migration that fails, or is killed, leaves nothing.
     """
 
     driver_module = "pymssql"
     _in_transaction: bool
+    _url: str
+    _lock: _Connection | None = None
     # In capitals, which a database that tells letters apart by their case asks for.
     list_tables_sql = "SELECT TABLE_NAME FROM INFORMATION_SCHEMA.TABLES WHERE TABLE_SCHEMA = N'dbo'"
 
     def connect(self, dburi: Any) -> Any:
         query = f"?{urlencode(dburi.args)}" if dburi.args else ""
         url = dburi.args.get("url") or f"sqlserver://{dburi.netloc}/{dburi.database}{query}"
+        self._url = url
         return SQLServer(url).open("rowqueue yoyo")
+
+    def apply_one(self, migration: Any, force: bool = False, mark: bool = True) -> None:
+        """One transaction with its record: else what is killed between the two would be applied again, and fail."""
+        self.ensure_internal_schema_updated()
+        with self.copy() as backend, backend.transaction():
+            migration.process_steps(backend, "apply", force=force)
+            backend.log_migration(migration, "apply")
+            if mark:
+                backend.mark_one(migration, log=False)
+
+    def _insert_lock_row(self, pid: int, timeout: float, poll_interval: float = 0.5) -> None:
+        """Not committed: the row goes with us, however we end."""
+        deadline = time.monotonic() + timeout
+        self._lock = SQLServer(self._url).open("rowqueue yoyo lock")
+        self._lock.command(f"SET LOCK_TIMEOUT {int(poll_interval * 1000)}")
+        while True:
+            try:
+                self._lock.command(BEGIN)
+                self._lock.command(_LOCK.format(int(pid)))
+                return
+            except pymssql.Error as error:
+                self._lock.undo()
+                if self._lock.is_closed or time.monotonic() > deadline:
+                    self._delete_lock_row(pid)
+                    raise LockTimeout("Another process has locked this database") from error
+            time.sleep(poll_interval)
+
+    def _delete_lock_row(self, pid: int) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
 
     def execute(self, sql: str, params: Mapping[str, Any] | None = None) -> Any:
         """yoyo's own statements: a TIMESTAMP is no time there. Migrations do not come this way."""
@@ -38,7 +77,7 @@ class Backend(DatabaseBackend):  # type: ignore[misc]
     def begin(self) -> None:
         assert not self._in_transaction
         self._in_transaction = True
-        self.execute("BEGIN TRANSACTION")
+        self.execute(BEGIN)
 
     def commit(self) -> None:
         self.execute("COMMIT TRANSACTION")
