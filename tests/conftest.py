@@ -227,7 +227,7 @@ def empty_database(server: servers.Server) -> Iterator[Database]:
 
 
 @pytest.fixture(scope="session")
-def _template(server: servers.Server) -> Iterator[str | None]:
+def template(server: servers.Server) -> Iterator[str | None]:
     """An installed database to copy, which is quicker than an installation; None where none can be copied."""
     if not server.copies:
         yield None
@@ -239,13 +239,13 @@ def _template(server: servers.Server) -> Iterator[str | None]:
 
 
 @pytest.fixture
-def installed_database(server: servers.Server, _template: str | None) -> Iterator[Database]:
+def installed_database(server: servers.Server, template: str | None) -> Iterator[Database]:
     """A database with the queue installed, for one test."""
-    if _template is None:
+    if template is None:
         url = server.create_database()
         install.apply(open_database(url))
     else:
-        url = server.copy_database(_template)
+        url = server.copy_database(template)
     yield open_database(url)
     server.drop_database(url)
 

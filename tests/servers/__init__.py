@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable
-from functools import cache
 
 from .base import Server, Unavailable
 from .firebird import ExternalFirebird, LocalFirebird
@@ -41,7 +40,6 @@ def dsn(product: str) -> str | None:
     return os.environ.get(f"TEST_DSN_{product.upper()}") or None
 
 
-@cache
 def names() -> list[str]:
     """The servers that the suite runs on."""
     local = [name for name in _LOCAL if not dsn(product(name))]

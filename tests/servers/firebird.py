@@ -308,6 +308,7 @@ class LocalFirebird(_Firebird):
         self._give(self._root)
 
     def copy_database(self, url: str) -> str:
+        """Of this server, or of another one of that version."""
         # Whoever was connected last has written all of it.
         path = self._folder / f"{base.new_name()}.fdb"
         shutil.copyfile(unquote(urlsplit(url).path[1:]), path)
@@ -409,14 +410,4 @@ class LocalFirebird(_Firebird):
     def create_database(self) -> str:
         name = f"{base.new_name()}.fdb"
         self._add(name)
-        return self.database_url(str(self._folder / name))
-
-    def file_of(self, url: str) -> Path:
-        """The file of a database."""
-        return Path(unquote(urlsplit(url).path[1:]))
-
-    def copy_database(self, file: Path) -> str:
-        """A new database like the one of a file that no server has open: much sooner there than an installation."""
-        name = f"{base.new_name()}.fdb"
-        self._add(name, str(file))
         return self.database_url(str(self._folder / name))

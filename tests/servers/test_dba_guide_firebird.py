@@ -1,7 +1,6 @@
 """The blocks of docs/dba-guide-firebird.md: isql runs them as they stand there, and repairs repair."""
 
 import re
-import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -104,21 +103,10 @@ def empty_shop(private_server: LocalFirebird, tmp_path: Path) -> Shop:
     return Shop(private_server, tmp_path, private_server.create_database())
 
 
-@pytest.fixture(scope="module")
-def installed(server: LocalFirebird, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file of a database with the queue."""
-    url = server.create_database()
-    install.apply(open_database(url))
-    copy = tmp_path_factory.mktemp("installed") / "installed.fdb"
-    shutil.copyfile(server.file_of(url), copy)
-    server.drop_database(url)
-    return copy
-
-
 @pytest.fixture
-def shop(private_server: LocalFirebird, tmp_path: Path, installed: Path) -> Shop:
+def shop(private_server: LocalFirebird, tmp_path: Path, template: str) -> Shop:
     """A database with the queue and 20 messages of type email, numbered from 1."""
-    shop = Shop(private_server, tmp_path, private_server.copy_database(installed))
+    shop = Shop(private_server, tmp_path, private_server.copy_database(template))
     shop.send()
     return shop
 
