@@ -135,7 +135,9 @@ def assert_no_orphans(server: Server, url: str, stems: list[str], type: str) -> 
     assert stats["active"] + stats["expired"] == server.query(url, active, type)[0]["n"]
 
 
-@pytest.mark.parametrize("ordered", [0, 1], ids=["plain", "ordered"])
+@pytest.mark.parametrize(
+    "ordered", [pytest.param(0, id="plain", marks=pytest.mark.long), pytest.param(1, id="ordered")]
+)
 def test_nothing_acknowledged_is_lost_when_the_server_crashes_again_and_again(
     private_server: Server, ordered: int
 ) -> None:

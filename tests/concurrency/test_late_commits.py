@@ -62,10 +62,10 @@ def in_ledger(sql: Sql, ledger: Ledger, ids: list[int]) -> bool:
 @pytest.mark.parametrize(
     ("late", "others"),
     [
-        pytest.param(0, [0], id="of-the-same-priority"),
+        pytest.param(0, [0], id="of-the-same-priority", marks=pytest.mark.long),
         pytest.param(-5, [0], id="more-urgent"),
         pytest.param(5, [0, 5, 9], id="in-the-middle"),
-        pytest.param(0, [-5, 0], id="less-urgent"),
+        pytest.param(0, [-5, 0], id="less-urgent", marks=pytest.mark.long),
     ],
 )
 def test_a_message_whose_sender_commits_late_is_claimed_within_seconds(

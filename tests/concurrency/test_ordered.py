@@ -172,8 +172,10 @@ def test_groups_keep_their_order_through_failures_crashes_and_cancels(
 
 @pytest.mark.parametrize(
     ("priorities", "trouble"),
-    [(1, 0.0), (3, 0.3)],
-    ids=["one-priority-all-succeed", "mixed-priorities-many-fail"],
+    [
+        pytest.param(1, 0.0, id="one-priority-all-succeed", marks=pytest.mark.long),
+        pytest.param(3, 0.3, id="mixed-priorities-many-fail"),
+    ],
 )
 def test_no_group_is_left_behind_when_finishing_races_with_claiming(
     crowd: Crowd,
