@@ -33,15 +33,6 @@ class Backend(DatabaseBackend):  # type: ignore[misc]
         self._url = url
         return SQLServer(url).open("rowqueue yoyo")
 
-    def apply_one(self, migration: Any, force: bool = False, mark: bool = True) -> None:
-        """One transaction with its record: else what is killed between the two would be applied again, and fail."""
-        self.ensure_internal_schema_updated()
-        with self.copy() as backend, backend.transaction():
-            migration.process_steps(backend, "apply", force=force)
-            backend.log_migration(migration, "apply")
-            if mark:
-                backend.mark_one(migration, log=False)
-
     def _insert_lock_row(self, pid: int, timeout: float, poll_interval: float = 0.5) -> None:
         """Not committed: the row goes with us, however we end."""
         deadline = time.monotonic() + timeout
