@@ -9,8 +9,10 @@ import pymssql
 from yoyo.backends import DatabaseBackend  # type: ignore[import-untyped]
 from yoyo.exceptions import LockTimeout  # type: ignore[import-untyped]
 
-from .sqlserver import BEGIN, SQLServer, _Connection
+from .sqlserver import _UNMAPPED, BEGIN, SQLServer, _Connection, _number
 
+# A row of that key is there, or about to be; of waiting that was too long Babelfish tells no number of its own.
+_HELD = {1205, 1222, 2601, 2627, _UNMAPPED}
 _LOCK = "INSERT INTO dbo.yoyo_lock (locked, ctime, pid) VALUES (1, SYSUTCDATETIME(), {})"
 
 
@@ -45,8 +47,11 @@ class Backend(DatabaseBackend):  # type: ignore[misc]
                 return
             except pymssql.Error as error:
                 self._lock.undo()
-                if self._lock.is_closed or time.monotonic() > deadline:
+                waits = _number(error) in _HELD
+                if not waits or time.monotonic() > deadline:
                     self._delete_lock_row(pid)
+                    if not waits:
+                        raise
                     raise LockTimeout("Another process has locked this database") from error
             time.sleep(poll_interval)
 
