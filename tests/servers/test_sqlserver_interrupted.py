@@ -6,9 +6,11 @@ from typing import Any
 
 import pymssql
 import pytest
+import yoyo
 from rowqueue import install
 from rowqueue.databases import Database, DatabaseError
 from rowqueue.databases.sqlserver import SQLServer, _Connection, _Cursor
+from yoyo.exceptions import LockTimeout
 
 from .sqlserver import ExternalSQLServer
 
@@ -85,3 +87,16 @@ def test_an_installation_that_is_killed_in_any_file_is_gone_on_with(
     assert own(empty_database.url) == own(database.url)
     assert install.apply(empty_database) == install.Applied()
     assert empty_database.rights_problems() == []
+
+
+def test_yoyos_lock_goes_with_who_holds_it(empty_database: Database) -> None:
+    with (
+        yoyo.get_backend(empty_database.yoyo_url()) as killed,
+        yoyo.get_backend(empty_database.yoyo_url()) as other,
+        killed.lock(60),
+    ):
+        with pytest.raises(LockTimeout), other.lock(1):
+            pass
+        killed._lock.close()
+        with other.lock(60):
+            pass

@@ -605,6 +605,7 @@ class SQLServer(Database):
 
     name: ClassVar[str] = "sqlserver"
     schemes: ClassVar[tuple[str, ...]] = ("sqlserver", "mssql")
+    undoes_ddl: ClassVar[bool] = True
     # A call may meet new procedures beside old ones.
     swaps_at_once: ClassVar[bool] = False
 

@@ -9,8 +9,10 @@ import pymssql
 from yoyo.backends import DatabaseBackend  # type: ignore[import-untyped]
 from yoyo.exceptions import LockTimeout  # type: ignore[import-untyped]
 
-from .sqlserver import BEGIN, SQLServer, _Connection
+from .sqlserver import _UNMAPPED, BEGIN, SQLServer, _Connection, _number
 
+# A row of that key is there, or about to be; of waiting that was too long Babelfish tells no number of its own.
+_HELD = {1205, 1222, 2601, 2627, _UNMAPPED}
 _LOCK = "INSERT INTO dbo.yoyo_lock (locked, ctime, pid) VALUES (1, SYSUTCDATETIME(), {})"
 
 
@@ -33,15 +35,6 @@ class Backend(DatabaseBackend):  # type: ignore[misc]
         self._url = url
         return SQLServer(url).open("rowqueue yoyo")
 
-    def apply_one(self, migration: Any, force: bool = False, mark: bool = True) -> None:
-        """One transaction with its record: else what is killed between the two would be applied again, and fail."""
-        self.ensure_internal_schema_updated()
-        with self.copy() as backend, backend.transaction():
-            migration.process_steps(backend, "apply", force=force)
-            backend.log_migration(migration, "apply")
-            if mark:
-                backend.mark_one(migration, log=False)
-
     def _insert_lock_row(self, pid: int, timeout: float, poll_interval: float = 0.5) -> None:
         """Not committed: the row goes with us, however we end."""
         deadline = time.monotonic() + timeout
@@ -54,8 +47,11 @@ class Backend(DatabaseBackend):  # type: ignore[misc]
                 return
             except pymssql.Error as error:
                 self._lock.undo()
-                if self._lock.is_closed or time.monotonic() > deadline:
+                waits = _number(error) in _HELD
+                if not waits or time.monotonic() > deadline:
                     self._delete_lock_row(pid)
+                    if not waits:
+                        raise
                     raise LockTimeout("Another process has locked this database") from error
             time.sleep(poll_interval)
 
