@@ -78,8 +78,8 @@ BEGIN
             IF v_before IS NULL AND v_until <> v_end THEN
                 -- Of those that are not due it is first asked whether there are too many: no list is made to count them.
                 SELECT CONCAT('["', p_source, '",', JSON_QUOTE(v_until), ',', a.n, ',',
-                    IF((SELECT 1 FROM mq_delayed FORCE INDEX (PRIMARY)
-                            WHERE type = v_until AND run_at > p_now AND attempts >= 0 LIMIT c_rows, 1), 10001,
+                    COALESCE((SELECT 10001 FROM mq_delayed FORCE INDEX (PRIMARY)
+                            WHERE type = v_until AND run_at > p_now AND attempts >= 0 LIMIT c_rows, 1),
                         (SELECT COUNT(*) FROM mq_delayed FORCE INDEX (PRIMARY) WHERE type = v_until AND run_at > p_now AND attempts >= 0)),
                     ',', COALESCE(CONCAT('"', a.at_, '"'), 'null'), ']') INTO v_part
                 FROM (SELECT COUNT(*) AS n, MIN(run_at) AS at_ FROM (SELECT run_at FROM mq_delayed FORCE INDEX (PRIMARY)

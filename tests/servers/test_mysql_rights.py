@@ -7,6 +7,7 @@ from typing import Any
 
 import pymysql
 import pytest
+from queues import refused
 from rowqueue import contract, install
 from rowqueue.databases import Database, Forbidden, open_database
 
@@ -381,3 +382,44 @@ def test_a_batch_key_cannot_be_guessed_from_another(server: Server, database: Da
     one, two = (session.call("claim_rows", name, 1)[0]["batch_key"] for _ in range(2))
     session.close()
     assert all(a != b for a, b in zip(one.split("-"), two.split("-"), strict=True))
+
+
+def test_where_the_owner_may_not_read_the_rights_only_the_maker_is_let_in(private_server: Server) -> None:
+    server = private_server
+    database = open_database(server.create_database())
+    install.apply(database)
+    server.query(database.url, "CREATE TABLE t (id int PRIMARY KEY, status char(1), KEY (status, id))")
+    server.query(database.url, "INSERT INTO t VALUES (1, 'N'), (2, 'N'), (3, 'N')")
+    roles = ("mq_consumer", "mq_operator")
+    with server.login(database.url, "maker", *roles) as one, server.login(database.url, "other", *roles) as two:
+        for user in ("maker", "other"):
+            server.query(database.url, f"GRANT SELECT, UPDATE ON t TO {user}@'%'")
+        maker, other = (open_database(url).connect("test") for url in (one, two))
+        maker.call("adopt_table", "t", "t", "id", None, "status", "N", "A", "D", "E")
+        assert len(other.call("claim_rows", "t", 1)) == 1
+        rows = server.query(
+            database.url,
+            "SELECT DISTINCT table_name AS t, privilege_type AS p, GROUP_CONCAT(column_name) AS c"
+            " FROM information_schema.column_privileges"
+            " WHERE table_schema = 'mysql' AND grantee LIKE '%mq\\_owner%' GROUP BY table_name, privilege_type",
+        )
+        assert {row["t"] for row in rows} >= {"user", "db", "tables_priv"}
+        for row in rows:
+            server.query(database.url, f"REVOKE {row['p']} ({row['c']}) ON mysql.{row['t']} FROM mq_owner@localhost")
+        server.query(database.url, "DELETE FROM mq_allowed" if database.url.startswith("mariadb") else "DO 0")
+        assert len(maker.call("claim_rows", "t", 1)) == 1
+        with refused("unsuitable_table", "only for user maker", "mq_owner may not read the rights of others"):
+            other.call("claim_rows", "t", 1)
+        with refused("unsuitable_table", "only for user maker"):
+            other.call("peek_rows", "t")
+        [warning] = [text for text in database.warnings_about_installation() if "may not read" in text]
+        assert "only the user that made it" in warning
+        # The server itself still looks at the maker's rights.
+        server.query(database.url, "REVOKE UPDATE ON t FROM maker@'%'")
+        with pytest.raises(Forbidden, match="denied to user 'maker'"):
+            maker.call("claim_rows", "t", 1)
+        server.query(database.url, "DROP PROCEDURE mq_purge")
+        install.apply(database)
+        assert len(other.call("claim_rows", "t", 1)) == 1
+        maker.close()
+        other.close()

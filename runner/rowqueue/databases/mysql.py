@@ -989,6 +989,12 @@ _SCRIPT_HEAD = f"""\
 SET NAMES utf8mb4;
 SET SESSION sql_mode = '{_SQL_MODE}', SESSION time_zone = '+00:00', SESSION autocommit = 1;
 SET SESSION sql_safe_updates = 0;
+-- A script has no other means of ending with a message: a column of that name is asked for, which does not exist.
+SET @mq_statement = IF(LOWER(DATABASE()) IN ({", ".join(f"'{name}'" for name in sorted(_SYSTEM))}),
+    'SELECT `this database is the server''s own: name one of yours`', 'DO 0');
+PREPARE mq_statement FROM @mq_statement;
+EXECUTE mq_statement;
+DEALLOCATE PREPARE mq_statement;
 DO GET_LOCK({_INSTALL_LOCK}, {_INSTALL_WAIT});
 {YOYO_TABLES}"""
 
