@@ -85,6 +85,7 @@ def lateness(session: Session, type: str) -> float:
     return max(late)
 
 
+@pytest.mark.long
 def test_what_the_guide_says_gives_back_what_an_hour_back_keeps(clock: Clock, sessions: Callable[[], Session]) -> None:
     database, session = open_database(clock.server.url), sessions()
     guide = (GUIDES / {"postgresql": "dba-guide.md"}.get(database.name, f"dba-guide-{database.name}.md")).read_text()
@@ -144,6 +145,7 @@ def test_after_a_jump_a_lease_that_is_extended_is_kept(clock: Clock, sessions: C
         assert mine.call("complete_batch", row["batch_key"])[0]["count"] == 1
 
 
+@pytest.mark.long
 def test_after_a_jump_late_rows_of_a_polling_table_are_claimed_in_their_order(
     clock: Clock, sessions: Callable[[], Session], can: Capabilities
 ) -> None:
