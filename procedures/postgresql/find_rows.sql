@@ -31,15 +31,18 @@ AS $$
 DECLARE
     v_active boolean;
     v_ids bigint[];
+    v_idents jsonb[];
     v_value text;
     v_status text;
     -- Where nothing is written the lock would ask for a right that is not needed.
     v_lock text := CASE WHEN p_shape->>'shape' IN ('b', 'd') THEN '' ELSE 'FOR UPDATE OF t' END
         || CASE WHEN p_skip AND p_shape->>'shape' NOT IN ('b', 'd') THEN ' SKIP LOCKED' ELSE '' END;
-    v_row text := CASE WHEN p_skip THEN p_shape->>'row' ELSE 'NULL::text' END;
+    v_row text := CASE WHEN p_skip AND p_ids <> '{}' THEN mq.row_json((p_shape->>'table')::oid, NULL, 't') ELSE 'NULL::text' END;
 BEGIN
-    FOR v_active, v_ids IN
-        SELECT active, array_agg(id ORDER BY id) FROM mq.my_polled_row WHERE id = ANY (p_ids) AND name = p_polled.name GROUP BY active
+    -- Here, where the plan is kept: the statements below are planned each time.
+    FOR v_active, v_ids, v_idents IN
+        SELECT active, array_agg(id ORDER BY id), array_agg(ident ORDER BY id)
+        FROM mq.my_polled_row WHERE id = ANY (p_ids) AND name = p_polled.name GROUP BY active
     LOOP
         v_value := CASE WHEN v_active THEN p_polled.active_value ELSE p_polled.ready_value END;
         v_status := CASE
@@ -47,18 +50,19 @@ BEGIN
             WHEN v_value IS NULL THEN format('t.%s IS NULL', p_shape->>'status')
             ELSE p_shape->>'status_is' END;
         IF p_polled.key_columns IS NOT NULL THEN
+            -- By the key alone: of an index of the status all entries of this status would be read for each row.
+            v_status := format('(%s) IS TRUE', v_status);
             RETURN QUERY EXECUTE format('SELECT e.id, t.tableoid, t.ctid, %s
-                FROM unnest($2) AS u (id)
-                CROSS JOIN LATERAL (SELECT * FROM mq.my_polled_row WHERE id = u.id OFFSET 0) AS e
+                FROM unnest($2, $3) AS e (id, ident)
                 CROSS JOIN LATERAL jsonb_to_record(e.ident) AS r (%s)
                 JOIN %s AS t ON %s AND %s
                 %s', v_row, p_shape->>'stored', p_shape->>'quoted', p_shape->>'match', v_status, v_lock)
-            USING v_value, v_ids;
+            USING v_value, v_ids, v_idents;
         ELSE
             -- As many of the equal rows as are claimed.
             RETURN QUERY EXECUTE format('SELECT g.ids[c.n], c.part, c.place, c.row_json
                 FROM (
-                    SELECT array_agg(id ORDER BY id) AS ids, ident FROM mq.my_polled_row WHERE id = ANY ($2) GROUP BY ident
+                    SELECT array_agg(e.id ORDER BY e.id) AS ids, e.ident FROM unnest($2, $3) AS e (id, ident) GROUP BY e.ident
                 ) AS g
                 CROSS JOIN LATERAL jsonb_to_record(g.ident) AS r (%s)
                 CROSS JOIN LATERAL (
@@ -68,7 +72,7 @@ BEGIN
                         FROM %s AS t WHERE %s AND %s LIMIT cardinality(g.ids) %s
                     ) AS x
                 ) AS c', p_shape->>'stored', v_row, p_shape->>'quoted', p_shape->>'match', v_status, v_lock)
-            USING v_value, v_ids;
+            USING v_value, v_ids, v_idents;
         END IF;
     END LOOP;
 END

@@ -104,7 +104,9 @@ BEGIN
         FROM pg_proc AS p
         CROSS JOIN LATERAL aclexplode(p.proacl) AS g
         WHERE p.pronamespace = 'mq'::regnamespace AND p.proname <> ALL (v_public) AND g.grantee NOT IN (0, p.proowner)
-            AND g.grantee::regrole::text NOT IN ('mq_producer', 'mq_consumer', 'mq_operator')
+            AND g.grantee <> ALL (ARRAY(
+                SELECT r.oid FROM pg_roles AS r WHERE r.rolname IN ('mq_producer', 'mq_consumer', 'mq_operator')
+            ))
     LOOP
         EXECUTE v_statement;
     END LOOP;

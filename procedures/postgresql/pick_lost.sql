@@ -39,7 +39,8 @@ AS $$
 #variable_conflict use_column
 DECLARE
     v_columns text := format('t.tableoid AS part, t.ctid AS place, %s AS ident, %s AS key_json, %s AS row_json, NULL::text AS sorted, '
-        'hashtextextended((%s)::text, 0) AS hash', p_shape->>'ident', p_shape->>'key', p_shape->>'row', p_shape->>'ident');
+        'hashtextextended((%s)::text, 0) AS hash', p_shape->>'ident', mq.row_json((p_shape->>'table')::oid, p_polled.ident_columns, 't'),
+        mq.row_json((p_shape->>'table')::oid, NULL, 't'), p_shape->>'ident');
     v_held bigint;
     v_lost bigint;
 BEGIN

@@ -44,7 +44,8 @@ DECLARE
     v_order text := 't.' || (p_shape->>'order');
     v_type text := p_shape->>'order_type';
     v_columns text := format('t.tableoid AS part, t.ctid AS place, %s AS ident, %s AS key_json, %s AS row_json, %s AS sorted, '
-        'hashtextextended((%s)::text, 0) AS hash', p_shape->>'ident', p_shape->>'key', p_shape->>'row',
+        'hashtextextended((%s)::text, 0) AS hash', p_shape->>'ident', mq.row_json((p_shape->>'table')::oid, p_polled.ident_columns, 't'),
+        mq.row_json((p_shape->>'table')::oid, NULL, 't'),
         coalesce(v_order || '::text', 'NULL::text'), p_shape->>'ident');
     v_ready text := CASE
         WHEN p_polled.status_column IS NULL THEN 'true'

@@ -1,7 +1,7 @@
 -- polled_shape: the pieces of SQL that an adopted table is read and written by, for a caller who may do so.
 -- Arguments:   p_polled (the adopted table)
 -- Returns:     a JSON object: shape (a to f), table (its oid), pass (see my_pass), quoted, path (the search_path of the table's
---              triggers), ident, key, row (expressions over the alias t), stored (columns of a stored identity, for
+--              triggers), ident (an expression over the alias t), stored (columns of a stored identity, for
 --              jsonb_to_record), match (condition over t and such a record r), status, status_type, status_is (a condition over t
 --              and $1: the status it stands at), sort, order, order_type, later (the operator >), not_before (>=),
 --              not_later (<=), indexed (columns that an index must begin with)
@@ -79,8 +79,6 @@ BEGIN
         'quoted', v_quoted,
         'path', format('pg_catalog, %I, public, pg_temp', p_polled.schema_name),
         'ident', v_ident.value,
-        'key', mq.row_json(v_table, p_polled.ident_columns, 't'),
-        'row', mq.row_json(v_table, NULL, 't'),
         'stored', v_ident.stored,
         'match', v_ident.match,
         'status', v_status.quoted,

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import pytest
 from capabilities import BY_DATABASE, Capabilities
@@ -12,6 +13,8 @@ from rowqueue.databases import Row, Session, open_database
 from servers.clock import Clock
 
 pytestmark = pytest.mark.one_version
+
+GUIDES = Path(__file__).parents[2] / "docs"
 
 # What a jump may add to the same without one: a claim looks at everything once a second.
 LATE_SECONDS = 1.0
@@ -82,6 +85,31 @@ def lateness(session: Session, type: str) -> float:
     return max(late)
 
 
+@pytest.mark.long
+def test_what_the_guide_says_gives_back_what_an_hour_back_keeps(clock: Clock, sessions: Callable[[], Session]) -> None:
+    database, session = open_database(clock.server.url), sessions()
+    guide = (GUIDES / {"postgresql": "dba-guide.md"}.get(database.name, f"dba-guide-{database.name}.md")).read_text()
+    section = guide.partition("### After the server's clock was set back")[2].partition("\n### ")[0]
+    statements = section.partition("```sql\n")[2].partition("```")[0].split(";\n")
+    for type in ("failing", "expiring", "kept"):
+        send(session, type)
+    [row] = session.call("claim_batch", "failing", 1, "reader", 60)
+    session.call("fail", row["id"], row["batch_key"], "error", 4)
+    assert session.call("claim_batch", "expiring", 1, "frozen", 4)
+    [kept] = session.call("claim_batch", "kept", 1, "living", 600)
+    clock.set(-3600)
+    time.sleep(2)
+    for type in ("failing", "expiring", "kept"):
+        assert not session.call("claim_batch", type, 1, "reader", 60)
+    for statement in statements:
+        if statement.strip() not in {"", "COMMIT"}:
+            clock.server.query(clock.url, statement)
+    assert until_claimed(session, "failing") < 4 + LATE_SECONDS
+    assert until_claimed(session, "expiring") < 4 + LATE_SECONDS
+    assert not session.call("claim_batch", "kept", 1, "reader", 60)
+    assert session.call("complete_batch", kept["batch_key"])[0]["count"] == 1
+
+
 @pytest.mark.parametrize("jumps", [(-50, -3600, 3600), pytest.param((-3, -30, 10), marks=pytest.mark.long)])
 def test_after_a_jump_messages_are_claimed_a_second_late_at_most(
     clock: Clock, sessions: Callable[[], Session], jumps: tuple[float, ...]
@@ -117,6 +145,7 @@ def test_after_a_jump_a_lease_that_is_extended_is_kept(clock: Clock, sessions: C
         assert mine.call("complete_batch", row["batch_key"])[0]["count"] == 1
 
 
+@pytest.mark.long
 def test_after_a_jump_late_rows_of_a_polling_table_are_claimed_in_their_order(
     clock: Clock, sessions: Callable[[], Session], can: Capabilities
 ) -> None:

@@ -136,3 +136,24 @@ def test_a_consumer_needs_the_rights_and_the_queues_owner_none(
         assert len(call(session, "peek_rows", "orders")) == 1
         session.close()
         server.query(url, f"DROP OWNED BY {operator}, {owner} CASCADE")
+
+
+def test_a_finish_finds_its_rows_by_their_key_and_not_by_their_status(
+    table: Polled, sql: Sql, server: servers.Server, database: Database
+) -> None:
+    """The statistics know no active row, and the index of the status keeps an entry of each one that there was."""
+    name = table.create().name
+    sql(f"INSERT INTO {name} (id, v, status) SELECT n, 'x', 'N' FROM generate_series(1, 20000) AS n")
+    sql(f"ANALYZE {name}")
+    touched = []
+    with server.client(database.url) as looking, looking.transaction(), server.client(database.url) as connection:
+        # A snapshot that stays open: nothing is cleaned up.
+        looking.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        looking.execute(f"SELECT count(*) FROM {name}")
+        for _ in range(20):
+            key = table.claim(100)[0]["batch_key"]
+            explain = "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) SELECT * FROM mq.finish_rows(%s)"
+            plan = connection.execute(explain, [key]).fetchone()["QUERY PLAN"][0]["Plan"]
+            touched.append(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
+    assert sql(f"SELECT count(*) AS n FROM {name} WHERE status = 'D'")[0]["n"] == 2000
+    assert max(touched[1:]) < 5_000, touched

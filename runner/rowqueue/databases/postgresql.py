@@ -584,7 +584,7 @@ FROM pg_proc AS p
 JOIN pg_namespace AS n ON n.oid = p.pronamespace
 CROSS JOIN LATERAL aclexplode(p.proacl) AS g
 WHERE n.nspname = 'mq' AND p.proname <> ALL (%(public)s) AND g.grantee NOT IN (0, p.proowner)
-    AND g.grantee::regrole::text <> ALL (%(roles)s)
+    AND g.grantee <> ALL (ARRAY(SELECT r.oid FROM pg_roles AS r WHERE r.rolname = ANY (%(roles)s)))
 """
 
 _RESTORED = """\
