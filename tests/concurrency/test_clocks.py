@@ -12,7 +12,7 @@ from polling import SHAPES, Polled
 from rowqueue.databases import Row, Session, open_database
 from servers.clock import Clock
 
-pytestmark = pytest.mark.one_version
+pytestmark = pytest.mark.one_engine
 
 GUIDES = Path(__file__).parents[2] / "docs"
 
@@ -61,6 +61,13 @@ def until_claimed(session: Session, type: str) -> float:
     return seconds
 
 
+def until_visited(session: Session, type: str) -> float:
+    """The same with a ring."""
+    rows, seconds = until(lambda: session.call("claim_wraparound", type, 1, "reader", 60))
+    session.call("complete_batch", rows[0]["batch_key"])
+    return seconds
+
+
 def send(session: Session, type: str, run_at: datetime | None = None, priority: int | None = None) -> None:
     session.call("send_message", type, "x", run_at, priority)
 
@@ -82,6 +89,8 @@ def lateness(session: Session, type: str) -> float:
     send(session, f"{type}.expiring")
     assert session.call("claim_batch", f"{type}.expiring", 1, "reader", 1)
     late.append(until_claimed(session, f"{type}.expiring") - 1)
+    send(session, f"{type}.ring")
+    late.append(until_visited(session, f"{type}.ring"))
     return max(late)
 
 
@@ -126,6 +135,9 @@ def test_after_a_jump_messages_are_claimed_a_second_late_at_most(
                 send(session, type)
                 until_claimed(session, type)
                 assert not session.call("claim_batch", type, 1, "reader", 60)
+                send(session, f"{type}.ring")
+                until_visited(session, f"{type}.ring")
+                assert not session.call("claim_wraparound", f"{type}.ring", 1, "reader", 60)
             clock.set(clock.offset + jump)
             found.append(lateness(session, type))
 
