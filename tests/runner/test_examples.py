@@ -39,6 +39,7 @@ def run(*command: object, cwd: Path = MAIL, env: dict[str, str] | None = None) -
 # ---- outgoing mail ----------------------------------------------------------------------------------
 
 
+@pytest.mark.long  # twenty seconds for what changes with make_mails.py only
 def test_the_mails_are_the_same_bytes_each_time_and_as_varied_as_promised() -> None:
     first, second = (
         run(sys.executable, "make_mails.py", env=os.environ | {"PYTHONHASHSEED": seed}).stdout for seed in "12"
