@@ -105,10 +105,12 @@ CREATE TABLE mq_batch (
     lease_seconds integer NOT NULL,
     type mq_name NOT NULL,
     reader mq_name NOT NULL,
+    id bigint,
+    attempt smallint,
     CONSTRAINT mq_batch_pk PRIMARY KEY (batch_key)
 );
 
-COMMENT ON TABLE mq_batch IS 'State A: one row a claim; its messages stand in mq_claimed.';
+COMMENT ON TABLE mq_batch IS 'State A: one row a claim. Its messages stand in mq_claimed, but for that of get_message: that is id, in its attempt.';
 
 CREATE INDEX mq_batch_lease ON mq_batch (type, lease_until);
 

@@ -1,9 +1,10 @@
 -- claim: claim messages of a type that is not paused.
--- Arguments:   p_type, p_size, p_reader (NULL: made up), p_lease_seconds (NULL: the policy's)
--- Returns:     batch_key and lease_until; NULL when nothing is ready or the queue is paused. The messages stand in mq_claimed.
+-- Arguments:   p_type, p_size, p_reader (NULL: made up), p_lease_seconds (NULL: the policy's), p_alone (1, with size 1: the message
+--              stands in mq_batch; 0: the messages stand in mq_claimed)
+-- Returns:     batch_key and lease_until; NULL when nothing is ready or the queue is paused
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT
--- Example:     EXECUTE PROCEDURE mq_claim('email', 10, 'worker-1', 60) RETURNING_VALUES batch_key, lease_until;
+-- Example:     EXECUTE PROCEDURE mq_claim('email', 10, 'worker-1', 60, 0) RETURNING_VALUES batch_key, lease_until;
 --
 -- The callers read the messages themselves: each level of procedures that a row passes through costs as much as reading it.
 
@@ -13,7 +14,8 @@ CREATE OR ALTER PROCEDURE mq_claim (
     p_type mq_name,
     p_size integer,
     p_reader mq_name,
-    p_lease_seconds integer
+    p_lease_seconds integer,
+    p_alone smallint
 )
 RETURNS (
     batch_key mq_key,
@@ -38,11 +40,17 @@ BEGIN
             IF (v_n = 0) THEN
                 v_key = LOWER(UUID_TO_CHAR(GEN_UUID()));
             v_n = v_n + 1;
-            INSERT INTO mq_claimed (batch_key, id, n, attempt) VALUES (:v_key, :v_id, :v_n, :v_attempt);
+            IF (p_alone = 0) THEN
+            BEGIN
+                INSERT INTO mq_claimed (batch_key, id, n, attempt) VALUES (:v_key, :v_id, :v_n, :v_attempt);
+                v_id = NULL;
+                v_attempt = NULL;
+            END
         END
     IF (v_n > 0) THEN
     BEGIN
-        EXECUTE PROCEDURE mq_hold(v_key, p_type, mq_reader_name(p_reader), v_seconds) RETURNING_VALUES lease_until;
+        EXECUTE PROCEDURE mq_hold(v_key, p_type, mq_reader_name(p_reader), v_seconds, v_id, v_attempt)
+            RETURNING_VALUES lease_until;
         batch_key = v_key;
     END
 END^

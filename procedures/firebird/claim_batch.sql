@@ -35,7 +35,7 @@ BEGIN
     EXECUTE PROCEDURE mq_require_name('reader', p_reader, 1);
     EXECUTE PROCEDURE mq_require_range('lease_seconds', p_lease_seconds, 0, 315360000);
     EXECUTE PROCEDURE mq_require_read_committed;
-    EXECUTE PROCEDURE mq_claim(p_type, COALESCE(p_size, 1), p_reader, p_lease_seconds)
+    EXECUTE PROCEDURE mq_claim(p_type, COALESCE(p_size, 1), p_reader, p_lease_seconds, 0)
         RETURNING_VALUES batch_key, lease_until;
     -- The sort is of narrow rows, and the join begins with them.
     FOR SELECT c.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, c.attempt, m.created_at, m.source

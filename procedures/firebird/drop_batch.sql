@@ -1,4 +1,5 @@
--- drop_batch: end a claim: delete the row of a batch and say whose it was. What it held stands in mq_claimed still.
+-- drop_batch: end a claim: delete the row of a batch and say whose it was. What it held stands in mq_claimed then,
+--             a message that stood alone too.
 -- Arguments:   p_batch_key
 -- Returns:     type, reader and lease_seconds of the claim; NULL when the batch was lost
 -- Errors:      none
@@ -17,11 +18,15 @@ RETURNS (
 )
 AS
 DECLARE v_found integer;
+DECLARE v_id bigint;
+DECLARE v_attempt smallint;
 BEGIN
     EXECUTE PROCEDURE mq_lock_batch(p_batch_key) RETURNING_VALUES v_found;
     IF (v_found = 1) THEN
-        DELETE FROM mq_batch WHERE batch_key = :p_batch_key RETURNING type, reader, lease_seconds
-        INTO type, reader, lease_seconds;
+        DELETE FROM mq_batch WHERE batch_key = :p_batch_key RETURNING type, reader, lease_seconds, id, attempt
+        INTO type, reader, lease_seconds, v_id, v_attempt;
+    IF (v_id IS NOT NULL) THEN
+        INSERT INTO mq_claimed (batch_key, id, n, attempt) VALUES (:p_batch_key, :v_id, 1, :v_attempt);
 END^
 
 SET TERM ; ^

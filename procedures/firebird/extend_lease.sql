@@ -24,8 +24,10 @@ BEGIN
     IF (v_found = 1) THEN
     BEGIN
         UPDATE mq_batch SET lease_until = DATEADD(COALESCE(:p_seconds, lease_seconds) SECOND TO mq_utc_now())
-        WHERE batch_key = :p_batch_key;
-        SELECT COUNT(*) FROM mq_claimed WHERE batch_key = :p_batch_key INTO "COUNT";
+        WHERE batch_key = :p_batch_key
+        RETURNING IIF(id IS NULL, 0, 1) INTO "COUNT";
+        IF ("COUNT" = 0) THEN
+            SELECT COUNT(*) FROM mq_claimed WHERE batch_key = :p_batch_key INTO "COUNT";
     END
     SUSPEND;
 END^

@@ -72,7 +72,8 @@ BEGIN
         DELETE FROM mq_claimed WHERE CURRENT OF done;
     END
     IF (p_next_size > 0) THEN
-        EXECUTE PROCEDURE mq_claim(v_type, p_next_size, v_reader, v_seconds) RETURNING_VALUES batch_key, lease_until;
+        EXECUTE PROCEDURE mq_claim(v_type, p_next_size, v_reader, v_seconds, 0)
+            RETURNING_VALUES batch_key, lease_until;
     -- The sort is of narrow rows, and the join begins with them.
     FOR SELECT c.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, c.attempt, m.created_at, m.source
         FROM (SELECT id, attempt FROM mq_claimed WHERE batch_key = :batch_key ORDER BY n) AS c

@@ -28,11 +28,11 @@ AS
 BEGIN
     EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
     EXECUTE PROCEDURE mq_require_read_committed;
-    EXECUTE PROCEDURE mq_claim(p_type, 1, NULL, NULL) RETURNING_VALUES batch_key, lease_until;
-    FOR SELECT c.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, c.attempt, m.created_at, m.source
-        FROM mq_claimed AS c
-        LEFT JOIN mq_message AS m ON m.id = c.id
-        WHERE c.batch_key = :batch_key
+    EXECUTE PROCEDURE mq_claim(p_type, 1, NULL, NULL, 1) RETURNING_VALUES batch_key, lease_until;
+    FOR SELECT b.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, b.attempt, m.created_at, m.source
+        FROM mq_batch AS b
+        LEFT JOIN mq_message AS m ON m.id = b.id
+        WHERE b.batch_key = :batch_key
         INTO id, type, body, headers, priority, group_key, dedup_key, attempt, created_at, source
     DO
         SUSPEND;

@@ -103,11 +103,12 @@ BEGIN
 
     ELSE IF (state = 'A') THEN
         FOR
-            SELECT m.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, c.attempt, m.created_at, m.source,
+            SELECT m.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, COALESCE(b.attempt, c.attempt),
+                m.created_at, m.source,
                 b.reader, b.batch_key, b.lease_until, b.claimed_at
             FROM mq_batch AS b
             LEFT JOIN mq_claimed AS c ON c.batch_key = b.batch_key
-            LEFT JOIN mq_message AS m ON m.id = c.id
+            LEFT JOIN mq_message AS m ON m.id = COALESCE(b.id, c.id)
             WHERE b.type = :p_type
             PLAN JOIN (b ORDER mq_batch_lease, c INDEX (mq_claimed_pk), m INDEX (mq_message_pk))
             ORDER BY b.type, b.lease_until

@@ -40,13 +40,16 @@ BEGIN
     BEGIN
         BEGIN
             -- The lease once more: a heartbeat may have extended it since.
-            DELETE FROM mq_batch WHERE batch_key = :v_key AND lease_until <= :v_now;
+            v_id = NULL;
+            DELETE FROM mq_batch WHERE batch_key = :v_key AND lease_until <= :v_now RETURNING id, attempt INTO v_id, v_attempt;
             v_mine = ROW_COUNT;
             WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
                 v_mine = 0;
         END
         IF (v_mine = 1) THEN
         BEGIN
+            IF (v_id IS NOT NULL) THEN
+                INSERT INTO mq_claimed (batch_key, id, n, attempt) VALUES (:v_key, :v_id, 1, :v_attempt);
             FOR SELECT id, attempt FROM mq_claimed WHERE batch_key = :v_key ORDER BY batch_key, id
                 INTO v_id, v_attempt AS CURSOR c
             DO

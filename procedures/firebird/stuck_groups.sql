@@ -57,6 +57,7 @@ BEGIN
             IF (v_lock IS NOT NULL AND (v_locks < 0
                 OR EXISTS (SELECT * FROM mq_claimed AS c JOIN mq_batch AS b ON b.batch_key = c.batch_key
                     WHERE b.type = :p_type AND c.id = :v_lock)
+                OR EXISTS (SELECT * FROM mq_batch WHERE type = :p_type AND id = :v_lock)
                 OR EXISTS (SELECT * FROM mq_delayed WHERE id = :v_lock)
             )) THEN
                 v_free = 0;

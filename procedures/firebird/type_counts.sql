@@ -1,6 +1,6 @@
 -- type_counts: how many entries one of the queue's tables has of each type, in the order of the types, without counting on
 --              where there are many.
--- Arguments:   p_table (R: mq_ready, G: mq_grouped, D: mq_delayed, B: mq_claimed by its batches, E: mq_dead), p_now, p_type (only
+-- Arguments:   p_table (R: mq_ready, G: mq_grouped, D: mq_delayed, B: what mq_batch holds, E: mq_dead), p_now, p_type (only
 --              this one; NULL: all)
 -- Returns:     type, past (entries that are not timed, or whose time is over) and ahead (the others), of each enough to
 --              tell that there are more than 10,000, first_at (the time of the first)
@@ -117,7 +117,7 @@ BEGIN
                 END
             END
         ELSE IF (p_table = 'B') THEN
-            FOR SELECT b.type, b.lease_until, (SELECT COUNT(*) FROM mq_claimed AS c WHERE c.batch_key = b.batch_key)
+            FOR SELECT b.type, b.lease_until, IIF(b.id IS NULL, (SELECT COUNT(*) FROM mq_claimed AS c WHERE c.batch_key = b.batch_key), 1)
                 FROM mq_batch AS b WHERE b.type >= :v_from AND b.type <> :v_after
                 PLAN (b ORDER mq_batch_lease) ORDER BY b.type, b.lease_until
                 INTO v_type, v_at, v_n

@@ -1,8 +1,22 @@
 """get_message: the first ready message, under the queue's own lease."""
 
+from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
-from queues import Queue
+import pytest
+from queues import NO_KEY, Queue
+
+# How a claim may end, what that says, and the state that the message is in then.
+ENDS: dict[str, tuple[Callable[[Queue, int, Any], Any], Any, str]] = {
+    "complete": (lambda q, id, key: q.one("complete", id, key), 1, "C"),
+    "complete_batch": (lambda q, id, key: q.one("complete_batch", key), 1, "C"),
+    "finish_batch": (lambda q, id, key: q.on("finish_batch", key), [], "C"),
+    "a failure for finish_batch": (lambda q, id, key: q.on("finish_batch", key, f"{id},-1,no"), [], "E"),
+    "fail": (lambda q, id, key: q.one("fail", id, key, "no", -1), "E", "E"),
+    "release_batch": (lambda q, id, key: q.one("release_batch", key), 1, "N"),
+    "rescue_expired": (lambda q, id, key: (q.one("extend_lease", key, 0), q.count("rescue_expired")), (1, 1), "N"),
+}
 
 
 def test_get_message_claims_the_first_message(q: Queue) -> None:
@@ -37,3 +51,42 @@ def test_get_message_twice_gives_two_messages_under_two_keys(q: Queue) -> None:
     first, second = q.call("get_message")[0], q.call("get_message")[0]
     assert [first["id"], second["id"]] == sent
     assert first["batch_key"] != second["batch_key"]
+
+
+def test_a_message_of_get_message_is_seen_as_any_other_that_is_claimed(q: Queue) -> None:
+    id = q.send()
+    q.send(group_key="g")
+    [row] = q.call("get_message")
+    seen = q.row(id)
+    assert [seen[name] for name in ("state", "attempts", "batch_key")] == ["A", 1, row["batch_key"]]
+    [peeked] = q.call("peek", "A", 10)
+    names = ("id", "attempts", "batch_key", "lease_until", "reader")
+    assert [peeked[name] for name in names] == [seen[name] for name in names]
+    assert q.stats()["active"] == 1
+    with q.unchanged():
+        assert q.one("cancel", id) == q.one("complete", id, NO_KEY) == q.one("complete", id + 1, row["batch_key"]) == 0
+    assert q.one("extend_lease", row["batch_key"], 0) == 1
+    assert (q.stats()["active"], q.stats()["expired"]) == (0, 1)
+
+
+@pytest.mark.parametrize("ordered", [0, 1])
+@pytest.mark.parametrize("end", ENDS)
+def test_a_claim_of_get_message_can_end_in_every_way_and_only_once(q: Queue, end: str, ordered: int) -> None:
+    q.call("set_queue", on_complete="archive", ordered=ordered)
+    sent = [q.send(group_key="g", dedup_key="k"), q.send(group_key="g")]
+    if ordered:
+        assert q.call("get_message")[0]["id"] == sent[0]
+        # Its group is at work, and not stuck.
+        assert q.call("get_message") == [] and q.count("rescue_expired") == 0 and q.call("get_message") == []
+        key = q.row(sent[0])["batch_key"]
+    else:
+        key = q.call("get_message")[0]["batch_key"]
+    call, said, state = ENDS[end]
+    assert call(q, sent[0], key) == said
+    assert q.states() == {sent[0]: state, sent[1]: "N"}
+    with q.unchanged():
+        for call, _, _ in ENDS.values():
+            assert call(q, sent[0], key) in (0, None, [], (0, 0))
+    [row] = q.call("get_message")
+    assert row["id"] == sent[state != "N"]
+    assert row["attempt"] == (2 if end == "rescue_expired" else 1)

@@ -397,6 +397,27 @@ def test_a_finish_waits_for_a_heartbeat_and_a_heartbeat_for_a_finish(
     assert states(sql, queue).keys() == {"N"} and count(sql, "message", queue) == 10
 
 
+def test_calls_for_a_message_that_is_claimed_alone_wait_for_each_other(
+    raw: Open, session: Session, queue: str, sql: Sql, beside: Callable[..., "Future[Any]"]
+) -> None:
+    """It stands in the row of its batch, which others have locked."""
+    send_many(session, queue, 2)
+    first, second = raw(), raw()
+    for end, more, said in (("complete", (), {"count": 1}), ("fail", ("no", -1), {"state": "E"})):
+        [row] = first.done("get_message", queue)
+        id, key = row["id"], row["batch_key"]
+        for name, values, finish, then, arguments, answer in (
+            (end, (id, key, *more), first.rollback, "extend_lease", (key, 60), {"count": 1}),
+            ("extend_lease", (key, 60), first.commit, end, (id, key, *more), said),
+        ):
+            first.call(name, *values)
+            waiting = beside(second.done, then, *arguments)
+            time.sleep(SOON)
+            finish()
+            assert waiting.result() == [answer]
+    assert count(sql, "batch", queue) == 0 and count(sql, "dead", queue) == count(sql, "message", queue) == 1
+
+
 def test_two_members_of_one_batch_are_finished_at_the_same_time(
     raw: Open, session: Session, queue: str, sql: Sql, beside: Callable[..., "Future[Any]"]
 ) -> None:
