@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from rowqueue import install
 from rowqueue.databases import Forbidden, open_database
-from rowqueue.databases.sqlserver import _batches
+from rowqueue.databases.sqlserver.script import batches
 
 from .sqlserver import ExternalSQLServer
 
@@ -49,7 +49,7 @@ class Shop:
         """The rows of the last result."""
         rows: list[dict[str, Any]] = []
         with self.server.client(self.url) as client, client.connection.cursor() as cursor:
-            for batch in _batches(text):
+            for batch in batches(text):
                 cursor.execute(batch)
                 while True:
                     if cursor.description:

@@ -30,8 +30,9 @@ from .firebird import LocalFirebird
 pytest.importorskip("firebird.driver")
 
 from firebird.driver import Error, InterfaceError
-from rowqueue.databases.firebird import Firebird, FirebirdSession, statements
-from rowqueue.databases.firebird_events import event_name
+from rowqueue.databases.firebird import Firebird, FirebirdSession
+from rowqueue.databases.firebird.events import event_name
+from rowqueue.databases.firebird.statements import statements
 
 Query = Callable[..., list[dict[str, Any]]]
 Connect = Callable[..., FirebirdSession]
@@ -348,8 +349,8 @@ def test_an_event_between_two_waits_is_not_lost(connect: Connect, queue: str, in
 def test_events_come_again_after_their_connection_was_lost(
     connect: Connect, queue: str, sql: Query, interrupt: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rowqueue.databases.firebird_events._PING_SECONDS", 0.2)
-    monkeypatch.setattr("rowqueue.databases.firebird_events._RETRY_SECONDS", 0.1)
+    monkeypatch.setattr("rowqueue.databases.firebird.events._PING_SECONDS", 0.2)
+    monkeypatch.setattr("rowqueue.databases.firebird.events._RETRY_SECONDS", 0.1)
     session, other = connect(), connect()
     before = {row["id"] for row in sql("SELECT mon$attachment_id AS id FROM mon$attachments")}
     session.listen([queue])
@@ -493,7 +494,7 @@ def test_a_session_meets_a_new_procedure_soon_after_an_upgrade(
     server.query(
         url, 'CREATE PROCEDURE mq_cancel (p_id bigint) RETURNS ("COUNT" bigint) AS BEGIN "COUNT" = 1; SUSPEND; END'
     )
-    monkeypatch.setattr("rowqueue.databases.firebird._STATEMENT_SECONDS", 0.5)
+    monkeypatch.setattr("rowqueue.databases.firebird.session._STATEMENT_SECONDS", 0.5)
     session = open_database(url).connect("test")
     assert session.call("cancel", 1) == [{"count": 1}]
     changed = 'ALTER PROCEDURE mq_cancel (p_id bigint) RETURNS ("COUNT" bigint) AS BEGIN "COUNT" = 2; SUSPEND; END'

@@ -9,6 +9,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -86,7 +87,7 @@ def who(database: Database) -> dict[str, Any]:
     session = database.connect("test")
     try:
         with session.transaction() as connection, connection.cursor(pymysql.cursors.DictCursor) as cursor:
-            cursor.execute("SELECT CURRENT_USER() AS user, DATABASE() AS name, @@socket AS socket, @@port AS port")
+            cursor.execute("SELECT CURRENT_USER() AS user, DATABASE() AS name, socket AS socket, port AS port")
             row: dict[str, Any] = cursor.fetchone()
             return row
     finally:
@@ -327,7 +328,7 @@ def test_the_session_does_not_depend_on_the_servers_settings(database: Database)
     session = database.connect("test")
     assert isinstance(session, MySQLSession)
     with session.transaction() as connection, connection.cursor() as cursor:
-        cursor.execute("SELECT @@character_set_client, @@wait_timeout, @@autocommit, @@sql_mode LIKE '%STRICT_ALL%'")
+        cursor.execute("SELECT character_set_client, wait_timeout, autocommit, sql_mode LIKE '%STRICT_ALL%'")
         assert cursor.fetchone() == ("utf8mb4", 31536000, 1, 1)
         cursor.execute("SHOW VARIABLES WHERE Variable_name IN ('tx_isolation', 'transaction_isolation')")
         assert {value for _, value in cursor.fetchall()} == {"READ-COMMITTED"}
@@ -335,7 +336,7 @@ def test_the_session_does_not_depend_on_the_servers_settings(database: Database)
 
 
 def test_times_are_utc_whatever_the_servers_time_zone(session: Session, queue: str, sql: Query) -> None:
-    assert sql("SELECT @@global.time_zone AS zone") == [{"zone": "+05:30"}]
+    assert sql("SELECT global.time_zone AS zone") == [{"zone": "+05:30"}]
     session.call("send", queue, "x")
     created = session.call("claim_batch", queue)[0]["created_at"]
     assert created.utcoffset().total_seconds() == 0
@@ -375,7 +376,7 @@ def test_a_value_that_the_server_cannot_convert_is_an_invalid_argument(session: 
 
 
 def test_a_call_longer_than_the_server_takes_names_the_argument_and_the_setting(session: Session, sql: Query) -> None:
-    most = sql("SELECT @@max_allowed_packet AS bytes")[0]["bytes"]
+    most = sql("SELECT max_allowed_packet AS bytes")[0]["bytes"]
     with pytest.raises(QueueError, match=r"^invalid_argument: body: .*max_allowed_packet") as caught:
         session.call("send", "q", "x" * most)
     assert caught.value.number == 50002
@@ -702,9 +703,9 @@ def test_an_interrupted_apply_is_finished_by_the_next(
     empty_database: Database, server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """DDL cannot be undone: what was reached stays, and counts as not installed until everything is."""
-    monkeypatch.setattr(install, "_GRANTS", "cancel")  # one file of the middle stands where nothing can
+    monkeypatch.setattr(install, "GRANTS", "cancel")  # one file of the middle stands where nothing can
     known = install.files("mysql")
-    broken = [(*file[:3], "CREATE nonsense") if file[1] == "peek" else file for file in known]
+    broken = [replace(file, text="CREATE nonsense") if file.name == "peek" else file for file in known]
     monkeypatch.undo()
     monkeypatch.setattr(install, "files", lambda _: broken)
     with pytest.raises(DatabaseError, match=r"^peek\.sql: "):
