@@ -325,7 +325,7 @@ def test_table_on_a_terminal_shortens_bodies(session: Session, queue: str, datab
 
 def test_output_into_a_closed_pipe_is_quiet(session: Session, queue: str, database: Database) -> None:
     session.call("send_batch", queue, "\n".join(["x" * 1_000] * 2_000))
-    command = f"{' '.join(COMMAND)} peek {queue} --size 2000 --json | head -n 1"
+    command = f"{' '.join(COMMAND)} queue peek {queue} --size 2000 --json | head -n 1"
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, env=environment(database.url))
     assert json.loads(done.stdout)["type"] == queue
     assert done.stderr == ""

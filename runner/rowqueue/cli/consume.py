@@ -8,22 +8,6 @@ import typer
 from ..consumer import Options, QueueSource
 from . import consuming
 from .common import Url, group
-from .consuming import (
-    SHUTDOWN,
-    Concurrency,
-    ConnectTimeout,
-    Drain,
-    Exec,
-    HandlerPath,
-    HealthPort,
-    IdleTimeout,
-    Lease,
-    Level,
-    LogLevel,
-    MaxMessages,
-    Once,
-    ShutdownTimeout,
-)
 
 top = group()
 
@@ -31,29 +15,29 @@ top = group()
 @top.command()
 def consume(
     type: Annotated[list[str], typer.Option("--type", metavar="TYPE", help="The queue; several take turns.")],
-    handler: HandlerPath = None,
-    exec: Exec = None,
+    handler: consuming.HandlerPath = None,
+    exec: consuming.Exec = None,
     batch: Annotated[
         int | None, typer.Option(min=1, max=10_000, help="Claim so many. [10; 1 with --transaction]")
     ] = None,
-    concurrency: Concurrency = 1,
-    lease: Lease = None,
+    concurrency: consuming.Concurrency = 1,
+    lease: consuming.Lease = None,
     reader: Annotated[
         str | None, typer.Option(help="This process's name. [host and process number; --ring: host]")
     ] = None,
-    once: Once = False,
-    drain: Drain = False,
-    max_messages: MaxMessages = None,
-    idle_timeout: IdleTimeout = None,
+    once: consuming.Once = False,
+    drain: consuming.Drain = False,
+    max_messages: consuming.MaxMessages = None,
+    idle_timeout: consuming.IdleTimeout = None,
     transaction: Annotated[
         bool,
         typer.Option("--transaction", help="Handle in the transaction that takes the message: effect exactly once."),
     ] = False,
     ring: Annotated[bool, typer.Option("--ring", help="Claim round the ring of ids; priority plays no part.")] = False,
-    shutdown_timeout: ShutdownTimeout = SHUTDOWN,
-    health_port: HealthPort = None,
-    log_level: Level = LogLevel.info,
-    connect_timeout: ConnectTimeout = None,
+    shutdown_timeout: consuming.ShutdownTimeout = consuming.SHUTDOWN,
+    health_port: consuming.HealthPort = None,
+    log_level: consuming.Level = consuming.LogLevel.info,
+    connect_timeout: consuming.ConnectTimeout = None,
     database: Url = None,
 ) -> None:
     """Run a handler for each message until told to stop. SIGTERM and SIGINT finish what runs; a second one aborts."""

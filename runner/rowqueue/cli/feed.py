@@ -5,23 +5,8 @@ from typing import Annotated
 import typer
 
 from .. import feeds, output
+from . import consuming
 from .common import Failed, Json, Url, connected, group, opened, say
-from .consuming import (
-    SHUTDOWN,
-    ConnectTimeout,
-    Drain,
-    Exec,
-    HandlerPath,
-    IdleTimeout,
-    Level,
-    LogLevel,
-    MaxMessages,
-    Once,
-    ShutdownTimeout,
-    check_installed,
-    handler_of,
-    log_to_stderr,
-)
 
 app = group("Feeds: rows of a table of yours in the order of their publishing.")
 
@@ -35,15 +20,15 @@ def publish(
     feed: Feed,
     size: Annotated[int, typer.Option("--size", min=1, max=10_000, help="Rows a call.")] = 500,
     once: Annotated[bool, typer.Option("--once", help="End when nothing is left to publish.")] = False,
-    log_level: Level = LogLevel.info,
-    connect_timeout: ConnectTimeout = None,
+    log_level: consuming.Level = consuming.LogLevel.info,
+    connect_timeout: consuming.ConnectTimeout = None,
     database: Url = None,
     json: Json = False,
 ) -> None:
     """Number the rows of a feed as they come, until told to stop by SIGTERM or SIGINT."""
-    log_to_stderr(log_level)
+    consuming.log_to_stderr(log_level)
     with opened(database) as target:
-        check_installed(target, connect_timeout)
+        consuming.check_installed(target, connect_timeout)
         publisher = feeds.Publisher(target, feed, size, once, connect_timeout)
         publisher.run()
     say(f"{publisher.published} published", json, count=publisher.published)
@@ -53,26 +38,26 @@ def publish(
 def consume(
     feed: Feed,
     consumer: Consumer,
-    handler: HandlerPath = None,
-    exec: Exec = None,
+    handler: consuming.HandlerPath = None,
+    exec: consuming.Exec = None,
     batch: Annotated[int, typer.Option(min=1, max=10_000, help="Fetch so many rows a call.")] = 100,
-    once: Once = False,
-    drain: Drain = False,
-    max_messages: MaxMessages = None,
-    idle_timeout: IdleTimeout = None,
-    shutdown_timeout: ShutdownTimeout = SHUTDOWN,
-    log_level: Level = LogLevel.info,
-    connect_timeout: ConnectTimeout = None,
+    once: consuming.Once = False,
+    drain: consuming.Drain = False,
+    max_messages: consuming.MaxMessages = None,
+    idle_timeout: consuming.IdleTimeout = None,
+    shutdown_timeout: consuming.ShutdownTimeout = consuming.SHUTDOWN,
+    log_level: consuming.Level = consuming.LogLevel.info,
+    connect_timeout: consuming.ConnectTimeout = None,
     database: Url = None,
 ) -> None:
     """Run a handler for each row of a feed, in order, until told to stop. SIGTERM and SIGINT finish what runs."""
-    log_to_stderr(log_level)
+    consuming.log_to_stderr(log_level)
     options = feeds.Options(
         feed, consumer, batch, once, drain, max_messages, idle_timeout, shutdown_timeout, connect_timeout
     )
-    loaded = handler_of(handler, exec)
+    loaded = consuming.handler_of(handler, exec)
     with opened(database) as found:
-        check_installed(found, connect_timeout)
+        consuming.check_installed(found, connect_timeout)
         feeds.Consumer(found, loaded, options).run()
 
 

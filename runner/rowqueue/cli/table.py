@@ -10,23 +10,6 @@ from ..consumer import Options
 from ..polling import TableSource
 from . import consuming
 from .common import Failed, Json, Size, Url, connected, group, say, until_none
-from .consuming import (
-    SHUTDOWN,
-    Concurrency,
-    ConnectTimeout,
-    Drain,
-    Exec,
-    HandlerPath,
-    HealthPort,
-    IdleTimeout,
-    Lease,
-    Level,
-    LogLevel,
-    MaxMessages,
-    Once,
-    Reader,
-    ShutdownTimeout,
-)
 
 app = group("Polling tables: rows of a table of yours, claimed as work.")
 
@@ -44,20 +27,20 @@ class RowState(StrEnum):
 @app.command()
 def consume(
     name: Adopted,
-    handler: HandlerPath = None,
-    exec: Exec = None,
+    handler: consuming.HandlerPath = None,
+    exec: consuming.Exec = None,
     batch: Annotated[int, typer.Option(min=1, max=10_000, help="Claim so many rows.")] = 10,
-    concurrency: Concurrency = 1,
-    lease: Lease = None,
-    reader: Reader = None,
-    once: Once = False,
-    drain: Drain = False,
-    max_messages: MaxMessages = None,
-    idle_timeout: IdleTimeout = None,
-    shutdown_timeout: ShutdownTimeout = SHUTDOWN,
-    health_port: HealthPort = None,
-    log_level: Level = LogLevel.info,
-    connect_timeout: ConnectTimeout = None,
+    concurrency: consuming.Concurrency = 1,
+    lease: consuming.Lease = None,
+    reader: consuming.Reader = None,
+    once: consuming.Once = False,
+    drain: consuming.Drain = False,
+    max_messages: consuming.MaxMessages = None,
+    idle_timeout: consuming.IdleTimeout = None,
+    shutdown_timeout: consuming.ShutdownTimeout = consuming.SHUTDOWN,
+    health_port: consuming.HealthPort = None,
+    log_level: consuming.Level = consuming.LogLevel.info,
+    connect_timeout: consuming.ConnectTimeout = None,
     database: Url = None,
 ) -> None:
     """Run a handler for each row of an adopted table until told to stop. SIGTERM and SIGINT finish what runs."""

@@ -19,7 +19,7 @@ from .resting import Rest
 from .sources import Source
 from .taking import TakeWorker
 from .tally import Tally
-from .workers import BatchWorker, Inbox, Pool, Worker
+from .workers import BatchWorker, Inbox, Pool, Tools
 
 if TYPE_CHECKING:
     from ..metrics import Metrics
@@ -53,8 +53,8 @@ class Consumer:
         self._leases = Leases(source.extend_procedure, options.lease, self._tally)
         self._pool = Pool(_threads(handler, options))
         self._rest = Rest(source.longest_blind_poll)
-        parts = (handler, options, self._claims, self._tally, self._stop, self._fail)
-        self._worker: Worker = TakeWorker(*parts) if options.transaction else BatchWorker(*parts, source, self._leases)
+        tools = Tools(handler, options, self._claims, self._tally, self._stop, self._fail)
+        self._worker = TakeWorker(tools) if options.transaction else BatchWorker(tools, source, self._leases)
         poller = TakePoller if options.transaction else Poller
         self._poller = poller(source, options, self._claims, self._pool, self._rest, self._stop)
         self._shutdown = Shutdown(options.shutdown_timeout, self._end, handler.abort, _LATER)

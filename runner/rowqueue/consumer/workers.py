@@ -5,6 +5,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 from ..handlers import Handled, Handler, HandlerError
@@ -58,23 +59,24 @@ class Pool:
             self._changed.notify_all()
 
 
+@dataclass(frozen=True)
+class Tools:
+    """What all workers share. `fail` is told of an exception that must end the process."""
+
+    handler: Handler
+    options: Options
+    claims: Claims
+    tally: Tally
+    stop: threading.Event
+    fail: Callable[[BaseException], None]
+
+
 class Worker(ABC):
-    """What every worker thread does with a job; one object for all of them.
+    """What every worker thread does with a job; one object for all of them."""
 
-    `fail` is told of an exception that must end the process.
-    """
-
-    def __init__(
-        self,
-        handler: Handler,
-        options: Options,
-        claims: Claims,
-        tally: Tally,
-        stop: threading.Event,
-        fail: Callable[[BaseException], None],
-    ) -> None:
-        self._handler, self._options, self._claims = handler, options, claims
-        self._tally, self._stop, self._fail = tally, stop, fail
+    def __init__(self, tools: Tools) -> None:
+        self._handler, self._options, self._claims = tools.handler, tools.options, tools.claims
+        self._tally, self._stop, self._fail = tools.tally, tools.stop, tools.fail
 
     @abstractmethod
     def work(self, link: Link, job: Batch | str) -> bool:
@@ -91,18 +93,9 @@ class Worker(ABC):
 class BatchWorker(Worker):
     """Handles batches that are claimed with a lease."""
 
-    def __init__(
-        self,
-        handler: Handler,
-        options: Options,
-        claims: Claims,
-        tally: Tally,
-        stop: threading.Event,
-        fail: Callable[[BaseException], None],
-        source: Source,
-        leases: Leases,
-    ) -> None:
-        super().__init__(handler, options, claims, tally, stop, fail)
+    def __init__(self, tools: Tools, source: Source, leases: Leases) -> None:
+        super().__init__(tools)
+        options = tools.options
         self._source, self._leases = source, leases
         # Finishing claims on: possible when the next batch is of the same type and found the same way.
         self._chains = source.chains and len(options.types) == 1 and not options.ring and not options.once

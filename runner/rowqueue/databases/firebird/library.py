@@ -14,7 +14,7 @@ from firebird.driver.provider import find_library
 from ..base import DatabaseError
 from .errors import line
 
-_LIBRARY = "FIREBIRD_CLIENT__LIBRARY"
+_LIBRARY = "FIREBIRD_CLIENT_LIBRARY"
 _loading = threading.Lock()
 
 

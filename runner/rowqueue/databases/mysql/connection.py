@@ -8,23 +8,19 @@ from typing import Any
 import pymysql  # type: ignore[import-untyped]
 from pymysql.constants import CR, ER, SERVER_STATUS  # type: ignore[import-untyped]
 
-from ..guard import ENDED, refusal
+from ..guard import ENDED, Guarded
 from . import options
-from .errors import INTERRUPTED, number, of_contract
+from .errors import INTERRUPTED, number, of_contract, translate
 
 # What the driver raises while it reads an answer that is not as the protocol has it. So are those of a Galera node that
 # repeats a CALL after it has sent rows (wsrep_retry_autocommit).
 _MALFORMED = (AttributeError, LookupError, TypeError, AssertionError, struct.error)
 
 
-class Connection(pymysql.connections.Connection):  # type: ignore[misc]
-    """The driver's connection, which does not go on in a transaction that has ended before its block.
+class Connection(Guarded, pymysql.connections.Connection):  # type: ignore[misc]
+    """The driver's connection, under watch in the runner's transaction."""
 
-    A deadlock rolls back the whole transaction. What a handler that swallows the error does next would commit by
-    itself, statement by statement, while the messages it was done for come back.
-    """
-
-    _guarded = False
+    _refusal = pymysql.ProgrammingError
     _doubtful = False  # an error came: only the server knows whether the transaction is still there
     _half_done = False  # a call was interrupted, and a part of its work may still be in the transaction
 
@@ -56,7 +52,6 @@ class Connection(pymysql.connections.Connection):  # type: ignore[misc]
             raise
 
     def check(self) -> None:
-        """Raise unless the transaction of the block is there; outside of one, do nothing."""
         if not self._guarded:
             return
         if self._half_done:
@@ -71,18 +66,16 @@ class Connection(pymysql.connections.Connection):  # type: ignore[misc]
         else:
             raise pymysql.ProgrammingError(ENDED)
 
-    def ended(self) -> pymysql.Error | None:
-        """The conflict, or the lost connection, by which the server has ended the transaction of the block."""
+    def ended(self) -> Exception | None:
         try:
             self.check()
         except pymysql.OperationalError as error:
-            return error
+            return translate(error, not self.open)
         except pymysql.Error:  # the handler itself has ended it
             pass
         return None
 
     def guard(self) -> None:
-        """Begin a transaction and watch over it."""
         super().begin()
         self._guarded, self._doubtful, self._half_done = True, False, False
 
@@ -95,25 +88,15 @@ class Connection(pymysql.connections.Connection):  # type: ignore[misc]
         if self._guarded:
             self._half_done = number(error) == INTERRUPTED
         elif not of_contract(error):
-            with suppress(pymysql.Error):  # then the connection is lost, and the transaction with it
-                self.rollback()
+            self.undo()
 
-    def unguard(self) -> None:
-        """Watch no longer."""
-        self._guarded = False
+    def undo(self) -> None:
+        with suppress(pymysql.Error):  # then the connection is lost, and the transaction with it
+            self.rollback()
+
+    def end(self) -> None:
+        self.commit()
 
     def begin(self) -> None:
         self._refuse("begin")
         super().begin()
-
-    def commit(self) -> None:
-        self._refuse("commit")
-        super().commit()
-
-    def rollback(self) -> None:
-        self._refuse("rollback")
-        super().rollback()
-
-    def _refuse(self, what: str) -> None:
-        if self._guarded:
-            raise pymysql.ProgrammingError(refusal(what))

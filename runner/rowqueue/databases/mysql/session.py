@@ -2,8 +2,8 @@
 
 import logging
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,7 +12,8 @@ from pymysql.constants import FIELD_TYPE  # type: ignore[import-untyped]
 from pymysql.cursors import DictCursor  # type: ignore[import-untyped]
 
 from ... import contract
-from ..base import DatabaseError, QueueError, Row, Session
+from ..base import Row, Session
+from ..guard import guarded
 from ..values import bits, columns, dated, in_utc, invalid, problem_of_range, problem_of_text
 from .connection import Connection
 from .errors import bad_argument, line, translate, translated
@@ -56,27 +57,8 @@ class MySQLSession(Session):
             raise invalid(known[longest].name, f"{limit}: raise its max_allowed_packet")
         return statement
 
-    @contextmanager
-    def transaction(self) -> Iterator[Connection]:
-        connection = self._connection
-        with translated():
-            connection.guard()
-        try:
-            yield connection
-            with translated():
-                connection.check()
-        except BaseException as error:
-            ended = connection.ended() if isinstance(error, Exception) else None
-            connection.unguard()
-            with suppress(pymysql.Error):  # then the connection is lost, and the transaction with it
-                connection.rollback()
-            # What a handler makes of a conflict that one of its own statements met is not its failure.
-            if ended is not None and not isinstance(error, DatabaseError | QueueError):
-                raise translate(ended, not connection.open) from error
-            raise
-        connection.unguard()
-        with translated():
-            connection.commit()
+    def transaction(self) -> AbstractContextManager[Connection]:
+        return guarded(self._connection, translated)
 
     def now(self) -> datetime:
         with translated():

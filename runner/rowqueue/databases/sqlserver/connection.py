@@ -8,7 +8,7 @@ from typing import Any
 import pymssql
 from pymssql import _mssql
 
-from ..guard import ENDED, SWALLOWED, refusal
+from ..guard import ENDED, SWALLOWED, Guarded
 from .errors import CONFLICTS, DEADLOCK, line, number, of_contract, tidy
 
 _log = logging.getLogger(__name__)
@@ -17,15 +17,13 @@ _log = logging.getLogger(__name__)
 BEGIN = "SET XACT_ABORT ON; BEGIN TRANSACTION"
 
 
-class Connection(pymssql.Connection):  # type: ignore[misc]
-    """The driver's connection, which does not go on in a transaction that has ended before its block.
+class Connection(Guarded, pymssql.Connection):  # type: ignore[misc]
+    """The driver's connection, under watch in the runner's transaction. Its own commit() and rollback() do nothing.
 
-    A deadlock rolls back the whole transaction, and so does an error in one of the queue's procedures. What a handler
-    that swallows the error does next would commit by itself, statement by statement, while the messages it was done for
-    come back.
+    An error in one of the queue's procedures ends the transaction, too.
     """
 
-    _guarded = False
+    _refusal = pymssql.ProgrammingError
     _failure: BaseException | None = None  # since then only the server knows whether the transaction is still there
 
     def cursor(self, as_dict: bool | None = None, **options: Any) -> "Cursor":
@@ -60,7 +58,6 @@ class Connection(pymssql.Connection):  # type: ignore[misc]
             raise
 
     def check(self) -> None:
-        """Raise unless the transaction of the block is there."""
         failure = self._failure
         if self.command("SELECT @@TRANCOUNT"):
             self._failure = None
@@ -72,20 +69,14 @@ class Connection(pymssql.Connection):  # type: ignore[misc]
             raise pymssql.ProgrammingError(f"{SWALLOWED}: {line(failure)}")
 
     def guard(self) -> None:
-        """Begin a transaction and watch over it."""
         self.command("BEGIN TRANSACTION")
         self._guarded, self._failure = True, None
 
-    def unguard(self) -> None:
-        """Watch no longer."""
-        self._guarded = False
-
     def end(self) -> None:
-        """Commit, whatever a handler has nested into the transaction."""
+        # Whatever a handler has nested into it.
         self.command("WHILE @@TRANCOUNT > 0 COMMIT TRANSACTION")
 
     def undo(self) -> None:
-        """Roll back, if there is a transaction; never raises."""
         with suppress(pymssql.Error):  # then the connection is lost, and the transaction with it
             self.command("IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION")
 
@@ -93,19 +84,6 @@ class Connection(pymssql.Connection):  # type: ignore[misc]
         """See to what a failed call has left: what is no error of the contract may have passed by its handler."""
         if not self._guarded and not of_contract(error):
             self.undo()
-
-    # The driver's own do nothing, as it is in autocommit.
-    def commit(self) -> None:
-        self._refuse("commit")
-        super().commit()
-
-    def rollback(self) -> None:
-        self._refuse("rollback")
-        super().rollback()
-
-    def _refuse(self, what: str) -> None:
-        if self._guarded:
-            raise pymssql.ProgrammingError(refusal(what))
 
     def close(self) -> None:
         """Close it, whatever state it is in. Never raises."""

@@ -1,8 +1,8 @@
 """Calls on SQL Server through pymssql."""
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -12,6 +12,7 @@ import pymssql
 
 from ... import contract
 from ..base import Row, Session
+from ..guard import guarded
 from ..values import columns, dated, in_utc, text, whole
 from .connection import Connection
 from .errors import translate, translated
@@ -53,22 +54,8 @@ class SQLServerSession(Session):
             pass
         return rows
 
-    @contextmanager
-    def transaction(self) -> Iterator[Connection]:
-        connection = self._connection
-        with translated():
-            connection.guard()
-        try:
-            yield connection
-            with translated():
-                connection.check()
-        except BaseException:
-            connection.unguard()
-            connection.undo()
-            raise
-        connection.unguard()
-        with translated():
-            connection.end()
+    def transaction(self) -> AbstractContextManager[Connection]:
+        return guarded(self._connection, translated)
 
     def now(self) -> datetime:
         with translated():
