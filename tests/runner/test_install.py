@@ -44,7 +44,7 @@ def migrations(files: Path, server_name: str) -> Path:
 
 @pytest.fixture
 def procedures(files: Path, server_name: str) -> Path:
-    return files / "procedures" / engine(server_name)
+    return files / "procedures" / engine(server_name) / "operations"
 
 
 def states(database: Database) -> dict[str, str]:

@@ -418,7 +418,7 @@ def test_a_server_gets_the_text_for_its_version(empty_database: Database, server
     folder = contract.sql_root() / "procedures" / "firebird"
     plain = {name: text for _, name, _, text in install.files("firebird")}
     for _, name, _, text in install.known(empty_database):
-        texts = {int(path.suffixes[0][1:]): path.read_text("utf-8") for path in folder.glob(f"{name}.[0-9]*.sql")}
+        texts = {int(path.suffixes[0][1:]): path.read_text("utf-8") for path in folder.rglob(f"{name}.[0-9]*.sql")}
         fitting = [version for version in sorted(texts) if version <= empty_database.version]
         assert text == (texts[fitting[-1]] if fitting else plain[name])
     assert (empty_database.version >= 4) == any(

@@ -571,7 +571,7 @@ def make_yoyo_tables(connection: Connection) -> None:
 def _variants(name: str) -> tuple[tuple[int, str], ...]:
     """The texts of a file for later servers, `NAME.4.sql` beside `NAME.sql`, each with the first version it is for."""
     folder = contract.sql_root() / "procedures" / Firebird.name
-    found = [(int(path.suffixes[0][1:]), path.read_text("utf-8")) for path in folder.glob(f"{name}.[0-9]*.sql")]
+    found = [(int(path.suffixes[0][1:]), path.read_text("utf-8")) for path in folder.rglob(f"{name}.[0-9]*.sql")]
     return tuple(sorted(found))
 
 
@@ -716,7 +716,7 @@ def _migration_files() -> list[Path]:
 
 def _drop_objects(connection: Connection, recorded: Iterable[str]) -> None:
     """Drop what the files of this release create, and the procedures that are recorded."""
-    files = [*_migration_files(), *(contract.sql_root() / "procedures" / Firebird.name).glob("*.sql")]
+    files = [*_migration_files(), *(contract.sql_root() / "procedures" / Firebird.name).rglob("*.sql")]
     created = [found for path in files for found in _CREATED.findall(path.read_text("utf-8"))]
     created += [(kind, f"mq_{name}") for kind in ("PROCEDURE", "FUNCTION", "VIEW") for name in recorded]
     created += [("ROLE", role) for role in _ROLES]
