@@ -1,6 +1,7 @@
 """The blocks of docs/dba-guide-mysql.md: the mysql client runs them as they stand there, and repairs repair."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -72,12 +73,27 @@ def empty_shop(private_server: LocalMySQL, tmp_path: Path) -> Shop:
     return Shop(private_server, tmp_path)
 
 
+def filled(shop: Shop) -> Shop:
+    install.apply(open_database(shop.url))
+    shop.send()
+    return shop
+
+
 @pytest.fixture
-def shop(empty_shop: Shop) -> Shop:
-    """A database with the queue and 20 messages of type email, numbered from 1."""
-    install.apply(open_database(empty_shop.url))
-    empty_shop.send()
-    return empty_shop
+def own_shop(empty_shop: Shop) -> Shop:
+    """A database with the queue and 20 messages of type email, numbered from 1, on a server of its own."""
+    return filled(empty_shop)
+
+
+@pytest.fixture
+def shop(module_server: LocalMySQL, tmp_path: Path) -> Iterator[Shop]:
+    """The same beside the roles and the owner of others."""
+    databases = module_server.query(module_server.url, "SHOW DATABASES")
+    yield filled(Shop(module_server, tmp_path))
+    for row in module_server.query(module_server.url, "SHOW DATABASES"):
+        if row not in databases:
+            [name] = row.values()
+            module_server.query(module_server.url, f"DROP DATABASE {name}")
 
 
 def test_every_block_of_the_guide_runs_in_its_order(empty_shop: Shop) -> None:
@@ -107,7 +123,6 @@ def test_every_block_of_the_guide_runs_in_its_order(empty_shop: Shop) -> None:
     assert shop("SELECT user FROM mysql.user WHERE user LIKE 'mq\\_%' AND user <> 'mq_sends_and_consumes'") == []
 
 
-@pytest.mark.one_version
 def test_the_installer_of_the_guide_installs_with_the_rights_that_it_names_and_not_with_fewer(empty_shop: Shop) -> None:
     shop = empty_shop
     shop.do(*blocks(OWNERSHIP)[0])
@@ -123,8 +138,8 @@ def test_the_installer_of_the_guide_installs_with_the_rights_that_it_names_and_n
     assert install.apply(installer).procedures == ["cancel", "grants"]
 
 
-@pytest.mark.one_version
-def test_accounts_of_the_guide_may_do_what_their_roles_may(shop: Shop) -> None:
+def test_accounts_of_the_guide_may_do_what_their_roles_may(own_shop: Shop) -> None:
+    shop = own_shop
     for kind, text in blocks(OWNERSHIP)[-2:]:
         shop.do(kind, text)
     tester = re.escape(shop.url.partition("@")[0])
@@ -144,7 +159,6 @@ def test_accounts_of_the_guide_may_do_what_their_roles_may(shop: Shop) -> None:
     on_duty.close()
 
 
-@pytest.mark.one_version
 def test_a_stuck_consumer_loses_its_messages(shop: Shop) -> None:
     for reader in ("worker-1", "worker-2", "worker-1"):
         shop(f"CALL mq_claim_batch('email', 4, '{reader}', NULL)")
@@ -158,7 +172,6 @@ def test_a_stuck_consumer_loses_its_messages(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("held", [True, False])
-@pytest.mark.one_version
 def test_a_poisoned_message_is_dead_at_once(shop: Shop, held: bool) -> None:
     if held:
         shop("CALL mq_claim_batch('email', 20, 'worker-1', NULL)")
@@ -168,7 +181,6 @@ def test_a_poisoned_message_is_dead_at_once(shop: Shop, held: bool) -> None:
     assert (dead["id"], dead["error"]) == (17, "kills the worker, see ticket 4711")
 
 
-@pytest.mark.one_version
 def test_dead_letters_are_redriven_one_some_and_all_and_purged(shop: Shop) -> None:
     def die() -> None:
         [row, *rows] = shop("CALL mq_claim_batch('email', 20, NULL, NULL)")
@@ -191,7 +203,6 @@ def test_dead_letters_are_redriven_one_some_and_all_and_purged(shop: Shop) -> No
 
 
 @pytest.mark.parametrize("ordered", [0, 1])
-@pytest.mark.one_version
 def test_messages_in_no_state_are_new_again_and_ids_without_message_are_gone(shop: Shop, ordered: int) -> None:
     shop("CALL mq_purge('email', 'N')")
     shop(f"CALL mq_set_queue('email', NULL, NULL, NULL, NULL, NULL, {ordered}, NULL)")
@@ -208,7 +219,6 @@ def test_messages_in_no_state_are_new_again_and_ids_without_message_are_gone(sho
     assert len(shop("CALL mq_claim_batch('email', 100, NULL, NULL)")) == 18
 
 
-@pytest.mark.one_version
 def test_a_group_that_was_damaged_by_hand_goes_on_and_healthy_groups_stay(shop: Shop) -> None:
     shop("CALL mq_set_queue('invoice', NULL, NULL, NULL, NULL, NULL, 1, NULL)")
     groups = ("lost head", "lost ticket", "at work", "waiting")
@@ -228,7 +238,6 @@ def test_a_group_that_was_damaged_by_hand_goes_on_and_healthy_groups_stay(shop: 
     assert sorted(bodies) == ["lost head", "lost ticket"]
 
 
-@pytest.mark.one_version
 def test_a_queue_is_emptied_and_goes_on(shop: Shop) -> None:
     shop("CALL mq_claim_batch('email', 5, NULL, NULL)")
     shop("CALL mq_send_message('email', 'later', UTC_TIMESTAMP() + INTERVAL 1 DAY, NULL, NULL, NULL, NULL, NULL, NULL)")
@@ -242,7 +251,6 @@ def test_a_queue_is_emptied_and_goes_on(shop: Shop) -> None:
     assert len(shop("CALL mq_claim_batch('email', 1, NULL, NULL)")) == 1
 
 
-@pytest.mark.one_version
 def test_everything_is_paused_after_a_restore_and_goes_on(shop: Shop) -> None:
     shop("CALL mq_set_queue('invoice', 7, NULL, NULL, NULL, NULL, NULL, NULL)")
     shop("CALL mq_send('invoice', 'x')")
@@ -253,7 +261,6 @@ def test_everything_is_paused_after_a_restore_and_goes_on(shop: Shop) -> None:
     assert len(shop("CALL mq_claim_batch('email', 1, NULL, NULL)")) == 1
 
 
-@pytest.mark.one_version
 def test_the_queue_moves_to_another_database_with_all_its_states(shop: Shop) -> None:
     if not shop.shell("command -v mysqldump || true"):
         pytest.skip("mariadb-dump is not part of the programs that the tests fetch")

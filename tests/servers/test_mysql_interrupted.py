@@ -44,6 +44,7 @@ def apply_until(database: Database, statements: int, monkeypatch: pytest.MonkeyP
     return done
 
 
+@pytest.mark.long
 def test_an_installation_that_is_killed_behind_any_statement_is_gone_on_with(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
