@@ -27,13 +27,17 @@ def page() -> str:
     head = HEAD.read_text("utf-8")
     for word, table in (("errors", _errors()), ("limits", _limits()), ("types", _types())):
         head = head.replace(f"<!-- {word} -->\n", "\n".join(table) + "\n")
-    index = _table(
-        ("procedure", "does", "roles"),
-        ([f"[`{p.name}`](#{p.name})", p.summary, _codes(p.roles)] for p in known.procedures.values()),
-    )
-    parts = [head.rstrip(), "## All procedures", "\n".join(index)]
-    for procedure in known.procedures.values():
-        parts.extend(_section(procedure))
+    parts = [head.rstrip(), "## All procedures"]
+    areas = {area: [p for p in known.procedures.values() if p.area == area] for area in contract.AREAS}
+    for area, procedures in areas.items():
+        rows = ([f"[`{p.name}`](#{p.name})", p.summary, _codes(p.roles)] for p in procedures)
+        if procedures:
+            parts += [f"{area.capitalize()}:", "\n".join(_table(("procedure", "does", "roles"), rows))]
+    for area, procedures in areas.items():
+        if procedures:
+            parts.append(f"## {area.capitalize()}")
+        for procedure in procedures:
+            parts.extend(_section(procedure))
     return "\n\n".join(parts) + "\n"
 
 
@@ -56,7 +60,7 @@ def _types() -> list[str]:
 
 
 def _section(procedure: Procedure) -> Iterator[str]:
-    yield f"## {procedure.name}"
+    yield f"### {procedure.name}"
     yield f"`{_signature(procedure)}`"
     yield procedure.summary
     if procedure.detail:
@@ -92,10 +96,11 @@ def _column(column: Column) -> list[str]:
 
 def example(database: str, name: str) -> str:
     """The call in the header of a procedure's file. Raises ValueError when it has none."""
-    text = (contract.sql_root() / "procedures" / database / f"{name}.sql").read_text("utf-8")
+    path = contract.load().file(database, name)
+    text = path.read_text("utf-8")
     found = re.search(r"^-- Example: +(.+)$", text, re.M)
     if found is None:
-        raise ValueError(f"procedures/{database}/{name}.sql has no Example line")
+        raise ValueError(f"{path} has no Example line")
     return found[1]
 
 

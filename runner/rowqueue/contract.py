@@ -6,6 +6,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+GRANTS = "grants"
+AREAS = ("common", "queue", "operations", "feeds", "subscriptions", "tables")
+
 
 def sql_root() -> Path:
     """The folder that holds migrations/ and procedures/: inside an installed wheel, else the checkout."""
@@ -38,6 +41,7 @@ class Procedure:
     """One procedure of the contract: what a caller passes, gets back, and may be refused with."""
 
     name: str
+    area: str
     summary: str
     detail: str
     arguments: tuple[Argument, ...]
@@ -49,12 +53,14 @@ class Procedure:
 
 @dataclass(frozen=True)
 class Internal:
-    """An object that procedures need and callers do not: a helper or a view. `databases`: empty when all have it."""
+    """A helper or a view that procedures need. `databases`: empty when all have it; `public`: a user may query it."""
 
     name: str
+    area: str
     kind: str
     purpose: str
     databases: tuple[str, ...] = ()
+    public: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,6 +87,15 @@ class Contract:
         own = [name for name, entry in self.internals.items() if not entry.databases or database in entry.databases]
         return (*own, *self.procedures)
 
+    def file(self, database: str, name: str) -> Path:
+        """The SQL file of an object; `grants` stands above the areas."""
+        folder = sql_root() / "procedures" / database
+        if name == GRANTS:
+            return folder / f"{name}.sql"
+        entry = self.procedures.get(name) or self.internals[name]
+        inside = isinstance(entry, Internal) and not entry.public
+        return folder / entry.area / ("internal" if inside else "") / f"{name}.sql"
+
 
 @cache
 def load() -> Contract:
@@ -92,6 +107,7 @@ def load() -> Contract:
         columns = entry["columns"]
         return Procedure(
             name=entry["name"],
+            area=entry["area"],
             summary=entry["summary"],
             detail=entry.get("detail", "").strip(),
             arguments=tuple(Argument(**a) for a in entry["arguments"]),

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from . import contract
 from .databases import Database, DatabaseError, Forbidden, Installed, QueueError, SqlFile, open_database
-from .databases.base import GRANTS
 from .databases.migrations import InstallError as InstallError
 from .databases.migrations import migrate
 
@@ -41,11 +40,10 @@ def files(database: str) -> list[SqlFile]:
     root = contract.sql_root()
     migrations = sorted((root / "migrations" / database).glob("*.sql"))
     if not migrations:
-        known = ", ".join(sorted(path.name for path in (root / "migrations").iterdir() if any(path.glob("*.sql"))))
-        raise LookupError(f"database: no SQL for {database!r}; known: {known}")
-    procedures = [
-        root / "procedures" / database / f"{name}.sql" for name in (*contract.load().objects(database), GRANTS)
-    ]
+        names = ", ".join(sorted(path.name for path in (root / "migrations").iterdir() if any(path.glob("*.sql"))))
+        raise LookupError(f"database: no SQL for {database!r}; known: {names}")
+    known = contract.load()
+    procedures = [known.file(database, name) for name in (*known.objects(database), contract.GRANTS)]
     return [*(_file("migration", path) for path in migrations), *(_file("procedure", path) for path in procedures)]
 
 
@@ -111,7 +109,7 @@ def apply(database: Database, break_lock: bool = False) -> Applied:
         changed = {file.name for file in status(database) if file.state != "ok"}
         applied.mended = [] if changed else rights_problems(database)
         if changed or applied.mended:
-            changed.add(GRANTS)  # a migration's new tables want theirs too
+            changed.add(contract.GRANTS)  # a migration's new tables want theirs too
         _run(database, changed, applied)
         # What grants alone do not mend, such as a wrong owner, a new object does.
         if changed and (wrong := rights_problems(database)):

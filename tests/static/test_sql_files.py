@@ -9,22 +9,45 @@ from rowqueue import contract
 ROOT = Path(__file__).resolve().parents[2]
 RUNNER = ROOT / "runner" / "rowqueue"
 DATABASES = sorted(path.name for path in (ROOT / "procedures").iterdir() if path.is_dir())
-PROCEDURES = sorted((ROOT / "procedures").glob("*/*.sql"))
+PROCEDURES = sorted((ROOT / "procedures").rglob("*.sql"))
 SQL = sorted([*PROCEDURES, *(ROOT / "migrations").glob("*/*.sql")])
 HEADER = ("Arguments", "Returns", "Errors", "Transaction", "Example")
 
 
 def names(paths: list[Path]) -> list[str]:
-    return [f"{path.parent.name}/{path.stem}" for path in paths]
+    return [f"{engine(path)}/{path.stem}" for path in paths]
+
+
+def engine(path: Path) -> str:
+    return path.relative_to(ROOT).parts[1]
+
+
+def area(path: Path) -> str:
+    return path.relative_to(ROOT).parts[2]
 
 
 @pytest.mark.parametrize("database", DATABASES)
 def test_a_database_folder_holds_exactly_the_files_of_the_contract(database: str) -> None:
-    found = {path.name for path in (ROOT / "procedures" / database).iterdir()}
+    """Each in its area: in front what a user may call, under internal/ what only procedures call."""
+    found = {path for path in PROCEDURES if engine(path) == database}
     # NAME.4.sql: the text for version 4 of the server and later
-    variants = {name for name in found if re.fullmatch(r"\w+\.\d+\.sql", name)}
-    assert found - variants == {f"{name}.sql" for name in (*contract.load().objects(database), "grants")}
-    assert {f"{name.partition('.')[0]}.sql" for name in variants} <= found
+    variants = {path for path in found if len(path.suffixes) == 2}
+    known = contract.load()
+    assert found - variants == {known.file(database, name) for name in (*known.objects(database), contract.GRANTS)}
+    assert {path.with_name(f"{path.name.partition('.')[0]}.sql") for path in variants} <= found
+    assert {area(path) for path in found} - {"grants.sql"} == set(contract.AREAS)
+
+
+@pytest.mark.parametrize("path", PROCEDURES, ids=names(PROCEDURES))
+def test_what_is_internal_to_an_area_is_not_used_by_another(path: Path) -> None:
+    """Operations are done on messages of the queue, and subscriptions send some."""
+    if path.stem == contract.GRANTS:
+        return
+    code = re.sub(r"--.*", "", path.read_text("utf-8"))
+    used = {word for word in re.findall(r"(?<!INDEX )\bmq[._](\w+)", code) if word in contract.load().internals}
+    may = {"common", area(path)} | ({"queue"} if area(path) in ("operations", "subscriptions") else set())
+    outside = {name for name in used if contract.load().internals[name].area not in may}
+    assert outside == set()
 
 
 @pytest.mark.parametrize("database", DATABASES)
@@ -97,7 +120,7 @@ def test_nothing_of_one_engine_stands_outside_its_package(path: Path) -> None:
         assert not foreign.search(line), f"line {number}: {line.strip()}"
 
 
-MYSQL = [path for path in PROCEDURES if path.parent.name == "mysql"]
+MYSQL = [path for path in PROCEDURES if engine(path) == "mysql"]
 
 
 @pytest.mark.parametrize("path", MYSQL, ids=names(MYSQL))
@@ -111,12 +134,12 @@ def test_mysql_reads_without_locks_and_in_the_order_of_its_index(path: Path) -> 
         assert not re.search(r"\bORDER BY (\w\.)?type,", code), f"line {number}"
 
 
-FIREBIRD = [path for path in PROCEDURES if path.parent.name == "firebird"]
+FIREBIRD = [path for path in PROCEDURES if engine(path) == "firebird"]
 
 
 @pytest.mark.parametrize("path", FIREBIRD, ids=names(FIREBIRD))
 def test_firebird_skips_locked_rows_by_a_cursor_only(path: Path) -> None:
-    """UPDATE and DELETE ... SKIP LOCKED lose rows on 5.0: see tests/servers/test_firebird_skip_locked.py. A cursor that
+    """UPDATE and DELETE ... SKIP LOCKED lose rows on 5.0: see tests/engines/firebird/test_skip_locked.py. A cursor that
     skips takes the lock as well, or there is none to skip for others, and 3.0 and 4.0 know neither."""
     code = "\n".join(line.partition("--")[0] for line in path.read_text("utf-8").splitlines())
     skips = re.findall(r"\bSKIP\s+LOCKED\b", code, re.I)

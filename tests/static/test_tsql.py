@@ -14,9 +14,9 @@ from sqlfluff.core import FluffConfig, Linter
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = [
-    path for folder in ("migrations", "procedures") for path in sorted((ROOT / folder / "sqlserver").glob("*.sql"))
+    path for folder in ("migrations", "procedures") for path in sorted((ROOT / folder / "sqlserver").rglob("*.sql"))
 ]
-TEXTS = {f"{path.parent.parent.name}/{path.stem}": path.read_text("utf-8") for path in FILES}
+TEXTS = {f"{path.relative_to(ROOT).parts[0]}/{path.stem}": path.read_text("utf-8") for path in FILES}
 
 
 def whole_script() -> str:

@@ -17,7 +17,6 @@ from ..errors import Expected
 Row = dict[str, Any]
 
 ROLES = ("mq_producer", "mq_consumer", "mq_operator")
-GRANTS = "grants"  # the file that gives these their rights, and comes last
 
 
 class QueueError(Expected):

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .. import contract
-from .base import GRANTS
 
 
 def procedures(database: str) -> Path:
@@ -14,7 +13,7 @@ def procedures(database: str) -> Path:
 
 def grants(database: str) -> str:
     """The file that gives the roles their rights."""
-    return (procedures(database) / f"{GRANTS}.sql").read_text("utf-8")
+    return contract.load().file(database, contract.GRANTS).read_text("utf-8")
 
 
 def statements(text: str) -> Iterator[str]:
