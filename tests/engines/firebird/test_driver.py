@@ -361,14 +361,13 @@ GRANT a TO b;
 def test_a_server_gets_the_text_for_its_version(empty_database: Database, server: Server) -> None:
     assert isinstance(empty_database, Firebird)
     folder = contract.sql_root() / "procedures" / "firebird"
-    plain = {name: text for _, name, _, text in install.files("firebird")}
-    for _, name, _, text in install.known(empty_database):
-        texts = {int(path.suffixes[0][1:]): path.read_text("utf-8") for path in folder.rglob(f"{name}.[0-9]*.sql")}
+    plain = {file.name: file.text for file in install.files("firebird")}
+    for file in install.known(empty_database):
+        paths = folder.rglob(f"{file.name}.[0-9]*.sql")
+        texts = {int(path.suffixes[0][1:]): path.read_text("utf-8") for path in paths}
         fitting = [version for version in sorted(texts) if version <= empty_database.version]
-        assert text == (texts[fitting[-1]] if fitting else plain[name])
-    assert (empty_database.version >= 4) == any(
-        text != plain[name] for _, name, _, text in install.known(empty_database)
-    )
+        assert file.text == (texts[fitting[-1]] if fitting else plain[file.name])
+    assert (empty_database.version >= 4) == any(file.text != plain[file.name] for file in install.known(empty_database))
 
 
 def test_six_installers_at_once_are_one_installation(empty_database: Database, server: Server) -> None:
@@ -379,7 +378,7 @@ def test_six_installers_at_once_are_one_installation(empty_database: Database, s
     command = [sys.executable, "-c", program, empty_database.url]
     installers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(6)]
     told = sorted(installer.communicate(timeout=120)[0].strip() for installer in installers)
-    migrations = sum(kind == "migration" for kind, _, _, _ in install.known(empty_database))
+    migrations = sum(file.kind == "migration" for file in install.known(empty_database))
     assert told == ["0 False"] * 5 + [f"{migrations} True"]
     assert install.pending(empty_database) == []
 

@@ -85,7 +85,7 @@ def who(database: Database) -> dict[str, Any]:
     session = database.connect("test")
     try:
         with session.transaction() as connection, connection.cursor(pymysql.cursors.DictCursor) as cursor:
-            cursor.execute("SELECT CURRENT_USER() AS user, DATABASE() AS name, socket AS socket, port AS port")
+            cursor.execute("SELECT CURRENT_USER() AS user, DATABASE() AS name, @@socket AS socket, @@port AS port")
             row: dict[str, Any] = cursor.fetchone()
             return row
     finally:
@@ -317,7 +317,7 @@ def test_the_session_does_not_depend_on_the_servers_settings(database: Database)
     session = database.connect("test")
     assert isinstance(session, MySQLSession)
     with session.transaction() as connection, connection.cursor() as cursor:
-        cursor.execute("SELECT character_set_client, wait_timeout, autocommit, sql_mode LIKE '%STRICT_ALL%'")
+        cursor.execute("SELECT @@character_set_client, @@wait_timeout, @@autocommit, @@sql_mode LIKE '%STRICT_ALL%'")
         assert cursor.fetchone() == ("utf8mb4", 31536000, 1, 1)
         cursor.execute("SHOW VARIABLES WHERE Variable_name IN ('tx_isolation', 'transaction_isolation')")
         assert {value for _, value in cursor.fetchall()} == {"READ-COMMITTED"}
@@ -357,7 +357,7 @@ def test_a_value_that_the_server_cannot_convert_is_an_invalid_argument(session: 
 
 
 def test_a_call_longer_than_the_server_takes_names_the_argument_and_the_setting(session: Session, sql: Query) -> None:
-    most = sql("SELECT max_allowed_packet AS bytes")[0]["bytes"]
+    most = sql("SELECT @@max_allowed_packet AS bytes")[0]["bytes"]
     with pytest.raises(QueueError, match=r"^invalid_argument: body: .*max_allowed_packet") as caught:
         session.call("send", "q", "x" * most)
     assert caught.value.number == 50002
