@@ -53,7 +53,7 @@ def test_every_module_has_a_layer() -> None:
     assert {name.partition(".")[0] for name in FILES} - {""} == LEVELS.keys()
 
 
-@pytest.mark.parametrize("name", FILES.keys() - {""})
+@pytest.mark.parametrize("name", sorted(FILES.keys() - {""}))
 def test_nothing_is_imported_from_a_higher_layer(name: str) -> None:
     level = LEVELS[name.partition(".")[0]]
     assert [other for other in IMPORTS[name] if LEVELS.get(other.partition(".")[0], -1) > level] == []
