@@ -48,7 +48,7 @@ def write(member: Member, table: str, seconds: float, way: str) -> int:
 
 
 def publish(member: Member, feed: str) -> int:
-    """Publish as `runner publish` does: at once while batches are full, else after a rest."""
+    """Publish as `runner feed publish` does: at once while batches are full, else after a rest."""
     total = 0
     while not member.stopped():
         try:

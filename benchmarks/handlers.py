@@ -5,7 +5,7 @@ import os
 import time
 from pathlib import Path
 
-from rowqueue.handlers import Message
+from rowqueue import Message
 
 _batches: list[tuple[float, int]] = []
 

@@ -19,7 +19,7 @@ from lines import TYPE, Bench, Line, Rows, Work
 from rowqueue import contract
 from rowqueue.databases import Conflict
 from rowqueue.databases.firebird import Firebird
-from rowqueue.databases.firebird_client import translate
+from rowqueue.databases.firebird.errors import translate
 
 # The floor: one wide table with a state column, as it is usually built.
 WIDE = (

@@ -12,7 +12,7 @@ import smtplib
 from email.message import EmailMessage
 from email.policy import SMTP
 
-from rowqueue.handlers import Discard, Message, Retry
+from rowqueue import Discard, Message, Retry
 
 SERVER = os.environ.get("SMTP_SERVER", "localhost:25")
 SENDER = os.environ.get("BELL_MAIL_FROM", "bell@shop.example")

@@ -1,6 +1,6 @@
 """Works off the table legacy_orders: a confirmation for each new order, appended to a file.
 
-runner consume --table orders --handler orders:confirm
+runner table consume orders --handler orders:confirm
 """
 
 import os

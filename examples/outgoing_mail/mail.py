@@ -14,7 +14,7 @@ import smtplib
 import threading
 import time
 
-from rowqueue.handlers import Discard, Message, Retry
+from rowqueue import Discard, Message, Retry
 
 SERVER = os.environ.get("SMTP_SERVER", "localhost:25")
 HOST, PORT = SERVER.rpartition(":")[0], int(SERVER.rpartition(":")[2])

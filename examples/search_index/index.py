@@ -1,6 +1,6 @@
 """A search index of articles in an SQLite file, kept in step with a table by a feed.
 
-    runner consume --feed articles --consumer search --handler index:update
+    runner feed consume articles --consumer search --handler index:update
     python index.py WORD...
 
 A row of the feed is an article as it is now: its old entry goes, and the new one is written unless it is deleted.

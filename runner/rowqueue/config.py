@@ -1,14 +1,17 @@
 """Defaults from [tool.rowqueue] of ./pyproject.toml, or from ./rowqueue.toml, which goes first."""
 
-import tomllib
 from pathlib import Path
 from typing import Any
+
+from .errors import Expected
 
 FILES = ("rowqueue.toml", "pyproject.toml")
 
 
-class ConfigError(Exception):
+class ConfigError(Expected):
     """A configuration file that cannot be used; the message names it."""
+
+    exit_code = 2
 
 
 def read(folder: Path) -> tuple[str, dict[str, Any]]:
@@ -17,6 +20,8 @@ def read(folder: Path) -> tuple[str, dict[str, Any]]:
         path = folder / name
         if not path.is_file():
             continue
+        import tomllib  # few have such a file
+
         try:
             data = tomllib.loads(path.read_text("utf-8"))
         except (OSError, ValueError) as error:

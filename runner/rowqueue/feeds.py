@@ -6,21 +6,20 @@ never past a row that failed, and a row that fails is tried again until it succe
 
 import json
 import logging
-import os
 import random
-import signal
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from .databases import Conflict, Database, Disconnected, Row
-from .handlers import Handled, Handler, HandlerError, Message
+from .handlers import Handled, Handler, HandlerError
 from .link import Link, Outage
-from .metrics import Metrics
+from .messages import Record
+from .shutdown import Shutdown
 
 log = logging.getLogger("rowqueue")
 
@@ -28,47 +27,12 @@ SHORTEST_POLL = 0.05
 LONGEST_POLL = 1.0
 FIRST_BACKOFF = 1.0
 LONGEST_BACKOFF = 60.0
-
-
-@dataclass(slots=True)
-class Record:
-    """One row of a feed as a handler gets it: `key` and `row` are read from the JSON in `key_text` and `row_text`.
-
-    `position` is its number in the feed; `id` is the same, and `type` the feed, as a message has them. `attempt` counts
-    in this process.
-    """
-
-    feed: str
-    position: int
-    key: dict[str, Any]
-    row: dict[str, Any]
-    key_text: str
-    row_text: str
-    attempt: int = 1
-
-    @property
-    def id(self) -> int:
-        return self.position
-
-    @property
-    def type(self) -> str:
-        return self.feed
-
-    @property
-    def headers(self) -> None:
-        return None
-
-    def as_json(self) -> str:
-        """The record as one line of JSON, the row with all the digits that the database has written."""
-        head = {"feed": self.feed, "position": self.position, "attempt": self.attempt}
-        line = f'{json.dumps(head, ensure_ascii=False)[:-1]}, "key": {self.key_text}, "row": {self.row_text}}}'
-        # Inside a string they are escaped; a column of JSON may have them between its values.
-        return line.replace("\n", " ").replace("\r", " ")
+PUBLISHER_SHUTDOWN = 30.0  # seconds for a call that runs
 
 
 @dataclass(frozen=True)
 class Options:
-    """What `runner consume --feed` was asked for; seconds everywhere, None for no limit."""
+    """What `runner feed consume` was asked for; seconds everywhere, None for no limit."""
 
     feed: str
     consumer: str
@@ -88,15 +52,15 @@ class _Loop:
         self,
         database: Database,
         name: str,
-        shutdown_timeout: float,
         outage: Outage,
+        shutdown_timeout: float,
+        abort: Callable[[], None] = lambda: None,
         is_over: Callable[[], bool] = lambda: False,
     ) -> None:
         self._link = Link(database, name, outage, is_over=is_over)
-        self._shutdown_timeout = shutdown_timeout
         self._stop = threading.Event()
+        self._shutdown = Shutdown(shutdown_timeout, self._stop.set, abort)
         self._pause = SHORTEST_POLL
-        self._signal = 0
 
     def _call(self, procedure: str, *arguments: Any) -> list[Row]:
         return self._link.call(self._stop, procedure, *arguments)
@@ -108,32 +72,12 @@ class _Loop:
 
     @contextmanager
     def _running(self) -> Iterator[None]:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._on_signal)
+        self._shutdown.listen()
         try:
             with suppress_when(self._stop, Disconnected, Conflict):
                 yield
         finally:
             self._link.close()
-
-    def _on_signal(self, number: int, _frame: object) -> None:
-        if self._signal:
-            self._leave(number, "again: aborting")
-        self._signal = number
-        log.info("%s: finishing what runs, for at most %g s", signal.Signals(number).name, self._shutdown_timeout)
-        timer = threading.Timer(self._shutdown_timeout, self._leave, (number, "still busy: aborting"))
-        timer.daemon = True
-        timer.start()
-        self._stop.set()
-
-    def _leave(self, number: int, reason: str) -> None:
-        """Leave at once; what was not noted as handled comes again."""
-        log.error("%s %s", signal.Signals(number).name, reason)
-        self._abort()
-        os._exit(128 + number)
-
-    def _abort(self) -> None:
-        """End what would outlive this process."""
 
 
 @contextmanager
@@ -152,7 +96,7 @@ class Publisher(_Loop):
     def __init__(
         self, database: Database, feed: str, size: int, once: bool, connect_timeout: float | None = None
     ) -> None:
-        super().__init__(database, "runner publish", 30.0, Outage(Metrics(), connect_timeout, not once))
+        super().__init__(database, "runner publish", Outage(connect_timeout, not once), PUBLISHER_SHUTDOWN)
         self._feed, self._size, self._once = feed, size, once
         self.published = 0
 
@@ -174,8 +118,9 @@ class Consumer(_Loop):
     """Handles one feed with one handler until told to stop; `run` is called once, from the main thread."""
 
     def __init__(self, database: Database, handler: Handler, options: Options) -> None:
-        outage = Outage(Metrics(), options.connect_timeout, not (options.drain or options.once))
-        super().__init__(database, options.consumer, options.shutdown_timeout, outage, self._is_idle_too_long)
+        outage = Outage(options.connect_timeout, not (options.drain or options.once))
+        timeout, is_over = options.shutdown_timeout, self._is_idle_too_long
+        super().__init__(database, options.consumer, outage, timeout, handler.abort, is_over)
         self._idle_since = time.monotonic()
         self._handler, self._options = handler, options
         self.totals: Counter[str] = Counter()
@@ -216,9 +161,7 @@ class Consumer(_Loop):
         records = [self._record(row) for row in rows]
         handled = Handled()
         # Never two at once: handlers of messages may run side by side, here the order counts.
-        self._handler.run(
-            cast("list[Message]", records), handled, lambda: not (self._stop.is_set() or self._fails(handled))
-        )
+        self._handler.run(records, handled, lambda: not (self._stop.is_set() or self._fails(handled)))
         stopped_at = {record.id for record in handled.unstarted}
         stopped_at |= {failure.id for failure in handled.failures if failure.retry_after != -1}
         done = records[: next((n for n, record in enumerate(records) if record.id in stopped_at), len(records))]
@@ -267,6 +210,3 @@ class Consumer(_Loop):
         pause = failure.retry_after if failure.retry_after is not None else longest * random.uniform(0.75, 1)
         if not self._options.once:
             self._stop.wait(pause)
-
-    def _abort(self) -> None:
-        self._handler.abort()

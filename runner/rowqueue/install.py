@@ -1,24 +1,14 @@
 """Installs the SQL: versioned migrations through yoyo, then the procedure files that changed, then the grants."""
 
-import glob
 import hashlib
-import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from . import contract
-from .databases import Database, DatabaseError, Disconnected, Forbidden, Installed, QueueError, open_database
-
-_YOYO_LOCK_SECONDS = 10
-
-File = tuple[str, str, str, str]
-
-
-class InstallError(Exception):
-    """The installation was refused; nothing was changed by the step that says so."""
+from .databases import Database, DatabaseError, Forbidden, Installed, QueueError, SqlFile, open_database
+from .databases.migrations import InstallError as InstallError
+from .databases.migrations import migrate
 
 
 @dataclass(frozen=True)
@@ -45,8 +35,8 @@ class Applied:
     notices: list[str] = field(default_factory=list)
 
 
-def files(database: str) -> list[File]:
-    """All SQL files of a database in the order of installation: (kind, name, SHA-256, text). LookupError if none."""
+def files(database: str) -> list[SqlFile]:
+    """All SQL files of a database in the order of installation. LookupError if none."""
     root = contract.sql_root()
     migrations = sorted((root / "migrations" / database).glob("*.sql"))
     if not migrations:
@@ -57,12 +47,12 @@ def files(database: str) -> list[File]:
     return [*(_file("migration", path) for path in migrations), *(_file("procedure", path) for path in procedures)]
 
 
-def _file(kind: str, path: Path) -> File:
+def _file(kind: str, path: Path) -> SqlFile:
     text = path.read_text("utf-8")
-    return kind, path.stem, hashlib.sha256(text.encode()).hexdigest(), text
+    return SqlFile(kind, path.stem, hashlib.sha256(text.encode()).hexdigest(), text)
 
 
-def known(database: Database) -> list[File]:
+def known(database: Database) -> list[SqlFile]:
     """All SQL files of a database in the order of installation, with the texts that its server is to have."""
     return database.fitted(files(database.name))
 
@@ -76,17 +66,17 @@ def status(database: Database) -> list[FileStatus]:
     """Every file and how it stands to the database. Raises Forbidden for a role that may not look."""
     installed = database.installed() or {}
     released = known(database)
-    names = {name for _, name, _, _ in released}
-    found = [FileStatus(kind, name, _state(kind, sha256, installed.get(name))) for kind, name, sha256, _ in released]
+    names = {file.name for file in released}
+    found = [FileStatus(file.kind, file.name, _state(file, installed.get(file.name))) for file in released]
     unknown = [entry.name for entry in installed.values() if entry.kind == "migration" and entry.name not in names]
     return found + [FileStatus("migration", name, "newer") for name in unknown]
 
 
-def _state(kind: str, sha256: str, entry: Installed | None) -> str:
+def _state(file: SqlFile, entry: Installed | None) -> str:
     if entry is None:
         return "missing"
-    if entry.sha256 != sha256:
-        return "edited" if kind == "migration" else "pending"
+    if entry.sha256 != file.sha256:
+        return "edited" if file.kind == "migration" else "pending"
     return "drifted" if entry.changed else "ok"
 
 
@@ -115,7 +105,7 @@ def apply(database: Database, break_lock: bool = False) -> Applied:
     applied = Applied()
     with database.installing():
         _refuse(status(database))
-        applied.migrations = _migrate(database, break_lock)
+        applied.migrations = migrate(database, break_lock)
         changed = {file.name for file in status(database) if file.state != "ok"}
         applied.mended = [] if changed else rights_problems(database)
         if changed or applied.mended:
@@ -124,7 +114,7 @@ def apply(database: Database, break_lock: bool = False) -> Applied:
         # What grants alone do not mend, such as a wrong owner, a new object does.
         if changed and (wrong := rights_problems(database)):
             applied.mended = applied.mended or wrong
-            _run(database, {name for kind, name, _, _ in known(database) if kind == "procedure"}, applied)
+            _run(database, {file.name for file in known(database) if file.kind == "procedure"}, applied)
             applied.notices += [f"still wrong: {problem}" for problem in rights_problems(database)]
         if changed:
             applied.notices += database.warnings_about_installation()
@@ -133,10 +123,11 @@ def apply(database: Database, break_lock: bool = False) -> Applied:
 
 def _run(database: Database, names: set[str], applied: Applied) -> None:
     """Run the procedure files of these names, and record them and the migrations among them."""
-    chosen = [file for file in known(database) if file[1] in names]
+    chosen = [file for file in known(database) if file.name in names]
     if chosen:
-        applied.notices += database.run_files([f if f[0] == "procedure" else (*f[:3], "") for f in chosen])
-        applied.procedures += [f[1] for f in chosen if f[0] == "procedure" and f[1] not in applied.procedures]
+        applied.notices += database.run_files([f if f.kind == "procedure" else replace(f, text="") for f in chosen])
+        run = [file.name for file in chosen if file.kind == "procedure"]
+        applied.procedures += [name for name in run if name not in applied.procedures]
 
 
 def uninstall(database: Database, force: bool = False, cascade: bool = False) -> list[str]:
@@ -179,57 +170,3 @@ def _refuse(found: list[FileStatus]) -> None:
         raise InstallError(f"migration {edited[0]} was edited after it had been applied; restore the released file")
     if newer := [file.name for file in found if file.state == "newer"]:
         raise InstallError(f"the database is newer than this release: it has migration {newer[0]}; upgrade rowqueue")
-
-
-def _migrate(database: Database, break_lock: bool) -> list[str]:
-    """Apply the migrations that yoyo does not know as applied; returns their names."""
-    import yoyo  # type: ignore[import-untyped]
-
-    logging.getLogger("yoyo").setLevel(logging.CRITICAL)
-    folder = contract.sql_root() / "migrations" / database.name
-    migrations = yoyo.read_migrations(glob.escape(str(folder)))
-    with _yoyo_backend(database) as backend:
-        if break_lock:
-            backend.break_lock()
-        if not (todo := backend.to_apply(migrations)):
-            return []
-        with backend.lock(_YOYO_LOCK_SECONDS):
-            _apply_migrations(database, backend, todo)
-        # yoyo passes over a file that it cannot read.
-        if left := [migration.id for migration in backend.to_apply(migrations)]:
-            raise InstallError(f"migration {left[0]}: cannot be read")
-        return [migration.id for migration in todo]
-
-
-def _apply_migrations(database: Database, backend: Any, migrations: Any) -> None:
-    if not database.undoes_ddl:
-        backend.apply_migrations(migrations)
-        return
-    # yoyo commits a migration before it marks it: killed in between, it would apply the migration once more.
-    backend.ensure_internal_schema_updated()
-    for migration in migrations:
-        with backend.transaction():
-            migration.process_steps(backend, "apply")
-            backend.log_migration(migration, "apply")
-            backend.mark_one(migration, log=False)
-
-
-@contextmanager
-def _yoyo_backend(database: Database) -> Iterator[Any]:
-    """yoyo's connection; its errors and its driver's come out as ours."""
-    import yoyo
-    from yoyo import exceptions
-
-    try:
-        with yoyo.get_backend(database.yoyo_url()) as backend:
-            yield backend
-    except exceptions.LockTimeout as error:
-        raise InstallError(
-            "yoyo's lock is held: another `yoyo apply` runs, or one was killed; if none runs: "
-            f"`runner apply --break-lock` ({str(error).partition(' (')[0]})"
-        ) from error
-    except tuple(exceptions.DatabaseErrors) as error:  # filled with the driver's on the way
-        if isinstance(error.__context__, Disconnected):
-            raise error.__context__ from None
-        text = str(error.args[-1] if error.args else error)  # some drivers put a number before it
-        raise DatabaseError("migration: " + " ".join(text.split())) from error

@@ -5,12 +5,12 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, TypeVar
-
-from tenacity import RetryCallState, Retrying, retry_if_exception_type, sleep_using_event, wait_random_exponential
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from .databases import Conflict, Database, DatabaseError, Disconnected, Forbidden, ReadOnly, Row, SchemaMissing, Session
-from .metrics import Metrics
+
+if TYPE_CHECKING:  # it loads asyncio, and is needed only after a call that failed
+    from tenacity import RetryCallState, Retrying
 
 log = logging.getLogger("rowqueue")
 T = TypeVar("T")
@@ -28,13 +28,19 @@ class Outage:
     """Which connections are lost; says so once when the first one goes and once when the last one is back.
 
     `longest`: seconds after which nothing is tried again, None for no limit. `awaits_writer`: a server that takes no
-    changes is waited for as well, since it may become the primary.
+    changes is waited for as well, since it may become the primary. `reconnected` is called for each connection that
+    works again.
     """
 
-    def __init__(self, metrics: Metrics, longest: float | None = None, awaits_writer: bool = True) -> None:
-        self._metrics = metrics
+    def __init__(
+        self,
+        longest: float | None = None,
+        awaits_writer: bool = True,
+        reconnected: Callable[[], None] = lambda: None,
+    ) -> None:
         self._longest = longest
         self._awaits_writer = awaits_writer
+        self._reconnected = reconnected
         self._lock = threading.Lock()
         self._links: set[object] = set()
         self._since = 0.0
@@ -60,7 +66,7 @@ class Outage:
             return
         with self._lock:
             self._links.discard(link)
-            self._metrics.reconnects.inc()
+            self._reconnected()
             if not self._links:
                 log.warning("the database is back after %.1f s", time.monotonic() - self._since)
 
@@ -108,12 +114,8 @@ class Link:
         except (Disconnected, Conflict) as error:
             if self._gives_up(error):
                 _give_up(error)
-            retrying = Retrying(
-                retry=retry_if_exception_type((Disconnected, Conflict)),
-                wait=wait_random_exponential(multiplier=0.1, max=LONGEST_PAUSE),
-                sleep=sleep_using_event(give_up),
-                stop=lambda state: give_up.is_set() or self._gives_up(_error(state)),
-                reraise=True,
+            retrying = _retrying(
+                lambda state: give_up.is_set() or self._gives_up(_error(state)), lambda pause: _sleep(give_up, pause)
             )
             try:
                 result: T = retrying(self.once, work)
@@ -176,7 +178,24 @@ class Link:
             self._session = None
 
 
-def _error(state: RetryCallState) -> BaseException | None:
+def _retrying(stop: "Callable[[RetryCallState], bool]", sleep: Callable[[float], None] = time.sleep) -> "Retrying":
+    """Tries again what a lost connection or a conflict has ended, in random pauses that grow, until `stop` says so."""
+    from tenacity import Retrying, retry_if_exception_type, wait_random_exponential
+
+    return Retrying(
+        retry=retry_if_exception_type((Disconnected, Conflict)),
+        wait=wait_random_exponential(multiplier=0.1, max=LONGEST_PAUSE),
+        sleep=sleep,
+        stop=stop,
+        reraise=True,
+    )
+
+
+def _sleep(until: threading.Event, seconds: float) -> None:
+    until.wait(seconds)
+
+
+def _error(state: "RetryCallState") -> BaseException | None:
     return state.outcome.exception() if state.outcome else None
 
 
@@ -191,22 +210,25 @@ def when_there(check: Callable[[], T], longest: float | None) -> T:
     """
     numbers = (signal.SIGTERM, signal.SIGINT)
     before = {number: signal.signal(number, _leave) for number in numbers}
-    outage = Outage(Metrics(), longest)
+    outage = Outage(longest)
     began = time.monotonic()
+
+    def attempt() -> T:
+        try:
+            return check()
+        except Disconnected as error:
+            if longest != 0:
+                outage.begin(check, error)
+            raise
+
     try:
-        for state in Retrying(
-            retry=retry_if_exception_type((Disconnected, Conflict)),
-            wait=wait_random_exponential(multiplier=0.1, max=LONGEST_PAUSE),
-            stop=lambda _: longest is not None and time.monotonic() - began >= longest,
-            reraise=True,
-        ):
-            with state:
-                try:
-                    result = check()
-                except Disconnected as error:
-                    if longest != 0:
-                        outage.begin(check, error)
-                    raise
+        try:
+            result = attempt()
+        except (Disconnected, Conflict):
+            if longest is not None and time.monotonic() - began >= longest:
+                raise
+            again = _retrying(lambda _: longest is not None and time.monotonic() - began >= longest)
+            result = again(attempt)
         outage.end(check)
         return result
     finally:

@@ -5,11 +5,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
-from .handlers import plain
+from .messages import plain
 
 CELL = 300  # characters of a long text that a table shows at most
 _COLOURS = {"ok": "green", "warn": "yellow", "bad": "bold red", "missing": "red", "pending": "yellow", "drifted": "red"}
@@ -29,6 +25,10 @@ def rows(found: Iterable[dict[str, Any]], columns: Sequence[str], as_json: bool)
 
 
 def _table(found: Iterable[dict[str, Any]], columns: Sequence[str]) -> None:
+    from rich.console import Console  # it takes long to load, and pipes have no need of it
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(box=None, header_style="bold", pad_edge=False, expand="body" in columns)
     for column in columns:
         # A body gets the room that is left and is cut; errors and advice are wrapped; the rest stays whole.

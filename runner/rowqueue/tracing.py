@@ -1,45 +1,53 @@
 """OpenTelemetry, where opentelemetry-api is installed: a trace goes on from the sender to the handler."""
 
 import json
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import Any
 
-try:
-    from opentelemetry import propagate, trace
-except ImportError:  # the extra `otel` is not installed
-    ENABLED = False
-else:
-    ENABLED = True
+from .messages import Item
 
-if TYPE_CHECKING:
-    from .handlers import Message
+
+@cache
+def _api() -> Any:
+    """OpenTelemetry's package, loaded when first used; None when the extra `otel` is not installed."""
+    try:
+        import opentelemetry.propagate
+        import opentelemetry.trace
+    except ImportError:
+        return None
+    return opentelemetry
 
 
 def injected(headers: str | None) -> str | None:
     """The headers of a message to send, with the current span in them; as they are without one or when not JSON."""
-    if not ENABLED or not trace.get_current_span().get_span_context().is_valid:
+    # Whoever has begun a span has loaded it.
+    api = _api() if "opentelemetry.trace" in sys.modules else None
+    if api is None or not api.trace.get_current_span().get_span_context().is_valid:
         return headers
     carrier = _carrier(headers)
     if carrier is None:
         return headers
-    propagate.inject(carrier)
+    api.propagate.inject(carrier)
     return json.dumps(carrier, ensure_ascii=False)
 
 
 @contextmanager
-def consuming(*messages: "Message") -> Iterator[None]:
+def consuming(*messages: Item) -> Iterator[None]:
     """A consumer span around a handler: child of the one message's sender, or linked to all senders of a batch."""
-    if not ENABLED or not messages:
+    api = _api()
+    if api is None or not messages:
         yield
         return
     carriers = [_carrier(message.headers) for message in messages if message.headers]
-    contexts = [propagate.extract({k: v for k, v in c.items() if isinstance(v, str)}) for c in carriers if c]
-    links = [trace.Link(trace.get_current_span(context).get_span_context()) for context in contexts]
-    with trace.get_tracer("rowqueue").start_as_current_span(
+    contexts = [api.propagate.extract({k: v for k, v in c.items() if isinstance(v, str)}) for c in carriers if c]
+    links = [api.trace.Link(api.trace.get_current_span(context).get_span_context()) for context in contexts]
+    with api.trace.get_tracer("rowqueue").start_as_current_span(
         f"process {messages[0].type}",
         context=contexts[0] if contexts and len(messages) == 1 else None,
-        kind=trace.SpanKind.CONSUMER,
+        kind=api.trace.SpanKind.CONSUMER,
         links=links if len(messages) > 1 else None,
         attributes={"messaging.system": "rowqueue", "messaging.batch.message_count": len(messages)},
     ):

@@ -4,7 +4,7 @@ import json
 import os
 import time
 
-from rowqueue import Message
+from rowqueue import Message, RowMessage
 
 
 def _note(value: object) -> None:
@@ -46,6 +46,6 @@ def effect_in_order(message: Message) -> None:
     effect(message)
 
 
-def row(message: Message) -> None:
+def row(message: RowMessage) -> None:
     """A row of a polling table."""
-    _note([json.loads(message.body)["v"], time.monotonic()])
+    _note([message.row["v"], time.monotonic()])

@@ -106,10 +106,10 @@ class Crew:
 
     # ---- processes ----------------------------------------------------------------------------------
 
-    def runner(self, url: str, *options: object) -> None:
-        """Start `runner consume` in the background."""
+    def runner(self, url: str, *options: object, group: Sequence[str] = ()) -> None:
+        """Start `runner consume`, or that of a group of commands, in the background."""
         path = self._folder / f"runner-{len(self._runners)}"
-        command = [sys.executable, "-m", "rowqueue.cli", "consume", *map(str, options)]
+        command = [sys.executable, "-m", "rowqueue.cli", *group, "consume", *map(str, options)]
         environment = os.environ | {"RUNNER_DATABASE": url, "CHORES": str(self._folder / "chores")}
         with path.open("wb") as output:
             process = subprocess.Popen(command, stdout=output, stderr=output, env=environment, cwd=FOLDER)

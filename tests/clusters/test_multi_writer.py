@@ -164,8 +164,8 @@ def test_polling_table_on_all_nodes(cluster: Any, urls: list[str], crew_on: Make
     for node, url in enumerate(urls):
         mine = expected[node * 300 : node * 300 + 300]
         crew.start(_insert, cluster.nodes[node], url, name, mine)
-        crew.runner(url, "--table", name, "--handler", "chores:row", "--batch", 10)
-        crew.runner(url, "--table", name, "--handler", "chores:row", "--batch", 1)
+        crew.runner(url, name, "--handler", "chores:row", "--batch", 10, group=["table"])
+        crew.runner(url, name, "--handler", "chores:row", "--batch", 1, group=["table"])
         crew.start(_claim_rows, crew, url, name, done)
     until(lambda: crew.all_run() or len(crew.handled(done)) >= len(expected), "all rows are handled")
     crew.stop()

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.one_version
 
 def test_installed_files_tells_the_hash_of_every_released_file(q: Queue, database: Database) -> None:
     found = {row["name"]: row for row in call(q.session, "installed_files")}
-    released = {name: (kind, sha256) for kind, name, sha256, _ in install.known(database)}
+    released = {file.name: (file.kind, file.sha256) for file in install.known(database)}
     assert {name: (row["kind"], row["sha256"]) for name, row in found.items()} == released
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit, urlunsplit
 
 from rowqueue.databases import Session, open_database
-from rowqueue.databases.sqlserver import _batches
+from rowqueue.databases.sqlserver.script import batches
 from servers import Server
 from servers.firebird import dsn
 from servers.postgresql import programs
@@ -198,7 +198,7 @@ class SQLServerShop(Shop):
         """The rows of the last result."""
         rows: list[dict[str, Any]] = []
         with self.server.client(self.url) as client, client.connection.cursor() as cursor:
-            for batch in _batches(text):
+            for batch in batches(text):
                 cursor.execute(batch)
                 while True:
                     if cursor.description:

@@ -10,10 +10,11 @@ from contextlib import suppress
 from typing import Any
 
 from opentelemetry import propagate
-from rowqueue import Discard, Message, Record, Retry, RowMessage, consumer
+from rowqueue import Discard, Message, Record, Retry, RowMessage
+from rowqueue.consumer import resting
 
 if "JOBS_POLL" in os.environ:  # for tests of what must not wait for the next poll
-    consumer.SHORTEST_POLL = consumer.LONGEST_POLL = consumer.LONGEST_BLIND_POLL = float(os.environ["JOBS_POLL"])
+    resting.SHORTEST_POLL = resting.LONGEST_POLL = float(os.environ["JOBS_POLL"])
 
 
 def note(value: Any) -> None:
@@ -166,7 +167,7 @@ def obey_claimed_row(message: RowMessage) -> None:
         raise Retry("not now", after=500)
 
 
-def slow_row(message: Message) -> None:
+def slow_row(message: RowMessage) -> None:
     """Longer than a lease of a second, for two rows."""
     note(message.id)
     time.sleep(0.8)

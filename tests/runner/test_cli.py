@@ -69,11 +69,12 @@ def one_line(done: subprocess.CompletedProcess[str], code: int, *words: str) -> 
 
 def test_commands_are_those_of_the_design() -> None:
     assert {" ".join(words) for words in COMMANDS} == {
-        *("apply", "sql", "doctor", "uninstall", "demo", "bench", "send", "consume", "stats", "peek"),
-        *("dead list", "dead redrive", "pause", "resume", "cancel", "purge"),
-        *("publish", "feed list", "feed create", "feed drop", "feed rewind"),
-        *("table adopt", "table release", "table retry", "table peek"),
-        *("watch", "unwatch", "subscription list", "subscription add", "subscription remove"),
+        *("apply", "sql", "doctor", "uninstall", "demo", "bench", "send", "consume", "stats"),
+        *("queue peek", "queue pause", "queue resume", "queue cancel", "queue purge", "dead list", "dead redrive"),
+        *("feed publish", "feed consume", "feed list", "feed create", "feed drop", "feed rewind"),
+        *("table adopt", "table consume", "table release", "table retry", "table peek"),
+        *("subscription watch", "subscription unwatch"),
+        *("subscription list", "subscription add", "subscription remove"),
     }
 
 
@@ -279,19 +280,19 @@ def test_stats_says_when_a_number_is_capped(runner: Runner, session: Session, qu
 def test_peek_shows_messages_in_any_state(runner: Runner, session: Session, queue: str) -> None:
     body = "tab\there, é and\nmore " + "x" * 200
     session.call("send", queue, body)
-    row = json.loads(runner("peek", queue, "--json").stdout)
+    row = json.loads(runner("queue", "peek", queue, "--json").stdout)
     assert (row["body"], row["state"], row["attempts"]) == (body, "N", 0)
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", row["created_at"])
-    shown = runner("peek", queue).stdout.splitlines()[1].split("\t")[-1]
+    shown = runner("queue", "peek", queue).stdout.splitlines()[1].split("\t")[-1]
     assert shown == body.replace("\t", "\\t").replace("\n", "\\n")
     session.call("claim_batch", queue, 1, "reader-7")
-    assert runner("peek", queue).stdout.splitlines()[1:] == []
-    assert json.loads(runner("peek", queue, "--state", "A", "--json").stdout)["reader"] == "reader-7"
+    assert runner("queue", "peek", queue).stdout.splitlines()[1:] == []
+    assert json.loads(runner("queue", "peek", queue, "--state", "A", "--json").stdout)["reader"] == "reader-7"
 
 
 def test_what_could_break_a_line_or_steer_a_terminal_is_escaped(runner: Runner, session: Session, queue: str) -> None:
     session.call("send", queue, "a\u2028b\x85c\x9bd\x7f\x1b[31m\ud7ff")
-    shown = runner("peek", queue).stdout.splitlines()
+    shown = runner("queue", "peek", queue).stdout.splitlines()
     assert len(shown) == 2
     assert shown[1].split("\t")[-1] == "a\\u2028b\\u0085c\\u009bd\\u007f\\u001b[31m\\ud7ff"
 
@@ -310,7 +311,7 @@ def test_table_on_a_terminal_shortens_bodies(session: Session, queue: str, datab
     session.call("send", queue, "start " + "x" * 1_000 + "\x1b[31m")
     controller, terminal = pty.openpty()
     env = environment(database.url, COLUMNS="250", TERM="xterm")
-    with subprocess.Popen([*COMMAND, "peek", queue], stdout=terminal, stderr=terminal, env=env) as process:
+    with subprocess.Popen([*COMMAND, "queue", "peek", queue], stdout=terminal, stderr=terminal, env=env) as process:
         assert process.wait(30) == 0
     os.close(terminal)
     shown = os.read(controller, 65_536).decode()
@@ -324,7 +325,7 @@ def test_table_on_a_terminal_shortens_bodies(session: Session, queue: str, datab
 
 def test_output_into_a_closed_pipe_is_quiet(session: Session, queue: str, database: Database) -> None:
     session.call("send_batch", queue, "\n".join(["x" * 1_000] * 2_000))
-    command = f"{' '.join(COMMAND)} peek {queue} --size 2000 --json | head -n 1"
+    command = f"{' '.join(COMMAND)} queue peek {queue} --size 2000 --json | head -n 1"
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, env=environment(database.url))
     assert json.loads(done.stdout)["type"] == queue
     assert done.stderr == ""
@@ -356,9 +357,9 @@ def test_purge_deletes_one_state_whatever_its_size(
     kill_messages(session, queue, "dead")
     for size in (10_000, 5):
         session.call("send_batch", queue, "\n".join("x" * size))
-    assert runner("purge", queue, "--state", "N").stdout == "10005 purged\n"
+    assert runner("queue", "purge", queue, "--state", "N").stdout == "10005 purged\n"
     assert [row["state"] for row in messages()] == ["E"]
-    assert runner("purge", queue, "--state", "E").stdout == "1 purged\n"
+    assert runner("queue", "purge", queue, "--state", "E").stdout == "1 purged\n"
     assert messages() == []
 
 
@@ -368,20 +369,20 @@ def test_cancel_removes_a_message_that_nobody_holds(
     session.call("send_batch", queue, "a\nb")
     active = session.call("claim_batch", queue, 1)[0]["id"]
     new = next(row["id"] for row in messages() if row["id"] != active)
-    assert runner("cancel", new).stdout == "1 cancelled\n"
-    one_line(runner("cancel", new), 1, "does not exist")
-    one_line(runner("cancel", active), 1, "is active")
+    assert runner("queue", "cancel", new).stdout == "1 cancelled\n"
+    one_line(runner("queue", "cancel", new), 1, "does not exist")
+    one_line(runner("queue", "cancel", active), 1, "is active")
     assert [row["id"] for row in messages()] == [active]
 
 
 def test_pause_and_resume(runner: Runner, session: Session, queue: str) -> None:
     session.call("send", queue, "a")
-    assert runner("pause", queue).stdout == "paused\n"
-    assert runner("pause", queue).stdout == "was paused already\n"
+    assert runner("queue", "pause", queue).stdout == "paused\n"
+    assert runner("queue", "pause", queue).stdout == "was paused already\n"
     assert session.call("claim_batch", queue) == []
     assert json.loads(runner("stats", queue, "--json").stdout)["paused"] == 1
-    assert runner("resume", queue).stdout == "resumed\n"
-    assert runner("resume", queue).stdout == "was running already\n"
+    assert runner("queue", "resume", queue).stdout == "resumed\n"
+    assert runner("queue", "resume", queue).stdout == "was running already\n"
     assert len(session.call("claim_batch", queue)) == 1
 
 
@@ -463,17 +464,30 @@ LONG = "x" * 201
         ("send --type Q body --priority 40000", ["--priority", "32767"]),
         ("send --type Q body --priority x", ["--priority"]),
         ("send --type Q body --max-attempts 0", ["--max-attempts", "1"]),
-        ("peek Q --state X", ["--state"]),
-        ("peek Q --size 0", ["--size", "1"]),
-        ("peek Q --size 10001", ["--size", "10000"]),
-        ("purge Q", ["--state"]),
-        ("purge Q --state A", ["--state"]),
-        ("cancel x", ["ID"]),
+        ("queue peek Q --state X", ["--state"]),
+        ("queue peek Q --size 0", ["--size", "1"]),
+        ("queue peek Q --size 10001", ["--size", "10000"]),
+        ("queue purge Q", ["--state"]),
+        ("queue purge Q --state A", ["--state"]),
+        ("queue cancel x", ["ID"]),
         ("dead redrive Q --id x", ["--id"]),
         ("uninstall", ["--yes"]),
         ("bench --messages 0", ["--messages"]),
         ("sql", ["--database"]),
         ("consume --handler jobs:record", ["--type"]),
+        ("consume --type Q --table T --exec true", ["--table"]),
+        ("table consume T", ["--handler", "--exec"]),
+        ("table consume --exec true", ["NAME"]),
+        ("table consume T --exec true --type Q", ["--type"]),
+        ("table consume T --exec true --ring", ["--ring"]),
+        ("table consume T --exec true --transaction", ["--transaction"]),
+        ("feed consume F --exec true", ["--consumer"]),
+        ("feed consume --consumer C --exec true", ["FEED"]),
+        ("feed consume F --consumer C", ["--handler", "--exec"]),
+        ("feed consume F --consumer C --exec true --type Q", ["--type"]),
+        ("feed consume F --consumer C --exec true --transaction", ["--transaction"]),
+        ("feed consume F --consumer C --exec true --concurrency 2", ["--concurrency"]),
+        ("feed consume F --consumer C --exec true --ring", ["--ring"]),
         ("consume --type Q", ["--handler", "--exec"]),
         ("consume --type Q --handler jobs:record --exec true", ["--handler", "--exec"]),
         ("consume --type Q --handler jobs", ["--handler", "module:function"]),
@@ -504,8 +518,8 @@ def test_bad_usage_is_told_in_one_line_before_any_database_is_opened(arguments: 
         ("send --type Q body --run-at 2999-01-01", ["run_at", "ten years"]),
         (f"send --type {LONG} body", ["type", "1 to 200 characters"]),
         (f"send --type Q body --dedup-key {LONG}", ["dedup_key", "1 to 200 characters"]),
-        (f"pause {LONG}", ["type", "1 to 200 characters"]),
-        ("cancel 99999999999999999999", ["id"]),
+        (f"queue pause {LONG}", ["type", "1 to 200 characters"]),
+        ("queue cancel 99999999999999999999", ["id"]),
         (f"consume --type {LONG} --handler jobs:record --drain --log-level error", ["type", "1 to 200"]),
         (f"consume --type Q --exec true --reader {LONG} --drain --log-level error", ["reader", "1 to 200"]),
     ],

@@ -117,7 +117,7 @@ def test_the_demo_delivers_each_mail_once_and_can_be_run_again(
     letters = [json.loads(line) for line in listed.stdout.splitlines()]
     assert {json.loads(letter["body"])["recipient"] for letter in letters} == to(sent, "gone.example")
     assert all(letter["error"].startswith("550 5.1.1 <") and letter["attempts"] == 1 for letter in letters)
-    own = run(*RUNNER, "peek", "email", "--json", cwd=tmp_path, **place)
+    own = run(*RUNNER, "queue", "peek", "email", "--json", cwd=tmp_path, **place)
     assert [json.loads(line)["body"] for line in own.stdout.splitlines()] == ["a user's own"]
 
 

@@ -176,7 +176,10 @@ def test_a_new_language_rings_the_bell_and_sends_a_mail(
     for statement in can.before_watching("languages"):
         sql(statement)
     runner = (sys.executable, "-m", "rowqueue.cli")
-    commands = (["watch", "languages"], *(["subscription", "add", "languages", "--action", "I"] for _ in range(2)))
+    commands = (
+        ["subscription", "watch", "languages"],
+        *(["subscription", "add", "languages", "--action", "I"] for _ in range(2)),
+    )
     for command, type in zip(commands, ((), ("--type", bell), ("--type", letters)), strict=True):
         done = run(*runner, *command, *type, cwd=folder, env=env)
         assert done.returncode == 0, done.stderr
@@ -194,10 +197,10 @@ def test_a_new_language_rings_the_bell_and_sends_a_mail(
     assert "Subject: New language: eo\n" in text
     listed = run(*runner, "subscription", "list", "languages", "--json", cwd=folder, env=env).stdout.splitlines()
     assert [json.loads(line)["type"] for line in listed] == [bell, letters]
-    for command in (["subscription", "remove", "languages", "--type", bell], ["unwatch", "languages"]):
+    for command in (["subscription", "remove", "languages", "--type", bell], ["subscription", "unwatch", "languages"]):
         done = run(*runner, *command, cwd=folder, env=env)
         assert done.returncode == 0, done.stderr
-    assert run(*runner, "unwatch", "languages", cwd=folder, env=env).returncode == 1
+    assert run(*runner, "subscription", "unwatch", "languages", cwd=folder, env=env).returncode == 1
     sql("DROP TABLE languages")
 
 

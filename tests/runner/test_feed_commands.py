@@ -1,4 +1,4 @@
-"""`runner publish`, `runner consume --feed` and `runner feed`."""
+"""`runner feed`: publish, consume, and the commands that make and drop feeds."""
 
 import json
 import signal
@@ -32,9 +32,9 @@ def feed(q: Queue) -> Iterator[Feed]:
 
 def test_publish_once_and_consume_drain_handle_every_row_in_order(feed: Feed, runner: Runner, joblog: Log) -> None:
     feed.write(3, 1, 2)
-    done = runner("publish", "--feed", feed.name, "--size", 2, "--once")
+    done = runner("feed", "publish", feed.name, "--size", 2, "--once")
     assert (done.returncode, done.stdout) == (0, "3 published\n"), done.stderr
-    consume = ["consume", "--feed", feed.name, "--consumer", "c", "--handler", "jobs:record_row", "--drain"]
+    consume = ["feed", "consume", feed.name, "--consumer", "c", "--handler", "jobs:record_row", "--drain"]
     done = runner(*consume, "--batch", 2)
     assert done.returncode == 0, done.stderr
     numbers = {number: id for id, number in feed.numbers().items()}
@@ -52,7 +52,7 @@ def test_a_row_that_fails_is_tried_again_before_those_behind_it(feed: Feed, runn
     for id, v in enumerate(("a", "busy", "b", "never", "c"), 1):
         feed.write(id, v=v)
     feed.publish()
-    done = runner("consume", "--feed", feed.name, "--consumer", "c", "--handler", "jobs:obey_row", "--drain")
+    done = runner("feed", "consume", feed.name, "--consumer", "c", "--handler", "jobs:obey_row", "--drain")
     assert done.returncode == 0, done.stderr
     assert joblog.read() == [["a", 1], ["busy", 1], ["busy", 2], ["b", 1], ["never", 1], ["c", 1]]
     assert "row 2 failed (attempt 1): not now" in done.stderr
@@ -64,7 +64,7 @@ def test_a_row_that_fails_is_tried_again_before_those_behind_it(feed: Feed, runn
 def test_a_batch_handler_is_called_again_from_the_row_that_failed(feed: Feed, runner: Runner, joblog: Log) -> None:
     feed.write(1, 2, 3)
     feed.publish()
-    done = runner("consume", "--feed", feed.name, "--consumer", "c", "--handler", "jobs:record_rows", "--drain")
+    done = runner("feed", "consume", feed.name, "--consumer", "c", "--handler", "jobs:record_rows", "--drain")
     assert done.returncode == 0, done.stderr
     assert joblog.read()[:2] == [[1, 2, 3], [2, 3]]
     assert feed.call("feed_stats")[0]["position"] == 3
@@ -77,7 +77,7 @@ def test_a_command_reads_the_row_as_json_and_its_exit_status_decides(
     feed.publish()
     out = tmp_path / "rows"
     command = f"cat >> {out}; test -e {out}.once || {{ touch {out}.once; echo busy >&2; exit 1; }}"
-    done = runner("consume", "--feed", feed.name, "--consumer", "c", "--exec", command, "--max-messages", 1)
+    done = runner("feed", "consume", feed.name, "--consumer", "c", "--exec", command, "--max-messages", 1)
     assert done.returncode == 0, done.stderr
     first, second = (json.loads(line) for line in out.read_text("utf-8").split("\n")[:2])
     assert (first["attempt"], second["attempt"]) == (1, 2)
@@ -87,8 +87,8 @@ def test_a_command_reads_the_row_as_json_and_its_exit_status_decides(
 
 
 def test_publish_and_consume_run_until_sigterm(feed: Feed, start: Callable[..., Running], joblog: Log) -> None:
-    publisher = start("publish", "--feed", feed.name)
-    consumer = start("consume", "--feed", feed.name, "--consumer", "c", "--handler", "jobs:record_row")
+    publisher = start("feed", "publish", feed.name)
+    consumer = start("feed", "consume", feed.name, "--consumer", "c", "--handler", "jobs:record_row")
     for id in (1, 2):
         feed.write(id)
         until(lambda: len(joblog.read()) == id)  # noqa: B023
@@ -118,21 +118,6 @@ def test_feed_create_list_rewind_and_drop(q: Queue, runner: Runner) -> None:
     assert runner("feed", "rewind", feed.name, "--consumer", "c").stdout == "at 0\n"
     assert runner("feed", "drop", feed.name).stdout == "1 dropped\n"
     assert runner("feed", "drop", feed.name).returncode == 1
-    done = runner("publish", "--feed", feed.name, "--once")
+    done = runner("feed", "publish", feed.name, "--once")
     assert done.returncode == 1
     assert "not_found: feed" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("option", "told"),
-    [
-        (["--type", "t"], "--type"),
-        (["--transaction"], "--transaction"),
-        (["--concurrency", "2"], "--concurrency"),
-        (["--ring"], "--ring"),
-    ],
-)
-def test_consume_refuses_what_a_feed_cannot_do(runner: Runner, option: list[str], told: str) -> None:
-    done = runner("consume", "--feed", "f", "--consumer", "c", "--handler", "jobs:record_row", *option)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert told in done.stderr

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from rowqueue import contract, install
 from rowqueue.databases import Database, DatabaseError
+from rowqueue.databases import migrations as yoyo_migrations
 from servers import Server, engine
 
 Catalog = Callable[[], list[str]]
@@ -236,7 +237,7 @@ def test_the_lock_of_a_crashed_yoyo_is_explained_and_can_be_broken(
     assert yoyo(empty_database, "list").returncode == 0
     columns = f"{quoted(empty_database, 'locked')}, {quoted(empty_database, 'pid')}"
     server.query(empty_database.url, f"INSERT INTO {quoted(empty_database, 'yoyo_lock')} ({columns}) VALUES (1, 4711)")
-    monkeypatch.setattr(install, "_YOYO_LOCK_SECONDS", 0.5)
+    monkeypatch.setattr(yoyo_migrations, "LOCK_SECONDS", 0.5)
     with pytest.raises(install.InstallError, match=r"--break-lock.*4711"):
         install.apply(empty_database)
     assert empty_database.installed() is None

@@ -69,7 +69,7 @@ def test_connect_timeout_ends_a_consumer_that_waits_for_the_database(
     private_server.stop()
     assert running.wait() == 1, running.stderr
     assert 1.5 < time.monotonic() - stopped < 20
-    for command in (("consume", "--type", queue, *HANDLER), ("publish", "--feed", queue), ("apply",)):
+    for command in (("consume", "--type", queue, *HANDLER), ("feed", "publish", queue), ("apply",)):
         begun = time.monotonic()
         late = start(*command, "--connect-timeout", 1, url=private.url)
         assert late.wait() == 1 and time.monotonic() - begun < 20, late.stderr

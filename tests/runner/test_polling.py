@@ -1,4 +1,4 @@
-"""`runner consume --table` and `runner table`: rows of a user's table, worked off by a handler."""
+"""`runner table consume` and the other commands of `runner table`: rows of a user's table, worked off by a handler."""
 
 import json
 import re
@@ -27,7 +27,7 @@ def table(queue: str, session: Session, sql: Sql, database: Database) -> Polled:
 
 def test_consume_works_off_a_table_and_notes_each_rows_result(runner: Runner, table: Polled, joblog: Log) -> None:
     table.create().insert(*map(str, range(25)), "discard", "retry 500")
-    done = runner("consume", "--table", table.name, "--handler", "jobs:obey_claimed_row", "--batch", 10, "--drain")
+    done = runner("table", "consume", table.name, "--handler", "jobs:obey_claimed_row", "--batch", 10, "--drain")
     assert done.returncode == 0, done.stderr
     left = table.left()
     assert (left.pop("discard"), left.pop("retry 500")) == ("E", "N")
@@ -52,7 +52,7 @@ def test_a_command_gets_the_row_as_json(runner: Runner, table: Polled, tmp_path:
     assert runner("table", "adopt", table.name, table.name, *words).stdout.strip() == "adopted"
     assert runner("table", "adopt", table.name, table.name, *words).stdout.strip() == "was adopted so already"
     command = f"cat >> {tmp_path}/seen"
-    done = runner("consume", "--table", table.name, "--exec", command, "--once")
+    done = runner("table", "consume", table.name, "--exec", command, "--once")
     assert done.returncode == 0, done.stderr
     seen = [json.loads(line) for line in (tmp_path / "seen").read_text("utf-8").splitlines()]
     assert [(one["table"], one["row"][table.can.fold("v")], one["attempt"]) for one in seen] == [
@@ -67,7 +67,7 @@ def test_sigterm_finishes_the_row_that_runs_and_the_lease_is_extended_meanwhile(
 ) -> None:
     table.create().insert("1", "2", "3", "4")
     options = ["--batch", 2, "--concurrency", 1, "--lease", 1]
-    running = start("consume", "--table", table.name, "--handler", "jobs:slow_row", *options)
+    running = start("table", "consume", table.name, "--handler", "jobs:slow_row", *options)
     until(lambda: joblog.read())
     assert table.states() == [("A", 1)] * 2
     assert running.stop(signal.SIGTERM) == 0, running.stderr
@@ -87,7 +87,7 @@ def test_a_database_of_another_default_isolation_level_is_no_hindrance(
     name = database.url.rpartition("/")[2]
     sql(f"ALTER DATABASE {name} SET default_transaction_isolation = '{level}'")
     try:
-        done = runner("consume", "--table", table.name, "--handler", "jobs:obey_claimed_row", "--drain")
+        done = runner("table", "consume", table.name, "--handler", "jobs:obey_claimed_row", "--drain")
         assert done.returncode == 0, done.stderr
         done = runner("consume", "--type", queue, "--handler", "jobs:record", "--drain")
         assert done.returncode == 0, done.stderr
@@ -95,11 +95,6 @@ def test_a_database_of_another_default_isolation_level_is_no_hindrance(
         sql(f"ALTER DATABASE {name} RESET default_transaction_isolation")
     assert table.left() == {"1": "D", "2": "D"}
     assert joblog.read()[-1] == "ordered"
-
-
-def test_a_table_and_a_queue_are_not_consumed_together(runner: Runner) -> None:
-    for words in (["--type", "a", "--table", "b"], [], ["--table", "b", "--ring"]):
-        assert runner("consume", *words, "--exec", "true").returncode == 2
 
 
 def test_the_legacy_orders_are_confirmed_and_the_one_without_an_address_is_told(
@@ -115,7 +110,7 @@ def test_the_legacy_orders_are_confirmed_and_the_one_without_an_address_is_told(
     adopt = re.search(r"^runner (table adopt.*?)$(?!\n    )", readme.replace("\\\n", ""), re.M)
     assert adopt and runner(*adopt[1].split()).returncode == 0
     env = {"ORDERS_OUTBOX": str(tmp_path / "outbox")}
-    done = runner("consume", "--table", "orders", "--handler", "orders:confirm", "--drain", env=env, cwd=folder)
+    done = runner("table", "consume", "orders", "--handler", "orders:confirm", "--drain", env=env, cwd=folder)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "outbox").read_text("utf-8").splitlines() == [
         "order 1: tea to ada@example.org",

@@ -58,7 +58,7 @@ def test_the_quick_start_delivers_retries_discards_and_redrives(empty_database: 
 
 HANDLERS = {
     "index.py": "def update(record):\n    print(record.position, record.row)\n",
-    "orders.py": "def work(row):\n    print(row.body)\n",
+    "orders.py": "def work(row):\n    print(row.row_text)\n",
 }
 
 

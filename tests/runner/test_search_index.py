@@ -33,8 +33,8 @@ def test_the_index_follows_the_articles(
         return done.stdout
 
     def index() -> None:
-        run(*COMMAND, "publish", "--feed", article, "--once")
-        run(*COMMAND, "consume", "--feed", article, "--consumer", "search", "--handler", "index:update", "--drain")
+        run(*COMMAND, "feed", "publish", article, "--once")
+        run(*COMMAND, "feed", "consume", article, "--consumer", "search", "--handler", "index:update", "--drain")
 
     def search(*words: str) -> list[str]:
         return run(sys.executable, "index.py", *words).splitlines()

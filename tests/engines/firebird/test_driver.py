@@ -28,8 +28,9 @@ from servers.firebird import LocalFirebird
 pytest.importorskip("firebird.driver")
 
 from firebird.driver import Error, InterfaceError
-from rowqueue.databases.firebird import Firebird, FirebirdSession, statements
-from rowqueue.databases.firebird_events import event_name
+from rowqueue.databases.firebird import Firebird, FirebirdSession
+from rowqueue.databases.firebird.events import event_name
+from rowqueue.databases.firebird.statements import statements
 
 Query = Callable[..., list[dict[str, Any]]]
 Connect = Callable[..., FirebirdSession]
@@ -306,8 +307,8 @@ def test_an_event_between_two_waits_is_not_lost(connect: Connect, queue: str, in
 def test_events_come_again_after_their_connection_was_lost(
     connect: Connect, queue: str, sql: Query, interrupt: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rowqueue.databases.firebird_events._PING_SECONDS", 0.2)
-    monkeypatch.setattr("rowqueue.databases.firebird_events._RETRY_SECONDS", 0.1)
+    monkeypatch.setattr("rowqueue.databases.firebird.events._PING_SECONDS", 0.2)
+    monkeypatch.setattr("rowqueue.databases.firebird.events._RETRY_SECONDS", 0.1)
     session, other = connect(), connect()
     before = {row["id"] for row in sql("SELECT mon$attachment_id AS id FROM mon$attachments")}
     session.listen([queue])
@@ -360,14 +361,13 @@ GRANT a TO b;
 def test_a_server_gets_the_text_for_its_version(empty_database: Database, server: Server) -> None:
     assert isinstance(empty_database, Firebird)
     folder = contract.sql_root() / "procedures" / "firebird"
-    plain = {name: text for _, name, _, text in install.files("firebird")}
-    for _, name, _, text in install.known(empty_database):
-        texts = {int(path.suffixes[0][1:]): path.read_text("utf-8") for path in folder.rglob(f"{name}.[0-9]*.sql")}
+    plain = {file.name: file.text for file in install.files("firebird")}
+    for file in install.known(empty_database):
+        paths = folder.rglob(f"{file.name}.[0-9]*.sql")
+        texts = {int(path.suffixes[0][1:]): path.read_text("utf-8") for path in paths}
         fitting = [version for version in sorted(texts) if version <= empty_database.version]
-        assert text == (texts[fitting[-1]] if fitting else plain[name])
-    assert (empty_database.version >= 4) == any(
-        text != plain[name] for _, name, _, text in install.known(empty_database)
-    )
+        assert file.text == (texts[fitting[-1]] if fitting else plain[file.name])
+    assert (empty_database.version >= 4) == any(file.text != plain[file.name] for file in install.known(empty_database))
 
 
 def test_six_installers_at_once_are_one_installation(empty_database: Database, server: Server) -> None:
@@ -378,7 +378,7 @@ def test_six_installers_at_once_are_one_installation(empty_database: Database, s
     command = [sys.executable, "-c", program, empty_database.url]
     installers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(6)]
     told = sorted(installer.communicate(timeout=120)[0].strip() for installer in installers)
-    migrations = sum(kind == "migration" for kind, _, _, _ in install.known(empty_database))
+    migrations = sum(file.kind == "migration" for file in install.known(empty_database))
     assert told == ["0 False"] * 5 + [f"{migrations} True"]
     assert install.pending(empty_database) == []
 
@@ -437,7 +437,7 @@ def test_a_session_meets_a_new_procedure_soon_after_an_upgrade(
     server.query(
         url, 'CREATE PROCEDURE mq_cancel (p_id bigint) RETURNS ("COUNT" bigint) AS BEGIN "COUNT" = 1; SUSPEND; END'
     )
-    monkeypatch.setattr("rowqueue.databases.firebird._STATEMENT_SECONDS", 0.5)
+    monkeypatch.setattr("rowqueue.databases.firebird.session._STATEMENT_SECONDS", 0.5)
     session = open_database(url).connect("test")
     assert session.call("cancel", 1) == [{"count": 1}]
     changed = 'ALTER PROCEDURE mq_cancel (p_id bigint) RETURNS ("COUNT" bigint) AS BEGIN "COUNT" = 2; SUSPEND; END'

@@ -12,7 +12,8 @@ import pytest
 from firebird.driver.core import Cursor
 from queues import call
 from rowqueue import install
-from rowqueue.databases import Database, DatabaseError, firebird_yoyo, open_database
+from rowqueue.databases import Database, DatabaseError, migrations, open_database
+from rowqueue.databases.firebird import yoyo
 from servers import Server
 from servers.firebird import PASSWORD, USER, LocalFirebird, driver, dsn
 
@@ -27,10 +28,10 @@ class Killed(BaseException):
 def killed_after(monkeypatch: pytest.MonkeyPatch, count: int, ran: list[str]) -> Iterator[None]:
     """An installation ends after so many statements of a migration that none ran before: those of `ran`."""
     before = len(ran)
-    execute = firebird_yoyo._Cursor.execute
+    execute = yoyo._Cursor.execute
 
     def counted(self: Any, operation: Any, parameters: Any = None) -> Any:
-        query = firebird_yoyo.is_there(operation) if isinstance(operation, str) else None
+        query = yoyo.is_there(operation) if isinstance(operation, str) else None
         is_new = query is not None and operation not in ran and not Cursor.execute(self, query).fetchall()
         result = execute(self, operation, parameters)
         if is_new:
@@ -40,7 +41,7 @@ def killed_after(monkeypatch: pytest.MonkeyPatch, count: int, ran: list[str]) ->
         return result
 
     with monkeypatch.context() as patch:
-        patch.setattr(firebird_yoyo._Cursor, "execute", counted)
+        patch.setattr(yoyo._Cursor, "execute", counted)
         yield
 
 
@@ -54,7 +55,7 @@ def test_an_installation_that_is_killed_after_any_statement_is_gone_on_with(
     while kills < 200:
         with killed_after(monkeypatch, 1, ran):
             try:
-                install._migrate(empty_database, False)
+                migrations.migrate(empty_database, False)
                 break
             except Killed:
                 kills += 1

@@ -9,8 +9,8 @@ from contextlib import suppress
 from urllib.parse import urlsplit, urlunsplit
 
 import pytest
-from rowqueue.databases import Database, Disconnected, Session, firebird_watch, open_database
-from rowqueue.databases.firebird import Firebird, FirebirdSession
+from rowqueue.databases import Database, Disconnected, Session, open_database
+from rowqueue.databases.firebird import Firebird, FirebirdSession, watch
 from servers import Server
 
 pytestmark = [pytest.mark.product("firebird"), pytest.mark.one_version]
@@ -70,7 +70,7 @@ def relay(database: Database) -> Iterator[Relay]:
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(firebird_watch, "FIRST_LOOK", 0.5)
+    monkeypatch.setattr(watch, "FIRST_LOOK", 0.5)
 
 
 def end_all(server: Server, url: str) -> None:
@@ -149,7 +149,7 @@ def test_a_call_that_takes_long_is_left_alone(relay: Relay) -> None:
 def test_where_the_server_cannot_be_asked_a_call_ends_as_tcp_would_end_it(
     relay: Relay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(firebird_watch, "LONGEST", 2.0)
+    monkeypatch.setattr(watch, "LONGEST", 2.0)
     session = connected(relay)
     relay.silence()
     relay.holds = True
@@ -160,7 +160,7 @@ def test_where_the_server_cannot_be_asked_a_call_ends_as_tcp_would_end_it(
 
 
 def test_an_attempt_to_connect_that_is_never_answered_ends(relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rowqueue.databases.firebird_client._ATTACH_SECONDS", 1)
+    monkeypatch.setattr("rowqueue.databases.firebird.connecting._ATTACH_SECONDS", 1)
     relay.holds = True
     database = open_database(f"{relay.url}?connect_timeout=1")
     assert isinstance(ends(lambda: database.connect("test")), Disconnected)
@@ -169,8 +169,8 @@ def test_an_attempt_to_connect_that_is_never_answered_ends(relay: Relay, monkeyp
 def test_events_are_registered_anew_when_their_registration_was_never_answered(
     server: Server, relay: Relay, queue: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rowqueue.databases.firebird_events._PING_SECONDS", 0.2)
-    monkeypatch.setattr("rowqueue.databases.firebird_events._RETRY_SECONDS", 0.1)
+    monkeypatch.setattr("rowqueue.databases.firebird.events._PING_SECONDS", 0.2)
+    monkeypatch.setattr("rowqueue.databases.firebird.events._RETRY_SECONDS", 0.1)
     session = connected(relay)
     assert session.listen([queue]) is True
     relay.silence()

@@ -9,6 +9,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -609,7 +610,8 @@ def test_an_interrupted_apply_is_finished_by_the_next(
     empty_database: Database, server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """DDL cannot be undone: what was reached stays, and counts as not installed until everything is."""
-    broken = [(*file[:3], "CREATE nonsense") if file[1] == "peek" else file for file in install.files("mysql")]
+    known = install.files("mysql")
+    broken = [replace(file, text="CREATE nonsense") if file.name == "peek" else file for file in known]
     monkeypatch.setattr(install, "files", lambda _: broken)
     with pytest.raises(DatabaseError, match=r"^peek\.sql: "):
         install.apply(empty_database)

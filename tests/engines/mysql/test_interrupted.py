@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rowqueue import install
 from rowqueue.databases import Database, DatabaseError, open_database
-from rowqueue.databases.mysql import _Connection
+from rowqueue.databases.mysql.connection import Connection
 from servers import Server
 from servers.clusters import until
 
@@ -24,9 +24,9 @@ class Killed(BaseException):
 def apply_until(database: Database, statements: int, monkeypatch: pytest.MonkeyPatch) -> int:
     """Apply, killed behind so many statements that change something; how many there were."""
     done = 0
-    query = _Connection.query
+    query = Connection.query
 
-    def counted(connection: _Connection, sql: Any, unbuffered: bool = False) -> Any:
+    def counted(connection: Connection, sql: Any, unbuffered: bool = False) -> Any:
         nonlocal done
         text = sql.decode("utf-8", "replace") if isinstance(sql, bytes) else sql
         result = query(connection, sql, unbuffered)
@@ -38,7 +38,7 @@ def apply_until(database: Database, statements: int, monkeypatch: pytest.MonkeyP
         return result
 
     with monkeypatch.context() as patched, suppress(Killed, DatabaseError):
-        patched.setattr(_Connection, "query", counted)
+        patched.setattr(Connection, "query", counted)
         install.apply(database)
     return done
 
@@ -77,9 +77,9 @@ def test_an_installation_that_is_killed_behind_every_statement_gets_on(
     """Each run is killed behind the first statement that none before it has run; the next one begins from there."""
     whole, database = (open_database(server.create_database()) for _ in range(2))
     install.apply(whole)
-    query, seen = _Connection.query, set[str]()
+    query, seen = Connection.query, set[str]()
 
-    def killed(connection: _Connection, sql: Any, unbuffered: bool = False) -> Any:
+    def killed(connection: Connection, sql: Any, unbuffered: bool = False) -> Any:
         text = sql.decode("utf-8", "replace") if isinstance(sql, bytes) else sql
         if not re.match(r"\s*(CREATE|DROP|GRANT|REVOKE|INSERT|REPLACE|ALTER|UPDATE|CALL mq_(grant|object))", text):
             return query(connection, sql, unbuffered)
@@ -94,7 +94,7 @@ def test_an_installation_that_is_killed_behind_every_statement_gets_on(
 
     runs = 0
     with monkeypatch.context() as patched:
-        patched.setattr(_Connection, "query", killed)
+        patched.setattr(Connection, "query", killed)
         while True:
             runs += 1
             before = len(seen)

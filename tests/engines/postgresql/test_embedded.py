@@ -14,7 +14,8 @@ import psycopg
 import pytest
 import rowqueue
 from rowqueue import install
-from rowqueue.databases import DatabaseError, open_embedded, postgresql_embedded
+from rowqueue.databases import DatabaseError, open_embedded
+from rowqueue.databases.postgresql import embedded_server
 from servers import base
 
 # Holds the server until its input ends.
@@ -159,7 +160,7 @@ def test_a_killed_server_comes_back_for_its_users_with_all_that_was_committed(ho
 
 def kill_supervisor(home: Path) -> None:
     os.kill(supervisor(home), signal.SIGKILL)
-    until(lambda: not postgresql_embedded.Home(home).supervised(), "the supervisor is gone")
+    until(lambda: not embedded_server.Home(home).supervised(), "the supervisor is gone")
 
 
 def test_a_killed_supervisor_is_replaced_by_the_next_user(home: Path, hold: Holder) -> None:
@@ -216,7 +217,7 @@ def test_a_folder_with_a_long_name_gets_a_short_socket_path(home: Path) -> None:
     deep = home / ("long" * 20) / ("name" * 20)
     with open_embedded(deep) as database:
         assert answers(database.url)
-        short = postgresql_embedded.Home(deep).sockets
+        short = embedded_server.Home(deep).sockets
         assert not short.is_relative_to(deep)
     until(lambda: not serving(deep), "the server stops")
     shutil.rmtree(short)
@@ -253,9 +254,9 @@ def test_a_folder_that_the_servers_user_cannot_enter_is_refused(home: Path) -> N
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs the server as somebody else")
 def test_programs_that_the_servers_user_cannot_reach_are_copied(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    reachable = postgresql_embedded._open_to_all
-    monkeypatch.setattr(postgresql_embedded, "_open_to_all", lambda path: path.is_relative_to(home) and reachable(path))
-    prepared = postgresql_embedded.Home(home)
+    reachable = embedded_server._open_to_all
+    monkeypatch.setattr(embedded_server, "_open_to_all", lambda path: path.is_relative_to(home) and reachable(path))
+    prepared = embedded_server.Home(home)
     prepared.prepare()
     program = prepared.program("postgres")
     assert program.is_relative_to(home)

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from psycopg._connection_base import BaseConnection
 from rowqueue import install
-from rowqueue.databases import Database, open_database
+from rowqueue.databases import Database, migrations, open_database
 from servers import Server
 
 pytestmark = [pytest.mark.usefixtures("impatient"), pytest.mark.product("postgresql"), pytest.mark.one_version]
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.usefixtures("impatient"), pytest.mark.product("postgre
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """yoyo tries so long for its lock, also when its connection is gone."""
-    monkeypatch.setattr(install, "_YOYO_LOCK_SECONDS", 0.5)
+    monkeypatch.setattr(migrations, "LOCK_SECONDS", 0.5)
 
 
 _WRITES = re.compile(r"\W*(?!SELECT|SET|SHOW|SAVEPOINT|RELEASE|ROLLBACK|BEGIN)\w")

@@ -9,7 +9,8 @@ import pytest
 import yoyo
 from rowqueue import install
 from rowqueue.databases import Database, DatabaseError
-from rowqueue.databases.sqlserver import SQLServer, _Connection, _Cursor
+from rowqueue.databases.sqlserver import SQLServer
+from rowqueue.databases.sqlserver.connection import Connection, Cursor
 from servers.sqlserver import ExternalSQLServer
 from yoyo.exceptions import LockTimeout
 
@@ -35,11 +36,11 @@ class Killed(BaseException):
 
 def apply_until(database: Database, point: str, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Apply, killed behind the first statement that looks so, with all its connections; whether it came to it."""
-    opened: list[_Connection] = []
+    opened: list[Connection] = []
     struck = False
-    open_, command, execute = SQLServer.open, _Connection.command, _Cursor.execute
+    open_, command, execute = SQLServer.open, Connection.command, Cursor.execute
 
-    def opening(self: SQLServer, application_name: str) -> _Connection:
+    def opening(self: SQLServer, application_name: str) -> Connection:
         opened.append(open_(self, application_name))
         return opened[-1]
 
@@ -51,19 +52,19 @@ def apply_until(database: Database, point: str, monkeypatch: pytest.MonkeyPatch)
                 connection.close()
             raise Killed
 
-    def commanding(self: _Connection, text: str) -> Any:
+    def commanding(self: Connection, text: str) -> Any:
         result = command(self, text)
         strike(text)
         return result
 
-    def executing(self: _Cursor, operation: Any, params: Any = None) -> None:
+    def executing(self: Cursor, operation: Any, params: Any = None) -> None:
         execute(self, operation, params)
         strike(operation)
 
     with monkeypatch.context() as patched, suppress(Killed, DatabaseError, pymssql.Error):
         patched.setattr(SQLServer, "open", opening)
-        patched.setattr(_Connection, "command", commanding)
-        patched.setattr(_Cursor, "execute", executing)
+        patched.setattr(Connection, "command", commanding)
+        patched.setattr(Cursor, "execute", executing)
         install.apply(database)
     return struck
 

@@ -1,0 +1,75 @@
+"""The command `runner`: each command opens the database, calls procedures, and prints what they return.
+
+Exit codes: 0 done or drained, 1 failure, 2 usage, 3 schema missing, pending or drifted, 130 and 143 ended by signal.
+"""
+
+import io
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .. import config
+from ..errors import Expected
+from .commands import Commands
+
+app = typer.Typer(
+    cls=Commands,
+    help="A message queue in the database you already run. Every command calls the procedures that SQL can call too.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        print(version("rowqueue"))
+        raise typer.Exit
+
+
+@app.callback()
+def _defaults(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_version, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    name, settings = config.read(Path.cwd())
+    if name:
+        context.default_map = config.defaults(name, settings, _options(context.command))
+
+
+def _options(command: Any) -> Any:
+    """The option names of a command, or of each command of a group."""
+    if hasattr(command, "commands"):
+        return {name: _options(child) for name, child in command.commands.items()}
+    return {parameter.name for parameter in command.params}
+
+
+def main() -> None:
+    """Run the command line and leave with its exit code; what can be expected to go wrong is told in one line."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = app(sys.argv[1:] or ["--help"], prog_name="runner", standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 1
+    except (typer.TyperException, Expected, OSError) as error:
+        code = int(getattr(error, "exit_code", 1))  # Typer's errors know theirs, too
+        print(f"runner: {_line(error)}", file=sys.stderr)
+    sys.exit(code)
+
+
+def _line(error: Exception) -> str:
+    """An error on one line; Typer's name the argument when asked for their formatted message."""
+    text = error.format_message() if hasattr(error, "format_message") else str(error)
+    return " ".join(text.split()) or ("aborted" if isinstance(error, typer.Abort) else type(error).__name__)

@@ -1,0 +1,79 @@
+"""What the commands share: options that several have, the database they open, and how they print an outcome."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+
+from .. import output
+from ..databases import Database, Row, Session, open_database, open_embedded
+from ..errors import Expected
+
+Url = Annotated[
+    str | None,
+    typer.Option(
+        "--database",
+        envvar="RUNNER_DATABASE",
+        metavar="URL",
+        help="The database, such as scheme://user@host/name. Without one, an embedded database is started.",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")]
+Type = Annotated[str, typer.Argument(metavar="TYPE", help="The queue.")]
+OptionalType = Annotated[str | None, typer.Argument(metavar="[TYPE]", help="The queue; all when left out.")]
+Size = Annotated[int, typer.Option("--size", min=1, max=10_000, help="At most so many.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+Table = Annotated[str, typer.Argument(metavar="TABLE", help="The table, as its SQL names it.")]
+
+
+class Failed(Expected):
+    """A command that could not do its work; the message says why."""
+
+
+def group(help: str = "") -> typer.Typer:
+    """A group of commands."""
+    return typer.Typer(help=help, rich_markup_mode=None, add_completion=False)
+
+
+@contextmanager
+def opened(url: str | None) -> Iterator[Database]:
+    """The database of a command: the one that is named, else the embedded one."""
+    if url is not None:
+        try:
+            database = open_database(url)
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint="--database") from None
+        yield database
+        return
+    with open_embedded() as database:
+        print("runner: no database named; using the embedded one in your data directory", file=sys.stderr)
+        yield database
+
+
+@contextmanager
+def connected(url: str | None) -> Iterator[Session]:
+    """A session of a command."""
+    with opened(url) as database:
+        session = database.connect("runner")
+        try:
+            yield session
+        finally:
+            session.close()
+
+
+def say(text: str, as_json: bool, **values: Any) -> None:
+    """Print the outcome of a command: a sentence, or its values as JSON."""
+    if as_json:
+        output.rows([values], [], True)
+    else:
+        print(text)
+
+
+def until_none(call: Callable[[], list[Row]]) -> int:
+    """Repeat a bounded call until it finds nothing; the sum of its counts."""
+    total = 0
+    while count := call()[0]["count"]:
+        total += count
+    return total

@@ -1,0 +1,69 @@
+"""`runner consume`."""
+
+import socket
+from typing import Annotated
+
+import typer
+
+from ..consumer import Options, QueueSource
+from . import consuming
+from .common import Url, group
+
+top = group()
+
+
+@top.command()
+def consume(
+    type: Annotated[list[str], typer.Option("--type", metavar="TYPE", help="The queue; several take turns.")],
+    handler: consuming.HandlerPath = None,
+    exec: consuming.Exec = None,
+    batch: Annotated[
+        int | None, typer.Option(min=1, max=10_000, help="Claim so many. [10; 1 with --transaction]")
+    ] = None,
+    concurrency: consuming.Concurrency = 1,
+    lease: consuming.Lease = None,
+    reader: Annotated[
+        str | None, typer.Option(help="This process's name. [host and process number; --ring: host]")
+    ] = None,
+    once: consuming.Once = False,
+    drain: consuming.Drain = False,
+    max_messages: consuming.MaxMessages = None,
+    idle_timeout: consuming.IdleTimeout = None,
+    transaction: Annotated[
+        bool,
+        typer.Option("--transaction", help="Handle in the transaction that takes the message: effect exactly once."),
+    ] = False,
+    ring: Annotated[bool, typer.Option("--ring", help="Claim round the ring of ids; priority plays no part.")] = False,
+    shutdown_timeout: consuming.ShutdownTimeout = consuming.SHUTDOWN,
+    health_port: consuming.HealthPort = None,
+    log_level: consuming.Level = consuming.LogLevel.info,
+    connect_timeout: consuming.ConnectTimeout = None,
+    database: Url = None,
+) -> None:
+    """Run a handler for each message until told to stop. SIGTERM and SIGINT finish what runs; a second one aborts."""
+    consuming.log_to_stderr(log_level)
+    if transaction and ring:
+        raise typer.BadParameter("cannot be combined with --transaction", param_hint="--ring")
+    if reader is None:
+        reader = socket.gethostname() if ring else consuming.process_name()
+    options = Options(
+        types=tuple(dict.fromkeys(type)),
+        reader=reader,
+        batch=batch or (1 if transaction else 10),
+        concurrency=concurrency,
+        lease=lease,
+        once=once,
+        drain=drain,
+        max_messages=max_messages,
+        idle_timeout=idle_timeout,
+        transaction=transaction,
+        ring=ring,
+        shutdown_timeout=shutdown_timeout,
+        connect_timeout=connect_timeout,
+    )
+    loaded = consuming.handler_of(handler, exec, concurrency)
+    if transaction and loaded.is_async:
+        raise typer.BadParameter(
+            "an async handler cannot share the transaction's connection", param_hint="--transaction"
+        )
+    consuming.run(database, loaded, options, QueueSource, health_port)

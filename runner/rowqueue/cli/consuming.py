@@ -1,0 +1,128 @@
+"""What `consume`, `feed consume` and `table consume` share: options, handlers and the way to a consumer."""
+
+import logging
+import os
+import socket
+import sys
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .. import install, link
+from ..consumer import Consumer, Options, Source
+from ..databases import Database, SchemaMissing
+from ..handlers import Handler, HandlerError
+from ..handlers import load as load_handler
+from .common import opened
+
+log = logging.getLogger("rowqueue")
+
+
+class LogLevel(StrEnum):
+    """How much goes to standard error."""
+
+    debug = "debug"
+    info = "info"
+    warning = "warning"
+    error = "error"
+
+
+HandlerPath = Annotated[
+    str | None,
+    typer.Option("--handler", metavar="MODULE:FUNCTION", help="Called with a message, or with a list; may be async."),
+]
+Exec = Annotated[
+    str | None,
+    typer.Option(
+        "--exec",
+        metavar="COMMAND",
+        help="Run by sh for each message, which it reads as JSON on stdin. Exit status 0: done; 65: dead letter;"
+        " else: try again, with the last line of its stderr as the error.",
+    ),
+]
+Concurrency = Annotated[int, typer.Option(min=1, max=1_000, help="Batches (async: messages) at the same time.")]
+Lease = Annotated[
+    int | None, typer.Option(min=1, max=315_360_000, help="Seconds, extended while handlers run. [the queue's]")
+]
+Reader = Annotated[str | None, typer.Option(help="This process's name. [host and process number]")]
+Once = Annotated[bool, typer.Option("--once", help="Claim one batch a queue, then end.")]
+Drain = Annotated[bool, typer.Option("--drain", help="End when nothing is ready.")]
+MaxMessages = Annotated[int | None, typer.Option(min=1, help="End after so many messages.")]
+IdleTimeout = Annotated[float | None, typer.Option(min=0, help="End after so many seconds without one.")]
+ShutdownTimeout = Annotated[float, typer.Option(min=0, help="Seconds to finish in after SIGTERM or SIGINT.")]
+HealthPort = Annotated[
+    int | None,
+    typer.Option(min=0, max=65_535, help="Serve /live, /ready and /metrics on 127.0.0.1; 0: any port."),
+]
+Level = Annotated[LogLevel, typer.Option("--log-level", help="How much is logged to stderr.")]
+ConnectTimeout = Annotated[
+    float | None,
+    typer.Option(
+        min=0,
+        metavar="SECONDS",
+        help="End with an error when the database is away, or takes no changes, for so long. [never]",
+    ),
+]
+
+SHUTDOWN = 30.0
+
+
+def log_to_stderr(level: LogLevel) -> None:
+    """Say what happens; other packages say what goes wrong."""
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
+    log.setLevel(level.upper())
+
+
+def process_name() -> str:
+    """The name under which a process claims, unless it is told another."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def handler_of(path: str | None, command: str | None, concurrency: int = 1) -> Handler:
+    """The handler that --handler or --exec names."""
+    if (path is None) == (command is None):
+        raise typer.BadParameter("give one of --handler and --exec", param_hint="--handler")
+    if command is not None:
+        from ..handlers.command import Command
+
+        return Command(command)
+    assert path is not None
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        return load_handler(path, concurrency)
+    except HandlerError as error:
+        raise typer.BadParameter(str(error), param_hint="--handler") from None
+
+
+def check_installed(database: Database, connect_timeout: float | None) -> None:
+    """Wait for the database, and refuse one where the queue is not as released."""
+    wrong = link.when_there(lambda: install.pending(database), connect_timeout)
+    if wrong:
+        states = ", ".join(sorted({file.state for file in wrong}))
+        raise SchemaMissing(
+            f"the queue is not installed as released ({len(wrong)} files: {states}): run `runner apply`"
+        )
+
+
+def run(
+    url: str | None, handler: Handler, options: Options, source: Callable[[Options], Source], health_port: int | None
+) -> None:
+    """Consume until done or stopped, and tell of it on the health port."""
+    with opened(url) as database:
+        check_installed(database, options.connect_timeout)
+        if health_port is None:
+            Consumer(database, handler, options, source(options)).run()
+            return
+        from ..metrics import Metrics, Server
+
+        metrics = Metrics()
+        consumer = Consumer(database, handler, options, source(options), metrics)
+        server = Server(health_port, metrics, consumer.is_ready)
+        log.info("health: http://127.0.0.1:%d", server.port)
+        try:
+            consumer.run()
+        finally:
+            server.close()

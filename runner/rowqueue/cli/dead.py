@@ -1,0 +1,35 @@
+"""`runner dead`: dead letters."""
+
+from itertools import chain
+from typing import Annotated
+
+import typer
+
+from .. import output
+from .common import Failed, Json, OptionalType, Size, Type, Url, connected, group, say, until_none
+
+app = group("Dead letters: messages whose attempts are used up.")
+
+
+@app.command("list")
+def dead_list(type: OptionalType = None, size: Size = 100, database: Url = None, json: Json = False) -> None:
+    """Show dead letters with their errors, the newest first; of all queues when no type is given."""
+    with connected(database) as session:
+        types = [type] if type is not None else [row["type"] for row in session.call("queue_stats") if row["dead"]]
+        found = chain.from_iterable(session.call("peek", name, "E", size) for name in types)
+        output.rows(found, ["id", "type", "attempts", "changed_at", "error", "body"], json)
+
+
+@app.command("redrive")
+def dead_redrive(
+    type: Type,
+    id: Annotated[int | None, typer.Option("--id", help="One message; all when left out.")] = None,
+    database: Url = None,
+    json: Json = False,
+) -> None:
+    """Send dead letters round again, with their attempts set back to 0."""
+    with connected(database) as session:
+        count = until_none(lambda: session.call("redrive", type, id))
+    if id is not None and not count:
+        raise Failed(f"message {id} is not a dead letter of {type!r}")
+    say(f"{count} redriven", json, count=count)

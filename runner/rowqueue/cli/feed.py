@@ -1,0 +1,111 @@
+"""`runner feed`: feeds, their publisher and their consumers."""
+
+from typing import Annotated
+
+import typer
+
+from .. import feeds, output
+from . import consuming
+from .common import Failed, Json, Url, connected, group, opened, say
+
+app = group("Feeds: rows of a table of yours in the order of their publishing.")
+
+Feed = Annotated[str, typer.Argument(metavar="FEED", help="The feed.")]
+Consumer = Annotated[str, typer.Option("--consumer", metavar="NAME", help="Whose position in the feed.")]
+_FEED_STATS = ("feed", "table", "last_position", "unpublished", "consumer", "position", "behind", "moved_at")
+
+
+@app.command()
+def publish(
+    feed: Feed,
+    size: Annotated[int, typer.Option("--size", min=1, max=10_000, help="Rows a call.")] = 500,
+    once: Annotated[bool, typer.Option("--once", help="End when nothing is left to publish.")] = False,
+    log_level: consuming.Level = consuming.LogLevel.info,
+    connect_timeout: consuming.ConnectTimeout = None,
+    database: Url = None,
+    json: Json = False,
+) -> None:
+    """Number the rows of a feed as they come, until told to stop by SIGTERM or SIGINT."""
+    consuming.log_to_stderr(log_level)
+    with opened(database) as target:
+        consuming.check_installed(target, connect_timeout)
+        publisher = feeds.Publisher(target, feed, size, once, connect_timeout)
+        publisher.run()
+    say(f"{publisher.published} published", json, count=publisher.published)
+
+
+@app.command()
+def consume(
+    feed: Feed,
+    consumer: Consumer,
+    handler: consuming.HandlerPath = None,
+    exec: consuming.Exec = None,
+    batch: Annotated[int, typer.Option(min=1, max=10_000, help="Fetch so many rows a call.")] = 100,
+    once: consuming.Once = False,
+    drain: consuming.Drain = False,
+    max_messages: consuming.MaxMessages = None,
+    idle_timeout: consuming.IdleTimeout = None,
+    shutdown_timeout: consuming.ShutdownTimeout = consuming.SHUTDOWN,
+    log_level: consuming.Level = consuming.LogLevel.info,
+    connect_timeout: consuming.ConnectTimeout = None,
+    database: Url = None,
+) -> None:
+    """Run a handler for each row of a feed, in order, until told to stop. SIGTERM and SIGINT finish what runs."""
+    consuming.log_to_stderr(log_level)
+    options = feeds.Options(
+        feed, consumer, batch, once, drain, max_messages, idle_timeout, shutdown_timeout, connect_timeout
+    )
+    loaded = consuming.handler_of(handler, exec)
+    with opened(database) as found:
+        consuming.check_installed(found, connect_timeout)
+        feeds.Consumer(found, loaded, options).run()
+
+
+@app.command("list")
+def feed_list(
+    feed: Annotated[str | None, typer.Argument(metavar="[FEED]", help="The feed; all when left out.")] = None,
+    database: Url = None,
+    json: Json = False,
+) -> None:
+    """Show feeds, their consumers, and how far each is."""
+    with connected(database) as session:
+        output.rows(session.call("feed_stats", feed), _FEED_STATS, json)
+
+
+@app.command("create")
+def feed_create(
+    feed: Feed,
+    table: Annotated[str, typer.Option("--table", metavar="TABLE", help="The table, as its SQL names it.")],
+    key: Annotated[str, typer.Option("--key", metavar="COLUMNS", help="What tells its rows apart: names with commas.")],
+    sync: Annotated[str, typer.Option("--sync", metavar="COLUMN", help="The column that takes the numbers.")],
+    database: Url = None,
+    json: Json = False,
+) -> None:
+    """Make a feed of a table."""
+    with connected(database) as session:
+        row = session.call("create_feed", feed, table, key, sync)[0]
+    say("created" if row["created"] else "was there already", json, **row)
+
+
+@app.command("drop")
+def feed_drop(feed: Feed, database: Url = None, json: Json = False) -> None:
+    """Forget a feed and where its consumers are; the table stays as it is."""
+    with connected(database) as session:
+        count = session.call("drop_feed", feed)[0]["count"]
+    if not count:
+        raise Failed(f"there is no feed {feed!r}")
+    say("1 dropped", json, count=count)
+
+
+@app.command("rewind")
+def feed_rewind(
+    feed: Feed,
+    consumer: Consumer,
+    position: Annotated[int, typer.Option("--position", min=0, help="Rows behind it come again; 0: all of them.")] = 0,
+    database: Url = None,
+    json: Json = False,
+) -> None:
+    """Move a consumer back on purpose."""
+    with connected(database) as session:
+        row = session.call("rewind_feed", feed, consumer, position)[0]
+    say(f"at {row['position']}", json, **row)

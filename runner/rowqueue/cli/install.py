@@ -1,0 +1,70 @@
+"""`runner apply`, `sql` and `uninstall`."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from .. import install, link
+from .common import Json, Url, Yes, group, opened, say
+
+top = group()
+
+
+@top.command()
+def apply(
+    database: Url = None,
+    break_lock: Annotated[bool, typer.Option(help="Remove the lock that a killed `yoyo apply` left behind.")] = False,
+    connect_timeout: Annotated[
+        float, typer.Option(min=0, metavar="SECONDS", help="Wait so long for the database to be there.")
+    ] = 0,
+    json: Json = False,
+) -> None:
+    """Install the queue, or bring it to this release; a second run changes nothing."""
+    with opened(database) as target:
+        applied = link.when_there(lambda: install.apply(target, break_lock), connect_timeout)
+    for notice in [*(f"was wrong: {problem}" for problem in applied.mended), *applied.notices]:
+        print(f"runner: {notice}", file=sys.stderr)
+    say(
+        f"applied {len(applied.migrations)} migrations and {len(applied.procedures)} procedure files"
+        if applied.migrations or applied.procedures
+        else "nothing to do: the queue is installed in this release",
+        json,
+        migrations=applied.migrations,
+        procedures=applied.procedures,
+        mended=applied.mended,
+    )
+
+
+@top.command()
+def sql(
+    engine: Annotated[str, typer.Option("--database", metavar="NAME", help="The kind of database, not a URL.")],
+) -> None:
+    """Print the whole installation as one script for the database's own client."""
+    try:
+        parts = install.script(engine)
+    except (LookupError, ValueError) as error:
+        raise typer.BadParameter(str(error.args[0]), param_hint="--database") from None
+    for part in parts:
+        print(part)
+
+
+@top.command()
+def uninstall(
+    database: Url = None,
+    yes: Yes = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Leave adopted tables that cannot be released as they are.")
+    ] = False,
+    cascade: Annotated[
+        bool, typer.Option("--cascade", help="Drop or break your views and other objects that use the queue's.")
+    ] = False,
+) -> None:
+    """Release adopted tables, then remove the queue and all its messages from the database."""
+    if not yes:
+        if not sys.stdin.isatty():
+            raise typer.BadParameter("needed when nobody can be asked: all messages will be lost", param_hint="--yes")
+        typer.confirm("Remove the queue and all its messages?", abort=True, err=True)
+    with opened(database) as target:
+        released = install.uninstall(target, force, cascade)
+    print(f"uninstalled; released first: {', '.join(released)}" if released else "uninstalled")

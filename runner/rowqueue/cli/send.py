@@ -1,0 +1,134 @@
+"""`runner send`: one message, or a list."""
+
+import os
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated, BinaryIO
+
+import typer
+
+from .. import tracing
+from ..databases import DatabaseError, Disconnected, QueueError, Session
+from .common import Failed, Json, Url, connected, group, say
+
+top = group()
+
+LIST_LINES = 10_000  # at most so many bodies in one call of send_batch
+LIST_BYTES = 8 << 20
+LONGEST_LINE = 100 << 20  # a body of 16 MiB with every character escaped
+
+
+@top.command()
+def send(
+    type: Annotated[str, typer.Option("--type", metavar="TYPE", help="The queue.")],
+    body: Annotated[
+        str | None, typer.Argument(metavar="[BODY]", help="The message; - reads a list from stdin.")
+    ] = None,
+    file: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Send a list: one body a line, or a JSON string for a body that has a line feed, is empty or begins"
+            " with a double quote; - is stdin.",
+        ),
+    ] = None,
+    run_at: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Not before: ISO 8601, UTC unless it says.")
+    ] = None,
+    delay: Annotated[float | None, typer.Option(min=0, max=315_360_000, help="Not before so many seconds.")] = None,
+    priority: Annotated[int | None, typer.Option(min=-32768, max=32767, help="A smaller number goes first.")] = None,
+    group_key: Annotated[str | None, typer.Option(help="On an ordered queue, the group that keeps its order.")] = None,
+    dedup_key: Annotated[str | None, typer.Option(help="At most one live message of the type has it.")] = None,
+    max_attempts: Annotated[int | None, typer.Option(min=1, max=1000, help="Attempts before it is dead.")] = None,
+    headers: Annotated[str | None, typer.Option(help="Metadata beside the body, such as JSON.")] = None,
+    source: Annotated[str | None, typer.Option(help="Who sends it.")] = None,
+    database: Url = None,
+    json: Json = False,
+) -> None:
+    """Send one message, or a list from a file or from stdin."""
+    if body == "-" and file is None:
+        body, file = None, "-"
+    if (body is None) == (file is None):
+        raise typer.BadParameter("give one of BODY, --file FILE and -", param_hint="BODY")
+    if run_at is not None and delay is not None:
+        raise typer.BadParameter("cannot be combined with --delay", param_hint="--run-at")
+    options = (priority, group_key, dedup_key, max_attempts, headers, source)
+    if file is not None:
+        if any(option is not None for option in (run_at, delay, *options)):
+            raise typer.BadParameter("a list is sent without options; send one body at a time", param_hint="--file")
+        with _binary(file) as stream, connected(database) as session:
+            count = _send_list(session, type, stream)
+        say(f"{count} sent", json, count=count)
+        return
+    due = _time(run_at)
+    with connected(database) as session:
+        if delay is not None:
+            due = session.now() + timedelta(seconds=delay)
+        row = session.call("send_message", type, body, due, *options[:4], tracing.injected(headers), source)[0]
+    if not row["created"]:
+        print(f"runner: not sent: message {row['id']} has this dedup key and is live", file=sys.stderr)
+    say(str(row["id"]), json, **row)
+
+
+def _time(run_at: str | None) -> datetime | None:
+    if run_at is None:
+        return None
+    try:
+        time = datetime.fromisoformat(run_at)
+    except ValueError:
+        raise typer.BadParameter(f"{run_at!r} is not an ISO 8601 time", param_hint="--run-at") from None
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def _binary(file: str) -> BinaryIO:
+    try:
+        return sys.stdin.buffer if file == "-" else Path(file).open("rb")
+    except OSError as error:
+        raise typer.BadParameter(f"{file}: {error.strerror}", param_hint="--file") from None
+
+
+def _send_list(session: Session, type: str, stream: BinaryIO) -> int:
+    """Send a list chunk by chunk and return how many. Raises Failed with the lines that were not sent."""
+    from rich.console import Console  # it takes long to load
+    from rich.progress import Progress
+
+    sent = 0
+    console = Console(stderr=True)
+    size = os.fstat(stream.fileno()).st_size if stream.seekable() else None
+    with Progress(console=console, disable=not console.is_terminal, transient=True) as progress:
+        task = progress.add_task("sending", total=size or None)
+        for first, lines in _chunks(stream):
+            where = f"lines {first} to {first + len(lines) - 1}"
+            try:
+                text = b"\n".join(lines).decode("utf-8")
+                sent += session.call("send_batch", type, text)[0]["count"]
+            except UnicodeDecodeError as error:
+                line = first + error.object.count(b"\n", 0, error.start)
+                raise Failed(f"line {line} is not UTF-8; {where} were not sent, all before were") from None
+            except Disconnected as error:
+                raise Failed(f"{where} may not have been sent, all before were: {error}") from error
+            except (QueueError, DatabaseError) as error:
+                raise Failed(f"{where} were not sent, all before were; counting from line {first}: {error}") from error
+            progress.advance(task, sum(map(len, lines)) + len(lines))
+    return sent
+
+
+def _chunks(stream: BinaryIO) -> Iterator[tuple[int, list[bytes]]]:
+    """The number of the first line, and lines without their line feeds, as many as one call may carry."""
+    first = 1
+    lines: list[bytes] = []
+    size = 0
+    while line := stream.readline(LONGEST_LINE):
+        if len(line) == LONGEST_LINE:
+            number = first + len(lines)
+            raise Failed(f"line {number} is longer than {LONGEST_LINE >> 20} MiB; lines from {first} on were not sent")
+        if len(lines) == LIST_LINES or size + len(line) > LIST_BYTES:
+            if size > len(lines):  # empty lines alone are no message
+                yield first, lines
+            first, lines, size = first + len(lines), [], 0
+        lines.append(line.removesuffix(b"\n"))
+        size += len(line)
+    if size > len(lines):
+        yield first, lines

@@ -1,0 +1,76 @@
+"""`runner subscription`: watched tables, and which queues get messages of their changes."""
+
+from typing import Annotated
+
+import typer
+
+from .. import output
+from .common import Failed, Json, Table, Url, connected, group, say
+
+app = group("Subscriptions: messages to queues when a table changes.")
+
+
+@app.command()
+def watch(table: Table, database: Url = None, json: Json = False) -> None:
+    """Make the triggers that tell subscriptions of a table's changes, or put them right."""
+    count = _execute(database, "watch_table", table)
+    say("watched", json, statements=count)
+
+
+@app.command()
+def unwatch(table: Table, database: Url = None, json: Json = False) -> None:
+    """Take a table's triggers and subscriptions away."""
+    count = _execute(database, "unwatch_table", table)
+    say("no longer watched", json, statements=count)
+
+
+def _execute(database: str | None, procedure: str, table: str) -> int:
+    """Call it and execute the statements that it leaves to its caller; returns how many."""
+    with connected(database) as session:
+        rows = session.call(procedure, table)
+        for row in rows:
+            session.execute(row["statement"])
+    return len(rows)
+
+
+@app.command("list")
+def subscription_list(
+    table: Annotated[str | None, typer.Argument(metavar="[TABLE]", help="The table; all when left out.")] = None,
+    database: Url = None,
+    json: Json = False,
+) -> None:
+    """Show watched tables and their subscriptions."""
+    with connected(database) as session:
+        output.rows(session.call("list_subscriptions", table), ["table", "action", "type"], json)
+
+
+@app.command("add")
+def subscription_add(
+    table: Table,
+    type: Annotated[str, typer.Option("--type", metavar="TYPE", help="The queue that gets the messages.")],
+    action: Annotated[str, typer.Option("--action", metavar="LETTERS", help="Of I, U, D: insert, update, delete.")],
+    database: Url = None,
+    json: Json = False,
+) -> None:
+    """From now on, each such change of a row sends a message."""
+    with connected(database) as session:
+        count = session.call("subscribe", table, action, type)[0]["count"]
+    say(f"{count} added" if count else "was there already", json, count=count)
+
+
+@app.command("remove")
+def subscription_remove(
+    table: Table,
+    type: Annotated[str | None, typer.Option("--type", metavar="TYPE", help="The queue; all when left out.")] = None,
+    action: Annotated[
+        str | None, typer.Option("--action", metavar="LETTERS", help="Of I, U, D; all when left out.")
+    ] = None,
+    database: Url = None,
+    json: Json = False,
+) -> None:
+    """Send no more such messages; those that were sent stay."""
+    with connected(database) as session:
+        count = session.call("unsubscribe", table, action, type)[0]["count"]
+    if not count:
+        raise Failed(f"there is no such subscription of {table}")
+    say(f"{count} removed", json, count=count)

@@ -1,0 +1,125 @@
+"""`runner table`: polling tables."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from .. import output
+from ..consumer import Options
+from ..polling import TableSource
+from . import consuming
+from .common import Failed, Json, Size, Url, connected, group, say, until_none
+
+app = group("Polling tables: rows of a table of yours, claimed as work.")
+
+Adopted = Annotated[str, typer.Argument(metavar="NAME", help="What the table is adopted as.")]
+
+
+class RowState(StrEnum):
+    """The states a row of an adopted table can be in, beside those that nobody has claimed."""
+
+    A = "A"
+    N = "N"
+    E = "E"
+
+
+@app.command()
+def consume(
+    name: Adopted,
+    handler: consuming.HandlerPath = None,
+    exec: consuming.Exec = None,
+    batch: Annotated[int, typer.Option(min=1, max=10_000, help="Claim so many rows.")] = 10,
+    concurrency: consuming.Concurrency = 1,
+    lease: consuming.Lease = None,
+    reader: consuming.Reader = None,
+    once: consuming.Once = False,
+    drain: consuming.Drain = False,
+    max_messages: consuming.MaxMessages = None,
+    idle_timeout: consuming.IdleTimeout = None,
+    shutdown_timeout: consuming.ShutdownTimeout = consuming.SHUTDOWN,
+    health_port: consuming.HealthPort = None,
+    log_level: consuming.Level = consuming.LogLevel.info,
+    connect_timeout: consuming.ConnectTimeout = None,
+    database: Url = None,
+) -> None:
+    """Run a handler for each row of an adopted table until told to stop. SIGTERM and SIGINT finish what runs."""
+    consuming.log_to_stderr(log_level)
+    options = Options(
+        types=(name,),
+        reader=consuming.process_name() if reader is None else reader,
+        batch=batch,
+        concurrency=concurrency,
+        lease=lease,
+        once=once,
+        drain=drain,
+        max_messages=max_messages,
+        idle_timeout=idle_timeout,
+        shutdown_timeout=shutdown_timeout,
+        connect_timeout=connect_timeout,
+    )
+    consuming.run(database, consuming.handler_of(handler, exec, concurrency), options, TableSource, health_port)
+
+
+@app.command("adopt")
+def table_adopt(
+    name: Adopted,
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="The table, as its SQL names it.")],
+    key_columns: Annotated[str | None, typer.Option(help="What tells its rows apart, with commas between.")] = None,
+    order_column: Annotated[str | None, typer.Option(help="Rows are claimed in its order. [the key's]")] = None,
+    status_column: Annotated[str | None, typer.Option(help="What tells which rows are to be done.")] = None,
+    ready_value: Annotated[str | None, typer.Option(help="The status of a row to be claimed. [NULL]")] = None,
+    active_value: Annotated[str | None, typer.Option(help="The status while claimed. [the ready value]")] = None,
+    done_value: Annotated[str | None, typer.Option(help="The status of a row that is done.")] = None,
+    error_value: Annotated[str | None, typer.Option(help="The status of a row that is dead.")] = None,
+    on_complete: Annotated[str | None, typer.Option(help="keep or delete. [keep]")] = None,
+    late_seconds: Annotated[int | None, typer.Option(help="How late a row may come in the order.")] = None,
+    equal_rows: Annotated[bool, typer.Option("--equal-rows", help="Without a key: equal rows are accepted.")] = False,
+    max_attempts: Annotated[int | None, typer.Option(help="[10]")] = None,
+    database: Url = None,
+    json: Json = False,
+) -> None:
+    """Let the rows of a table of yours be claimed as work, as the table is."""
+    values = [key_columns, order_column, status_column, ready_value, active_value, done_value, error_value, on_complete]
+    with connected(database) as session:
+        created = session.call(
+            "adopt_table", name, table, *values, late_seconds, 1 if equal_rows else None, max_attempts
+        )[0]["created"]
+    say("adopted" if created else "was adopted so already", json, created=created)
+
+
+@app.command("release")
+def table_release(name: Adopted, database: Url = None, json: Json = False) -> None:
+    """Forget an adopted table: what is claimed is given back, and nothing of it is claimed any more."""
+    with connected(database) as session:
+        count = session.call("release_table", name)[0]["count"]
+    if not count:
+        raise Failed(f"no table is adopted as {name!r}")
+    say("released", json, count=count)
+
+
+@app.command("retry")
+def table_retry(
+    name: Adopted,
+    id: Annotated[int | None, typer.Option("--id", help="One row's claim; all when left out.")] = None,
+    database: Url = None,
+    json: Json = False,
+) -> None:
+    """Send dead rows round again, with all their attempts."""
+    with connected(database) as session:
+        count = until_none(lambda: session.call("retry_rows", name, id))
+    say(f"{count} to be tried again", json, count=count)
+
+
+@app.command("peek")
+def table_peek(
+    name: Adopted,
+    state: Annotated[RowState | None, typer.Option(help="A claimed, N waits, E dead.")] = None,
+    size: Size = 100,
+    database: Url = None,
+    json: Json = False,
+) -> None:
+    """Look at rows that are claimed, wait for another attempt, or are dead."""
+    with connected(database) as session:
+        found = session.call("peek_rows", name, state.value if state else None, size)
+        output.rows(found, ["id", "state", "attempts", "run_at", "reader", "key", "error"], json)

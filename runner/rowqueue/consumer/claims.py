@@ -1,0 +1,77 @@
+"""Claims: how many messages may still be had, and of which queue."""
+
+import threading
+import time
+from collections.abc import Sequence
+
+from ..databases import Conflict, Disconnected, Row
+from ..link import Link
+from .leases import Batch
+from .options import Options
+from .sources import Source
+
+
+class Budget:
+    """How many messages may still be claimed; a claim takes its size first and gives back what it did not get."""
+
+    def __init__(self, limit: int | None) -> None:
+        self._left = limit
+        self._lock = threading.Lock()
+
+    def take(self, wish: int) -> int:
+        """Reserve up to `wish` messages; 0 when none are left."""
+        if self._left is None:
+            return wish
+        with self._lock:
+            size = min(wish, self._left)
+            self._left -= size
+            return size
+
+    def give_back(self, count: int) -> None:
+        """Return what a claim did not get."""
+        if self._left is not None:
+            with self._lock:
+                self._left += count
+
+    def is_used_up(self) -> bool:
+        """No message may be claimed any more."""
+        return self._left == 0
+
+
+class Claims:
+    """Claims for all threads, until `stop` is set. `last_claim` and `last_work` are times of the monotonic clock."""
+
+    def __init__(self, source: Source, options: Options, stop: threading.Event) -> None:
+        self._source, self._options, self._stop = source, options, stop
+        self.budget = Budget(options.max_messages)
+        self.last_claim = self.last_work = time.monotonic()  # the database answered; a message was there
+
+    def claim(self, link: Link, type: str) -> Batch | None:
+        """Claim a batch of one type; None when nothing is ready, the budget is used up, or we stop."""
+        size = self.budget.take(self._options.batch)
+        rows: list[Row] = []
+        asked_at = time.monotonic()
+        try:
+            if size and not self._stop.is_set():
+                rows = self._source.claim(link, self._stop, type, size)
+                self.last_claim = time.monotonic()
+        except (Disconnected, Conflict):  # only when we stop
+            pass
+        finally:
+            self.budget.give_back(size - len(rows))
+        return self.batch(rows, asked_at)
+
+    def batch(self, rows: Sequence[Row], asked_at: float) -> Batch | None:
+        """The batch of a claim's rows."""
+        if not rows:
+            return None
+        self.last_work = time.monotonic()
+        messages = [self._source.item(row) for row in rows]
+        first = rows[0]
+        return Batch.leased(messages, first["batch_key"], first["lease_until"], self._options.lease, asked_at)
+
+    def after(self, link: Link, type: str) -> Batch | None:
+        """A batch of the first type that has one: each has its turn, beginning with the one after `type`."""
+        types = self._options.types
+        start = types.index(type) + 1
+        return next(filter(None, (self.claim(link, other) for other in types[start:] + types[:start])), None)

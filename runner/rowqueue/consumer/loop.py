@@ -1,0 +1,146 @@
+"""The consumer as a whole: its threads, and how they begin and end."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ..databases import Database
+from ..handlers import Handler
+from ..link import Link, Outage
+from ..shutdown import Shutdown
+from .claims import Claims
+from .leases import Leases
+from .options import Options
+from .poller import Poller, TakePoller
+from .resting import Rest
+from .sources import Source
+from .taking import TakeWorker
+from .tally import Tally
+from .workers import BatchWorker, Inbox, Pool, Tools
+
+if TYPE_CHECKING:
+    from ..metrics import Metrics
+
+log = logging.getLogger("rowqueue")
+
+READY_SECONDS = 30.0
+_LATER = "; what is claimed comes back when its lease runs out"
+
+
+class Consumer:
+    """Consumes with one handler until told to stop; `run` is called once, from the main thread."""
+
+    def __init__(
+        self,
+        database: Database,
+        handler: Handler,
+        options: Options,
+        source: Source,
+        metrics: "Metrics | None" = None,
+    ) -> None:
+        self._database, self._options = database, options
+        self._listen_to = options.types if source.wakes else ()
+        self._stop = threading.Event()  # claim nothing more and start nothing more
+        self._ended = threading.Event()  # all workers are done
+        self._error: BaseException | None = None
+        self._tally = Tally(metrics)
+        awaits_writer = not (options.drain or options.once)
+        self._outage = Outage(options.connect_timeout, awaits_writer, self._tally.reconnected)
+        self._claims = Claims(source, options, self._stop)
+        self._leases = Leases(source.extend_procedure, options.lease, self._tally)
+        self._pool = Pool(_threads(handler, options))
+        self._rest = Rest(source.longest_blind_poll)
+        tools = Tools(handler, options, self._claims, self._tally, self._stop, self._fail)
+        self._worker = TakeWorker(tools) if options.transaction else BatchWorker(tools, source, self._leases)
+        poller = TakePoller if options.transaction else Poller
+        self._poller = poller(source, options, self._claims, self._pool, self._rest, self._stop)
+        self._shutdown = Shutdown(options.shutdown_timeout, self._end, handler.abort, _LATER)
+        if metrics is not None:
+            metrics.active.set_function(self._leases.count)
+
+    def run(self) -> None:
+        """Consume until done or stopped. Raises what ended it: DatabaseError, QueueError or HandlerError."""
+        self._shutdown.listen()
+        log.info("consuming %s as %s", ", ".join(self._options.types), self._options.reader)
+        heartbeat = self._start(self._beat, "heartbeat")
+        workers = [self._start(partial(self._work, inbox), "worker") for inbox in self._pool.inboxes]
+        self._start(self._poll, "poller").join()
+        for inbox in self._pool.inboxes:
+            inbox.put(None)
+        for worker in workers:
+            worker.join()
+        self._ended.set()
+        heartbeat.join()
+        log.info("done: %s", str(self._tally) or "no messages")
+        if self._error is not None:
+            raise self._error
+
+    def is_ready(self) -> bool:
+        """The database answers, and a claim did within the last 30 seconds or every worker is busy."""
+        recent = time.monotonic() - self._claims.last_claim < READY_SECONDS
+        return not self._outage.is_on() and (recent or not self._pool.has_idle())
+
+    # ---- the threads, each with its own connection ---------------------------------------------------
+
+    def _start(self, target: Callable[[], None], name: str) -> threading.Thread:
+        def guarded() -> None:
+            try:
+                target()
+            except BaseException as error:
+                self._fail(error)
+
+        thread = threading.Thread(target=guarded, name=name)
+        thread.start()
+        return thread
+
+    def _beat(self) -> None:
+        link = self._link()
+        self._leases.beat(link, self._ended)
+        link.close()
+
+    def _poll(self) -> None:
+        reader = self._options.reader
+        link = Link(self._database, reader, self._outage, self._listen_to, self._poller.is_idle_too_long)
+        try:
+            self._poller.poll(link)
+        finally:
+            link.close()
+
+    def _work(self, inbox: Inbox) -> None:
+        link = self._link()
+        while (job := inbox.get()) is not None:
+            worked = self._worker.work(link, job)
+            self._pool.put_back(inbox)
+            if worked:
+                self._rest.shorten()
+                # The last one tells the poller, which may find that all is done.
+                if self._pool.is_idle():
+                    self._claims.last_work = time.monotonic()
+                    if self._options.may_end:
+                        self._rest.end()
+        link.close()
+
+    def _link(self) -> Link:
+        return Link(self._database, self._options.reader, self._outage)
+
+    # ---- the end -------------------------------------------------------------------------------------
+
+    def _fail(self, error: BaseException) -> None:
+        """Remember the first error and stop everything."""
+        self._error = self._error or error
+        self._end()
+
+    def _end(self) -> None:
+        self._stop.set()
+        self._pool.stop()
+        self._rest.end()
+
+
+def _threads(handler: Handler, options: Options) -> int:
+    """How many workers. Where the handler limits itself, a worker is a batch: enough, and one to claim meanwhile."""
+    if handler.limits_itself:
+        return min(options.concurrency, -(-options.concurrency // options.batch) + 1)
+    return options.concurrency

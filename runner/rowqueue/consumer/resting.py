@@ -1,0 +1,48 @@
+"""How long the poller sleeps: longer each time while there is nothing to do."""
+
+import os
+import random
+from contextlib import suppress
+from datetime import UTC, datetime
+
+from ..link import Link
+
+SHORTEST_POLL = 0.1
+LONGEST_POLL = 2.0
+LONGEST_POLL_FOR_DUE = 1.0  # with a message that is due some time: when that is, only the server's clock knows
+
+
+class Rest:
+    """One thread rests; any thread, or a signal, may end it. `longest_blind`: where the database wakes nobody."""
+
+    def __init__(self, longest_blind: float) -> None:
+        self._longest_blind = longest_blind
+        self._interval = SHORTEST_POLL
+        self._reader, self._writer = os.pipe()
+        os.set_blocking(self._reader, False)
+        os.set_blocking(self._writer, False)
+
+    def end(self) -> None:
+        """End the sleep, or the next one."""
+        with suppress(BlockingIOError):
+            os.write(self._writer, b"x")
+
+    def shorten(self) -> None:
+        """There was something to do: more may follow soon."""
+        self._interval = SHORTEST_POLL
+
+    def rest(self, link: Link, due: datetime | None, at_most: float | None) -> None:
+        """Sleep until woken, the next message is due, or the poll interval is over, which grows each time."""
+        pause = self._interval * random.uniform(0.5, 1)
+        self._interval = min(self._interval * 1.5, LONGEST_POLL if link.is_woken else self._longest_blind)
+        if at_most is not None:
+            pause = min(pause, at_most)
+        if due is not None:
+            pause = min(pause, LONGEST_POLL_FOR_DUE)
+            if 0 < (until := (due - datetime.now(UTC)).total_seconds()) < pause:
+                pause = until + 0.005  # a little late rather than early; where clocks differ, polls are soon enough
+                self.shorten()
+        if link.wait(pause, self._reader):
+            self.shorten()
+        with suppress(BlockingIOError):
+            os.read(self._reader, 4096)

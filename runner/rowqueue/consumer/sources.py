@@ -1,0 +1,88 @@
+"""Where batches come from: the calls by which they are claimed and finished."""
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from datetime import datetime
+from typing import ClassVar
+
+from ..databases import Row, Session
+from ..handlers import Handled
+from ..link import Link
+from ..messages import Item, Message
+from .leases import Batch
+from .options import Options
+
+LONGEST_BLIND_POLL = 0.15  # where the database wakes nobody: on average a message waits for half of it
+
+
+class Source(ABC):
+    """What queues and polling tables do differently."""
+
+    extend_procedure: ClassVar[str]
+    chains: ClassVar[bool]  # finishing a batch claims the next one
+    wakes: ClassVar[bool]  # the database may tell when there is something to do
+    keeps_whole: ClassVar[bool]  # a batch that is begun is ended, told to stop or not
+    longest_blind_poll: ClassVar[float]
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._never = threading.Event()  # for calls that must be made, told to stop or not
+
+    @abstractmethod
+    def claim(self, link: Link, stop: threading.Event, type: str, size: int) -> list[Row]:
+        """Claim up to `size`."""
+
+    @abstractmethod
+    def item(self, row: Row) -> Item:
+        """What the handler gets of a claimed row."""
+
+    @abstractmethod
+    def ask(self, link: Link, stop: threading.Event, type: str) -> tuple[bool, datetime | None] | None:
+        """Is anything ready, and when will the next be? None: nobody can tell. Asks senders to wake us, too."""
+
+    @abstractmethod
+    def finish(self, link: Link, batch: Batch, failures: str | None, size: int) -> list[Row]:
+        """Finish a batch; the rows of the next one, of at most `size`, where finishing claims it."""
+
+    @abstractmethod
+    def finish_part(self, link: Link, batch: Batch, started: Sequence[Item], handled: Handled) -> None:
+        """Finish what was started, and give the rest back without costing it an attempt."""
+
+
+class QueueSource(Source):
+    """Queues."""
+
+    extend_procedure = "extend_lease"
+    chains = True
+    wakes = True
+    keeps_whole = False
+    longest_blind_poll = LONGEST_BLIND_POLL
+
+    def claim(self, link: Link, stop: threading.Event, type: str, size: int) -> list[Row]:
+        procedure = "claim_wraparound" if self._options.ring else "claim_batch"
+        return link.call(stop, procedure, type, size, self._options.reader, self._options.lease)
+
+    def item(self, row: Row) -> Item:
+        return Message(**row)
+
+    def ask(self, link: Link, stop: threading.Event, type: str) -> tuple[bool, datetime | None] | None:
+        row = link.call(stop, "wait_for_message", type, 0)[0]
+        return bool(row["ready"]), row["next_run_at"]
+
+    def finish(self, link: Link, batch: Batch, failures: str | None, size: int) -> list[Row]:
+        return link.call(self._never, "finish_batch", batch.key, failures, size)
+
+    def finish_part(self, link: Link, batch: Batch, started: Sequence[Item], handled: Handled) -> None:
+        failures = {f.id: f for f in handled.failures}
+
+        def settle(session: Session) -> None:
+            with session.transaction():
+                for message in started:
+                    if f := failures.get(message.id):
+                        session.call("fail", f.id, batch.key, f.error, f.retry_after)
+                    else:
+                        session.call("complete", message.id, batch.key)
+                session.call("release_batch", batch.key)
+
+        link.run(settle, self._never)

@@ -1,0 +1,92 @@
+"""Workers under --transaction: the messages are taken and handled in one transaction, whose commit ends them."""
+
+import logging
+import random
+import time
+from contextlib import suppress
+
+from ..databases import Conflict, DatabaseError, Disconnected, SchemaMissing, Session
+from ..handlers import Handled
+from ..link import Link
+from ..messages import Failure, Message
+from .leases import Batch
+from .workers import Worker
+
+log = logging.getLogger("rowqueue")
+
+LOOK = "look"  # told to a worker: something is ready, take it
+
+
+class _RollBack(Exception):
+    """Leaves a transaction whose message failed."""
+
+
+class TakeWorker(Worker):
+    """Takes batches and handles them in the transaction that takes them."""
+
+    def work(self, link: Link, job: Batch | str) -> bool:
+        """Take batches of all types in turn until none has any; with --once, one batch of the one type `job`."""
+        assert isinstance(job, str)
+        if job is not LOOK:
+            return self._take(link, job)
+        worked = False
+        types = random.sample(self._options.types, len(self._options.types))
+        while not self._stop.is_set() and any([self._take(link, type) for type in types]):
+            worked = True
+        return worked
+
+    def _take(self, link: Link, type: str) -> bool:
+        """Take a batch and handle it in one transaction; False when there was nothing or no connection."""
+        claims, budget = self._claims, self._claims.budget
+        size = budget.take(self._options.batch)
+        messages: list[Message] = []
+        handled = Handled()
+
+        def work(session: Session) -> None:
+            with session.transaction() as connection:
+                rows = session.call("take_batch", type, size)
+                messages.extend(Message(**{**row, "connection": connection}) for row in rows)
+                claims.last_claim = claims.last_work = time.monotonic()
+                self._handler.run(messages, handled, lambda: not handled.failures)
+                if handled.failures or handled.crash:
+                    raise _RollBack
+
+        if size == 0 or self._stop.is_set():
+            budget.give_back(size)
+            return False
+        try:
+            link.once(work)
+        except _RollBack:
+            pass
+        except (Disconnected, Conflict) as error:
+            log.info("%s: rolled back, to be taken again: %s", type, error)
+            budget.give_back(size)
+            with suppress(Disconnected):  # only when we stop
+                link.run(lambda _: None, self._stop)
+            return False
+        except DatabaseError as error:
+            if not messages or isinstance(error, SchemaMissing):
+                raise
+            # The commit was refused: that is the handler's work.
+            handled.failures = [Failure.of(message, error) for message in messages]
+        budget.give_back(size - len(messages))
+        self._settle(link, type, messages, handled)
+        return bool(messages)
+
+    def _settle(self, link: Link, type: str, messages: list[Message], handled: Handled) -> None:
+        """Count the failed attempts of a take that was rolled back, and those only."""
+
+        def count(session: Session) -> None:
+            with session.transaction():
+                for f in handled.failures:
+                    session.call("fail", f.id, None, f.error, f.retry_after)
+
+        if self._crashed(handled):
+            return
+        if handled.failures:
+            failed = {f.id for f in handled.failures}
+            messages = [message for message in messages if message.id in failed]
+            # Not tried again: when the connection is lost, it was probably lost to the handler as well.
+            with suppress(Disconnected, Conflict):
+                link.once(count)
+        self._tally.finished(type, messages, handled)

@@ -1,0 +1,63 @@
+"""What became of messages: one line of the log for each failure, totals for the last line, metrics if asked for."""
+
+import logging
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..handlers import Handled
+from ..messages import Item
+
+if TYPE_CHECKING:  # prometheus_client takes long to load, and few ask for it
+    from ..metrics import Metrics
+
+log = logging.getLogger("rowqueue")
+
+
+class Tally:
+    """Counts for all workers."""
+
+    def __init__(self, metrics: "Metrics | None") -> None:
+        self._metrics = metrics
+        self._lock = threading.Lock()
+        self._totals: Counter[str] = Counter()
+
+    def __str__(self) -> str:
+        return ", ".join(f"{n} {outcome}" for outcome, n in self._totals.items())
+
+    def count(self, type: str, outcome: str, count: int) -> None:
+        """Add to one outcome."""
+        if count:
+            if self._metrics is not None:
+                self._metrics.messages.labels(type, outcome).inc(count)
+            with self._lock:
+                self._totals[outcome] += count
+
+    def ran(self, type: str, size: int, seconds: float) -> None:
+        """A handler has run for a batch."""
+        if self._metrics is not None:
+            self._metrics.seconds.labels(type).observe(seconds)
+            self._metrics.sizes.labels(type).observe(size)
+
+    def lost(self, type: str, size: int) -> None:
+        """A batch was lost to others, who may have claimed it by now."""
+        if self._metrics is not None:
+            self._metrics.lost.inc()
+        log.warning("%s: lost the lease of %d messages; others may take them", type, size)
+
+    def reconnected(self) -> None:
+        """A lost connection works again."""
+        if self._metrics is not None:
+            self._metrics.reconnects.inc()
+
+    def finished(self, type: str, started: Sequence[Item], handled: Handled) -> None:
+        """Log the failures and count the messages of a finished batch."""
+        if handled.failures:
+            attempts = {message.id: message.attempt for message in started}
+            for f in handled.failures:
+                log.warning("%s message %d failed (attempt %d): %s", type, f.id, attempts[f.id], f.error)
+        discarded = sum(f.retry_after == -1 for f in handled.failures)
+        self.count(type, "completed", len(started) - len(handled.failures))
+        self.count(type, "failed", len(handled.failures) - discarded)
+        self.count(type, "discarded", discarded)

@@ -1,0 +1,110 @@
+"""The text of a call on Firebird, its values, and the shape of what comes back."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import Any
+
+from ... import contract
+from ..base import Row
+from ..values import in_utc, invalid, text, whole
+
+_RESERVED = {"count", "value", "position", "row", "table"}  # words of SQL: these columns have quoted names, in capitals
+
+# This driver takes 0.2 ms more for a BLOB than for a VARCHAR, in either direction: short texts go as such.
+_SHORT = 2000  # bytes
+_LONG = {"body", "key", "row"}  # the columns that are BLOBs, as far as speed matters
+_NAME_CHARACTERS = 1000  # what an argument that is a name has room for; the procedure then says what is allowed
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def value_of(argument: contract.Argument, value: Any) -> Any:
+    """The value as the driver is to write it. Raises QueueError when its type cannot hold it."""
+    if value is None:
+        return None
+    if argument.type in {"text", "key"}:
+        return _text(argument, text(argument.name, value))
+    if argument.type == "time":
+        # Whole milliseconds, as in results.
+        moment = in_utc(argument.name, value)
+        return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+    return _number(argument, value) if argument.type == "number" else whole(argument.name, value)
+
+
+def _text(argument: contract.Argument, found: str) -> str:
+    if _is_name(argument) and len(found) > _NAME_CHARACTERS:
+        limit = contract.load().limits.get(argument.limit or "")
+        raise invalid(argument.name, f"must be {limit}, not {len(found):,}" if limit else "is too long")
+    return found
+
+
+def _number(argument: contract.Argument, value: Any) -> float:
+    try:
+        number = float(value)
+    except (ValueError, TypeError, OverflowError):
+        raise invalid(argument.name, f"must be a finite number, not {str(value)[:100]!r}") from None
+    if not math.isfinite(number):
+        raise invalid(argument.name, f"must be a whole number, not {value}")
+    return number
+
+
+def _is_name(argument: contract.Argument) -> bool:
+    return argument.type == "key" or argument.limit == "name"
+
+
+def marker(argument: contract.Argument, value: Any) -> str:
+    """The parameter's place in a call: as a VARCHAR, or as the type that the procedure has."""
+    if argument.type != "text" or _is_name(argument):
+        return "?"
+    is_short = value is None or len(value) <= _SHORT // 4 or len(value.encode()) <= _SHORT
+    return f"CAST(? AS VARCHAR({_SHORT}))" if is_short else "?"
+
+
+@cache
+def query(procedure: str, markers: tuple[str, ...]) -> str:
+    """The text of a call. A long text comes in two columns, of which one is NULL: when it is short, as a VARCHAR.
+
+    Times come as milliseconds: this driver takes longer for a TIMESTAMP than for all else in a row.
+    """
+    columns, whole = [], []
+    for column in contract.load().procedures[procedure].columns:
+        name = f'"{column.name.upper()}"' if column.name in _RESERVED else column.name
+        if column.name in _LONG:
+            whole.append(f"CASE WHEN OCTET_LENGTH({name}) > {_SHORT} THEN {name} END")
+            name = f"CASE WHEN OCTET_LENGTH({name}) <= {_SHORT} THEN CAST({name} AS VARCHAR({_SHORT})) END"
+        elif column.type == "time":
+            name = f"CAST(DATEDIFF(MILLISECOND FROM TIMESTAMP '{EPOCH:%Y-%m-%d}' TO {name}) AS BIGINT)"
+        columns.append(name)
+    arguments = f"({', '.join(markers)})" if markers else ""
+    return f"SELECT {', '.join(columns + whole)} FROM mq_{procedure}{arguments}"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The columns of a result: which are times, and which are in two."""
+
+    names: tuple[str, ...]
+    times: tuple[str, ...]
+    long: tuple[str, ...]
+
+    def rows(self, values: Sequence[tuple[Any, ...]]) -> list[Row]:
+        rows = [dict(zip(self.names, row, strict=False)) for row in values]
+        for name in self.times:
+            for row in rows:
+                if row[name] is not None:
+                    row[name] = EPOCH + timedelta(milliseconds=row[name])
+        for place, name in enumerate(self.long, len(self.names)):
+            for row, found in zip(rows, values, strict=True):
+                if found[place] is not None:
+                    row[name] = found[place]
+        return rows
+
+
+@cache
+def shape(procedure: str) -> Shape:
+    columns = contract.load().procedures[procedure].columns
+    names = tuple(column.name for column in columns)
+    times = tuple(column.name for column in columns if column.type == "time")
+    return Shape(names, times, tuple(name for name in names if name in _LONG))

@@ -1,0 +1,152 @@
+"""Firebird: installing, and what the runner asks of the database as a whole."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+from firebird.driver import Error
+
+from ..base import Conflict, Database, DatabaseError, Session, SqlFile
+from ..guard import in_file, lock_held
+from ..migrations import known
+from . import objects, rights, script, yoyo_tables
+from .address import parse
+from .connecting import NO_WAIT, PATIENCE, PATIENT, connect
+from .connection import Connection, cursor_of, forget_transaction, rows
+from .errors import translate, translated
+from .session import FirebirdSession
+from .statements import statements
+
+
+class Firebird(Database):
+    """A database of Firebird 3.0 or later, on a server or in a file that the embedded engine opens."""
+
+    name: ClassVar[str] = "firebird"
+    schemes: ClassVar[tuple[str, ...]] = ("firebird",)
+    # A call may meet new procedures beside old ones.
+    swaps_at_once: ClassVar[bool] = False
+    cascades: ClassVar[bool] = False
+    yoyo_scheme: ClassVar[str] = "firebird"
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self._address = parse(url)
+
+    def open(self, application_name: str, manner: bytes = NO_WAIT) -> Connection:
+        """A connection of the driver's. Raises as `connect` does."""
+        return connect(self._address, application_name, manner)
+
+    @contextmanager
+    def _opened(self, application_name: str, manner: bytes = NO_WAIT) -> Iterator[Connection]:
+        """A connection for statements of the runner's own."""
+        with translated(), closing(self.open(application_name, manner)) as connection:
+            yield connection
+
+    def connect(self, application_name: str) -> Session:
+        return FirebirdSession(self, self.open(application_name))
+
+    @contextmanager
+    def installing(self) -> Iterator[None]:
+        # A row that is locked until this connection ends, however that happens. It is yoyo's, whose tables come first.
+        with self._opened("rowqueue apply", PATIENT) as connection:
+            _refuse_unsuitable(connection)
+            yoyo_tables.make(connection)
+            connection.begin()
+            with cursor_of(connection.main_transaction) as cursor:
+                try:
+                    cursor.execute('SELECT "version" FROM "_yoyo_version" WITH LOCK').fetchall()
+                except Error as error:
+                    if isinstance(translate(error), Conflict):
+                        raise lock_held(PATIENCE) from error
+                    raise
+            connection.at_rest()
+            yield
+
+    @cached_property
+    def version(self) -> int:
+        """The server's major version."""
+        with self._opened("rowqueue apply") as connection:
+            [[version]] = rows(connection, f"SELECT {script.VERSION} FROM rdb$database")
+        return int(version)
+
+    def rights_problems(self) -> list[str]:
+        with self._opened("rowqueue apply") as connection:
+            return rights.problems(connection)
+
+    def fitted(self, files: Sequence[SqlFile]) -> list[SqlFile]:
+        return [file if not script.variants(file.name) else self._fitted(file) for file in files]
+
+    def _fitted(self, file: SqlFile) -> SqlFile:
+        fitting = [text for version, text in script.variants(file.name) if version <= self.version]
+        return replace(file, sha256=script.sha256(fitting[-1]), text=fitting[-1]) if fitting else file
+
+    def _recorded(self) -> list[tuple[str, str, str, Any]] | None:
+        with self._opened("rowqueue apply") as connection:
+            if not objects.existing(connection, "TABLE", ["MQ_INSTALLED"]):
+                return None
+            needed = ["MQ_INSTALLED_FILES", "MQ_OBJECT_FINGERPRINT"]
+            found = objects.existing(connection, "PROCEDURE", needed) + objects.existing(connection, "FUNCTION", needed)
+            query = (
+                "SELECT name, kind, sha256, changed FROM mq_installed_files"
+                if set(found) == set(needed)
+                else "SELECT name, kind, sha256, IIF(kind = 'procedure', 1, 0) FROM mq_installed"
+            )
+            return [(name, kind, sha256, changed) for name, kind, sha256, changed in rows(connection, query)]
+
+    def run_files(self, files: Sequence[SqlFile]) -> list[str]:
+        # DDL is seen by the next statement when it is committed. The records come last: after an interruption, the next
+        # `apply` runs all the files again.
+        with self._opened("rowqueue apply", PATIENT) as connection:
+            for file in files:
+                with in_file(file.name), translated():
+                    _run(connection, file.text)
+            with cursor_of(connection.main_transaction) as cursor:
+                for file in files:
+                    record = script.RECORD.format("?", "?", "?", "?", "?")
+                    cursor.execute(record, [file.name, file.kind, file.sha256, file.kind, file.name])
+                connection.commit()
+        return []
+
+    def script(self, files: Sequence[SqlFile]) -> Iterator[str]:
+        return script.parts(files)
+
+    def adopted_tables(self) -> list[str]:
+        with self._opened("rowqueue uninstall") as connection:
+            if not objects.existing(connection, "TABLE", ["MQ_POLLED"]):
+                return []
+            return [name for (name,) in rows(connection, "SELECT name FROM mq_polled ORDER BY 1")]
+
+    def dependents(self) -> list[str]:
+        with self._opened("rowqueue uninstall") as connection:
+            watching = {name for (name,) in rows(connection, objects.WATCHING)}
+            return [f"{kind} {name}" for kind, name in rows(connection, objects.DEPENDENTS) if name not in watching]
+
+    def uninstall(self) -> None:
+        with self.installing(), self._opened("rowqueue uninstall", PATIENT) as connection:
+            recorded = self.installed()
+            objects.drop(connection, recorded or ())
+            yoyo_tables.forget(connection, known(self.name, recorded))
+        # The lock was a row of one of these.
+        with self._opened("rowqueue uninstall", PATIENT) as connection:
+            yoyo_tables.drop(connection)
+
+
+def _refuse_unsuitable(connection: Connection) -> None:
+    """Raises DatabaseError for a database that the queue cannot live in, before anything is made."""
+    [[reason]] = rows(connection, f"SELECT {script.UNSUITABLE} FROM mon$database")
+    if reason is not None:
+        raise DatabaseError(reason)
+
+
+def _run(connection: Connection, text: str) -> None:
+    for statement in statements(text):
+        connection.at_work()
+        try:
+            if statement != "COMMIT":
+                connection.execute_immediate(statement)
+            connection.commit()
+        except Error:
+            forget_transaction(connection.main_transaction)
+            raise

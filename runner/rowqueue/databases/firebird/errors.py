@@ -1,0 +1,95 @@
+"""What the errors of Firebird and firebird-driver mean."""
+
+import re
+
+from firebird.driver import Error
+
+from ..base import Conflict, DatabaseError, Disconnected, Forbidden, QueueError, ReadOnly, not_installed
+from ..guard import translating
+
+# Numbers of the server's errors: https://firebirdsql.org/file/documentation/html/en/refdocs/fblangref50/
+# firebird-50-language-reference.html#fblangref50-appx02-sqlcodes
+_EXCEPTION = 335544517
+_CONFLICTS = {
+    335544336,  # deadlock
+    335544345,  # lock conflict on no wait transaction
+    335544348,  # no current record: 3.0, for a row that has gone since the statement found it
+    335544451,  # update conflicts with concurrent update
+    335544510,  # lock time-out
+    335544453,  # object is in use
+    335544794,  # operation was cancelled
+}
+_DISCONNECTS = {
+    335544324,  # invalid database handle: an earlier call has lost it
+    335544421,  # connection rejected by remote interface
+    335544528,  # database shutdown
+    335544557,
+    335544648,  # connection lost to pipe server
+    335544721,  # network errors
+    335544722,
+    335544726,
+    335544727,
+    335544741,  # connection lost to database
+    335544744,  # too many attachments
+    335544856,  # connection shutdown
+    335545130,  # killed by database administrator
+}
+_READ_ONLY = {335544361, 335544765}  # of a transaction, of a database: a replica
+_FORBIDDEN = {
+    335544352,  # no permission
+    335544472,  # no such user, or not this password
+    335545094,  # no permission to create or change objects: on 3.0
+    335545264,  # and later
+}
+_MISSING = {335544512, 335544580, 335544581, 335544586}  # other parameters; no such table, procedure, function
+_NO_COLUMN = 335544578
+_IO_ERROR = 335544344
+_UNIQUE = 335544665
+NO_CHARSET = 335544509
+# Keys that another transaction may have put there and not committed yet.
+_AWAITED = re.compile("MQ_(DEDUP_PK|WATCHED_LABEL|SUBSCRIPTION_PK)")
+_NO_METADATA_UPDATE = 335544351
+
+
+def is_taken(error: BaseException) -> bool:
+    """Whether a row or a name is there already, or another transaction is about to put it there."""
+    codes = set(getattr(error, "gds_codes", None) or ())
+    # A server tells of a name that is taken in several ways: of an index, of a lock, or with a text that 3.0 lacks.
+    return bool(codes & {_UNIQUE, _NO_METADATA_UPDATE}) and not codes & _FORBIDDEN
+
+
+def line(error: BaseException) -> str:
+    """What the server or the driver says, on one line."""
+    return " ".join(part.lstrip("-") for part in str(error).split("\n") if part).strip() or type(error).__name__
+
+
+def _of_contract(text: str) -> QueueError | None:
+    """The numbered error that a procedure has raised."""
+    found = re.search(
+        r"^-?MQ_(50\d{3})\n-?(.*?)(?:\n-?At (?:procedure|function|block|trigger|sub) .*)?\Z", text, re.M | re.S
+    )
+    return QueueError(int(found[1]), found[2]) if found else None
+
+
+def translate(error: BaseException) -> Exception:
+    """Our exception for one of the driver's."""
+    codes = set(getattr(error, "gds_codes", None) or ())
+    state = getattr(error, "sqlstate", None) or ""
+    message = line(error)
+    if _EXCEPTION in codes and (raised := _of_contract(str(error))):
+        return raised
+    if isinstance(error, AttributeError) or codes & _DISCONNECTS or (state.startswith("08") and _IO_ERROR not in codes):
+        # The driver lets go of a connection that it has closed.
+        return Disconnected("the connection is closed" if isinstance(error, AttributeError) else message)
+    if codes & _READ_ONLY:
+        return ReadOnly(f"{message}: name the primary in the URL; a database of its own: gfix -mode read_write")
+    if codes & _CONFLICTS or state == "40001" or (_UNIQUE in codes and _AWAITED.search(message)):
+        return Conflict(message)
+    if codes & _FORBIDDEN or state == "28000":
+        return Forbidden(message)
+    if (codes & _MISSING and "MQ_" in message) or _NO_COLUMN in codes:
+        return not_installed(message)
+    return DatabaseError(message)
+
+
+translated = translating(Error, translate)

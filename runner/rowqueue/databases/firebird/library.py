@@ -1,0 +1,70 @@
+"""Firebird's client library, which the driver needs: the system's, or that of the package firebird-embedded."""
+
+import ctypes
+import os
+import threading
+import warnings
+from importlib.util import find_spec
+from pathlib import Path
+
+from firebird.driver import driver_config
+from firebird.driver.fbapi import has_api, load_api
+from firebird.driver.provider import find_library
+
+from ..base import DatabaseError
+from .errors import line
+
+_LIBRARY = "FIREBIRD_CLIENT_LIBRARY"
+_loading = threading.Lock()
+
+
+def load(embedded: bool) -> None:
+    """Load the client library once a process. Raises DatabaseError that says what to install."""
+    with _loading:
+        if has_api():
+            return
+        # It warns of handles that went with a lost connection.
+        warnings.filterwarnings("ignore", module=r"firebird\.driver")
+        named = os.environ.get(_LIBRARY)
+        has_wheel = _has_wheel()
+        found = bool(driver_config.fb_client_library.value or find_library("fbclient"))
+        try:
+            if named:
+                _preload(Path(named).parent)
+                load_api(named)
+            elif has_wheel and (embedded or not found):
+                _load_wheel()
+            elif found:
+                load_api()
+            else:
+                raise DatabaseError(
+                    "no Firebird client library: install your system's (libfbclient2), or pip install"
+                    f" firebird-embedded, or name one in {_LIBRARY}"
+                )
+        except (OSError, RuntimeError) as error:
+            hint = ": apt-get install libtommath1" if "libtommath" in str(error) else ""
+            raise DatabaseError(f"Firebird client library: {line(error)}{hint}") from error
+
+
+def _has_wheel() -> bool:
+    try:
+        return find_spec("firebird.embedded") is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def _load_wheel() -> None:
+    """The library of the package firebird-embedded, which is linked against two libraries that it does not find."""
+    from firebird.embedded.provider import FirebirdProvider
+
+    provider = FirebirdProvider()
+    _preload(provider.root)
+    load_api(provider)
+
+
+def _preload(folder: Path) -> None:
+    if not (folder / "libtomcrypt.so.1").exists():
+        return
+    beside = folder / "libtommath.so.1"
+    ctypes.CDLL(str(beside) if beside.exists() else beside.name, ctypes.RTLD_GLOBAL)
+    ctypes.CDLL(str(folder / "libtomcrypt.so.1"), ctypes.RTLD_GLOBAL)

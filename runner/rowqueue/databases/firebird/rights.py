@@ -1,0 +1,94 @@
+"""What is wrong with the rights of a queue on Firebird: owners, what everybody may, what roles and procedures lack."""
+
+import re
+from collections import Counter
+from typing import Any
+
+from .. import files
+from ..base import ROLES
+from .connection import Connection, rows
+
+_VERBS = {"X": "execute", "G": "use", "S": "read"}
+_ROLES = tuple(role.upper() for role in ROLES)
+# All objects of names like ours: with their kinds as rdb$user_privileges has them, and their owners.
+_OBJECTS = " UNION ALL ".join(
+    f"SELECT TRIM(rdb${column}_name), {number}, TRIM(rdb$owner_name) FROM rdb${column}s"
+    f" WHERE rdb${column}_name STARTING WITH 'MQ_'{condition}"
+    for column, number, condition in (
+        ("relation", "IIF(rdb$view_blr IS NULL, 0, 1)", ""),
+        ("procedure", "5", " AND rdb$package_name IS NULL"),
+        ("exception", "7", ""),
+        ("generator", "14", ""),
+        ("function", "15", " AND rdb$package_name IS NULL"),
+    )
+)
+_EVERYBODY = """\
+SELECT DISTINCT TRIM(rdb$relation_name), rdb$object_type, TRIM(rdb$privilege) FROM rdb$user_privileges
+WHERE rdb$user = 'PUBLIC' AND rdb$user_type = 8 AND rdb$relation_name STARTING WITH 'MQ_'"""
+# What our procedures name, and what they have rights on. The server would compare all with all to join them.
+_NEEDED = """\
+SELECT DISTINCT TRIM(rdb$dependent_name), rdb$dependent_type, TRIM(rdb$depended_on_name), rdb$depended_on_type
+FROM rdb$dependencies
+WHERE rdb$dependent_name STARTING WITH 'MQ_' AND rdb$dependent_type IN (5, 15)
+    AND rdb$depended_on_name STARTING WITH 'MQ_' AND rdb$depended_on_type IN (0, 5, 7, 14, 15)"""
+_OF_PROCEDURES = """\
+SELECT DISTINCT TRIM(rdb$user), rdb$user_type, TRIM(rdb$relation_name), rdb$object_type
+FROM rdb$user_privileges
+WHERE rdb$user STARTING WITH 'MQ_' AND rdb$user_type IN (5, 15) AND rdb$relation_name STARTING WITH 'MQ_'
+    AND rdb$privilege IN ('S', 'X', 'G')"""
+# A procedure of an earlier release had rights on tables of users.
+_LEFT = """\
+SELECT DISTINCT TRIM(rdb$relation_name) FROM rdb$user_privileges
+WHERE rdb$user = 'MQ_USE_TABLE' AND rdb$user_type = 5 AND rdb$relation_name NOT STARTING WITH 'MQ_'"""
+_OF_ROLES = f"""\
+SELECT TRIM(r.rdb$role_name), TRIM(p.rdb$relation_name), p.rdb$object_type, TRIM(p.rdb$privilege)
+FROM rdb$roles AS r
+LEFT JOIN rdb$user_privileges AS p ON p.rdb$user = r.rdb$role_name AND p.rdb$user_type = 13
+    AND p.rdb$relation_name STARTING WITH 'MQ_' AND p.rdb$object_type <> 13
+WHERE r.rdb$role_name IN {_ROLES}"""
+_GRANTED = re.compile(r"^GRANT EXECUTE ON (PROCEDURE|FUNCTION) (\w+) TO (mq_[\w, ]+);", re.M)
+
+
+def problems(connection: Connection) -> list[str]:
+    """One line for each thing wrong with owners and grants; [] where nothing is installed."""
+
+    objects = {(name, kind): owner for name, kind, owner in rows(connection, _OBJECTS)}
+    owner = objects.get(("MQ_MESSAGE", 0))
+    if owner is None or ("MQ_INSTALLED", 0) not in objects:
+        return []
+    installed = {f"MQ_{name.upper()}" for (name,) in rows(connection, "SELECT name FROM mq_installed")}
+    ours = {thing for thing, other in objects.items() if other == owner}
+    missing = {*rows(connection, _NEEDED)} - {*rows(connection, _OF_PROCEDURES)}
+    lacking = Counter(name for name, kind, *thing in missing if (name, kind) in ours and tuple(thing) in ours)
+    return [
+        *(
+            f"{name} belongs to {other}, and not to {owner}: drop it, then run apply again"
+            for (name, _), other in sorted(objects.items())
+            if other != owner and name in installed
+        ),
+        *(
+            f"PUBLIC may {_VERBS.get(right, 'change')} {name}"
+            for name, kind, right in sorted(rows(connection, _EVERYBODY))
+            if (name, kind) in ours or (name, 1) in ours
+        ),
+        *(f"MQ_USE_TABLE has rights on {name}, which nobody needs any more" for (name,) in rows(connection, _LEFT)),
+        *(f"{name} lacks a right on {n} objects of the queue" for name, n in sorted(lacking.items())),
+        *_problems_of_roles(rows(connection, _OF_ROLES)),
+    ]
+
+
+def _problems_of_roles(rows: list[tuple[Any, ...]]) -> list[str]:
+    """What they lack, and what they have beyond grants.sql."""
+    text = files.grants("firebird")
+    wanted = {
+        (role.upper(), name.upper(), 15 if kind == "FUNCTION" else 5, "X")
+        for kind, name, roles in _GRANTED.findall(text)
+        for role in roles.split(", ")
+    }
+    there = {role for role, *_ in rows}
+    found = {row for row in rows if row[1] is not None}
+    return [
+        *(f"the role {role} does not exist" for role in _ROLES if role not in there),
+        *(f"{role} lacks EXECUTE on {name}" for role, name, *_ in sorted(wanted - found) if role in there),
+        *(f"{role} has a right on {name} that no release gives it" for role, name, *_ in sorted(found - wanted)),
+    ]

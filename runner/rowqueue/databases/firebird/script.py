@@ -1,0 +1,156 @@
+"""Firebird: how a file is recorded, its texts for later servers, and the installation as a script for isql."""
+
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+from ..base import SqlFile
+from ..files import procedures
+from ..migrations import hashed
+from . import yoyo_tables
+from .statements import is_there, statements
+
+_ENGINE = "RDB$GET_CONTEXT('SYSTEM', 'ENGINE_VERSION')"
+VERSION = f"CAST(LEFT({_ENGINE}, POSITION('.' IN {_ENGINE}) - 1) AS integer)"
+
+RECORD = """\
+UPDATE OR INSERT INTO mq_installed (name, kind, sha256, fingerprint, applied_at)
+VALUES ({}, {}, {}, IIF({} = 'procedure', mq_object_fingerprint({}), NULL), mq_utc_now()) MATCHING (name)"""
+
+
+def parts(files: Sequence[SqlFile]) -> Iterator[str]:
+    """See `Database.script`."""
+    yield _SCRIPT_HEAD.format(unsuitable=UNSUITABLE)
+    tables = yoyo_tables.TABLES.items()
+    yield from (_YOYO_TABLE.format(name=name, columns=_quoted(columns)) for name, columns in tables)
+    yield f"COMMIT^\n{yoyo_tables.VERSION.format(time='NULL')}^\nCOMMIT^\n\nSET TERM ; ^\n\n"
+    for file in files:
+        yield from _migration(file) if file.kind == "migration" else _procedure(file)
+    yield from map(_record, files)
+    yield _SCRIPT_END
+
+
+def _migration(file: SqlFile) -> Iterator[str]:
+    yield f"-- {file.kind} {file.name}\n\nSET TERM ^ ;\n\n"
+    yield from (f"{_guarded(statement)}^\n\nCOMMIT^\n\n" for statement in statements(file.text))
+    yield f"{_YOYO_ROW.format(hash=hashed(file.name), name=file.name)}^\nCOMMIT^\n\nSET TERM ; ^\n\n"
+
+
+def _procedure(file: SqlFile) -> Iterator[str]:
+    # What a block does is not committed by itself, as other DDL is.
+    text = file.text.replace("\nSET TERM ; ^\n", "\nSET TERM ; ^\n\nCOMMIT;\n")
+    yield f"-- {file.kind} {file.name}\n{text.rstrip()}\n"
+    # isql's transaction may have begun before the file, and not see it.
+    yield from (f"COMMIT;\n{_variant(version, other)}" for version, other in variants(file.name))
+    yield "COMMIT;\n"
+
+
+def _record(file: SqlFile) -> str:
+    of_version = [(version, sha256(text)) for version, text in variants(file.name)]
+    whens = "".join(f"WHEN {VERSION} >= {version} THEN '{other}' " for version, other in reversed(of_version))
+    value = f"CASE {whens}ELSE '{file.sha256}' END" if whens else f"'{file.sha256}'"
+    name, kind = f"'{file.name}'", f"'{file.kind}'"
+    return RECORD.format(name, kind, value, kind, name) + ";\n"
+
+
+@cache
+def variants(name: str) -> tuple[tuple[int, str], ...]:
+    """The texts of a file for later servers, `NAME.4.sql` beside `NAME.sql`, each with the first version it is for."""
+    found = [
+        (int(path.suffixes[0][1:]), path.read_text("utf-8"))
+        for path in procedures("firebird").rglob(f"{name}.[0-9]*.sql")
+    ]
+    return tuple(sorted(found))
+
+
+def _variant(version: int, text: str) -> str:
+    """What gives a file its text of a later version, if the server is that new: for isql, which has no conditions."""
+    blocks = "".join(
+        f"    IF ({VERSION} >= {version}) THEN\n        EXECUTE STATEMENT '{_quoted(statement)}';\n"
+        for statement in statements(text)
+    )
+    return f"SET TERM ^ ;\n\nEXECUTE BLOCK AS\nBEGIN\n{blocks}END^\n\nSET TERM ; ^\n"
+
+
+def _guarded(statement: str) -> str:
+    """A statement of a migration as a block that leaves what is there already, for isql, which has no conditions."""
+    condition = is_there(statement)
+    text = re.sub(r"\A(?:\s|--.*\n)*", "", statement)
+    if condition is None:
+        return text
+    return (
+        f"EXECUTE BLOCK AS\nBEGIN\n    IF (NOT EXISTS ({condition})) THEN\n"
+        f"        EXECUTE STATEMENT '{_quoted(text)}';\nEND"
+    )
+
+
+def sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _quoted(text: str) -> str:
+    return text.replace("'", "''")
+
+
+UNSUITABLE = """\
+CASE WHEN EXISTS (SELECT 1 FROM rdb$relations WHERE rdb$relation_name IN ('PLG$SRP', 'PLG$USERS', 'PLG$SRP_VIEW'))
+        THEN 'this is the database of the users of the server: make one of its own for the queue'
+    WHEN mon$sql_dialect < 3
+        THEN 'the database has SQL dialect 1 and the queue needs 3: make a new one, or gfix -sql_dialect 3'
+    WHEN mon$page_size < 8192
+        THEN 'the database has pages of ' || mon$page_size || ' bytes and the queue needs 8,192: gbak -b, '
+            || 'then gbak -c -page_size 8192'
+    WHEN mon$read_only = 1
+        THEN 'the database is read-only: gfix -mode read_write' END"""
+
+
+_SCRIPT_HEAD = """\
+-- rowqueue for Firebird 3.0, 4.0 and 5.0: the whole installation in an empty database, for isql:
+-- isql -charset UTF8 -input this-file DATABASE. It ends at the first error; run again, it goes on from there.
+SET BAIL ON;
+SET AUTODDL ON;
+SET TERM ^ ;
+
+-- What cannot hold the queue is refused first, by an error that shows the reason.
+EXECUTE BLOCK AS
+DECLARE v_reason varchar(300) CHARACTER SET UTF8;
+DECLARE v_done integer;
+DECLARE v_at timestamp;
+BEGIN
+    SELECT {unsuitable}
+    FROM mon$database
+    INTO v_reason;
+    IF (v_reason IS NULL AND EXISTS (SELECT 1 FROM rdb$relations WHERE rdb$relation_name = 'MQ_INSTALLED')) THEN
+    BEGIN
+        EXECUTE STATEMENT 'SELECT COUNT(*) FROM mq_installed WHERE kind = ''procedure''' INTO v_done;
+        IF (v_done > 0) THEN
+            v_reason = 'the queue is already installed in this database: to upgrade it, use runner apply';
+    END
+    IF (v_reason IS NOT NULL) THEN
+        v_at = CAST(v_reason AS timestamp);
+END^
+
+"""
+
+
+_YOYO_TABLE = """\
+EXECUTE BLOCK AS
+BEGIN
+    IF (NOT EXISTS (SELECT 1 FROM rdb$relations WHERE rdb$relation_name = '{name}')) THEN
+        EXECUTE STATEMENT 'CREATE TABLE "{name}" ({columns})';
+END^
+
+"""
+
+
+_YOYO_ROW = """\
+UPDATE OR INSERT INTO "_yoyo_migration" ("migration_hash", "migration_id") VALUES ('{hash}', '{name}')
+MATCHING ("migration_hash")"""
+
+
+_SCRIPT_END = """\
+UPDATE "_yoyo_version" SET "installed_at_utc" = mq_utc_now() WHERE "installed_at_utc" IS NULL;
+UPDATE "_yoyo_migration" SET "applied_at_utc" = mq_utc_now() WHERE "applied_at_utc" IS NULL;
+COMMIT;
+"""

@@ -1,0 +1,226 @@
+"""Calls on Firebird through firebird-driver."""
+
+import random
+import re
+import selectors
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from firebird.driver import Error
+from firebird.driver.core import Cursor, Statement, TransactionManager
+
+from ... import contract
+from ..base import Conflict, DatabaseError, Disconnected, QueueError, Row, Session
+from ..guard import ENDED
+from ..values import invalid
+from .calls import EPOCH, marker, query, shape, value_of
+from .connecting import NO_WAIT, WAIT
+from .connection import Connection, cursor_of, forget_transaction, free, has_ended
+from .errors import translate, translated
+from .events import Listener
+
+# These wait for the locks of others; all other calls pass over what is locked, or are tried again.
+_WAITING = {"send", "send_message", "send_batch", "set_queue", "pause", "resume", "extend_lease"} | {
+    *("advance_sequence", "create_feed", "drop_feed", "advance_feed", "rewind_feed"),
+    *("subscribe", "unsubscribe", "unwatch_table"),
+}
+# A prepared statement goes on with the procedure as it was when it was prepared, after an upgrade too.
+_STATEMENT_SECONDS = 5.0
+
+_TRUNCATION = 335544914
+# Where nobody waits for locks: for what takes longer than the procedure itself tries.
+_ATTEMPTS = 10
+_FIRST_PAUSE = 0.002
+_LONGEST_PAUSE = 0.1
+
+
+class Server(Protocol):
+    """What a session needs of its database."""
+
+    @property
+    def version(self) -> int: ...
+
+    def open(self, application_name: str) -> Connection: ...
+
+
+class FirebirdSession(Session):
+    """One connection; each call outside `transaction()` is a transaction of its own."""
+
+    def __init__(self, database: Server, connection: Connection) -> None:
+        self._database = database
+        self._connection = connection
+        self._main = connection.main_transaction
+        self._polling = connection.transaction_manager(NO_WAIT)
+        self._waiting = connection.transaction_manager(WAIT)
+        self._cursors = {manager: cursor_of(manager) for manager in (self._main, self._polling, self._waiting)}
+        self._statements: dict[str, Statement] = {}
+        self._prepared_at = 0.0
+        self._listener: Listener | None = None
+        connection.at_rest()
+
+    def call(self, procedure: str, *arguments: Any) -> list[Row]:
+        known = contract.load().procedures[procedure].arguments
+        values = [value_of(argument, value) for argument, value in zip(known, arguments, strict=False)]
+        text = query(procedure, tuple(map(marker, known, values)))
+        if self._connection.is_closed():
+            raise Disconnected("the connection is closed")
+        if self._connection.guarded:
+            found = self._run(self._main, text, known, values)
+        else:
+            transaction = self._waiting if procedure in _WAITING else self._polling
+            found = self._run_again(transaction, text, known, values)
+        return shape(procedure).rows(found)
+
+    def _run_again(
+        self, transaction: TransactionManager, text: str, known: Sequence[contract.Argument], values: Sequence[Any]
+    ) -> list[tuple[Any, ...]]:
+        """As `_run`, several times if a conflict ends it."""
+        for attempt in range(_ATTEMPTS - 1):
+            try:
+                return self._run(transaction, text, known, values)
+            except Conflict:
+                time.sleep(random.uniform(0, min(_FIRST_PAUSE * 2**attempt, _LONGEST_PAUSE)))
+        return self._run(transaction, text, known, values)
+
+    def _run(
+        self, transaction: TransactionManager, text: str, known: Sequence[contract.Argument], values: Sequence[Any]
+    ) -> list[tuple[Any, ...]]:
+        """The values of a call, in a transaction of its own unless it is the caller's."""
+        own = transaction is not self._main
+        if own:
+            self._connection.at_work()
+        try:
+            if own:
+                transaction.begin()
+            found = self._fetch(transaction, text, values)
+            if own:
+                transaction.commit()
+        except BaseException as error:
+            self._connection.let_go(error)
+            if own:
+                forget_transaction(transaction)
+            if isinstance(error, Error):
+                raise _bad_argument(error, known, values) or self._failed(error) from error
+            raise
+        finally:
+            if own:
+                self._connection.at_rest()
+        return found
+
+    def _fetch(self, transaction: TransactionManager, text: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        cursor = self._cursors[transaction]
+        try:
+            cursor.execute(self._statement(cursor, text), values)
+            found: list[tuple[Any, ...]] = cursor.fetchall()
+            return found
+        except Error as error:
+            self._connection.let_go(error)
+            raise
+        finally:
+            with suppress(Error):  # the connection is lost, and the result with it
+                cursor.close()
+
+    def _statement(self, cursor: Cursor, text: str) -> Statement:
+        """The statement, prepared once for a while."""
+        now = time.monotonic()
+        if now - self._prepared_at > _STATEMENT_SECONDS:
+            self._forget_statements()
+            self._prepared_at = now
+        statement = self._statements.get(text)
+        if statement is None:
+            statement = self._statements[text] = cursor.prepare(text)
+        return statement
+
+    def _forget_statements(self) -> None:
+        while self._statements:
+            free(self._statements.popitem()[1])
+
+    def _failed(self, error: Error) -> Exception:
+        """Our exception for the driver's; unless it is the contract's, a prepared statement may be out of date."""
+        failure = translate(error)
+        if not isinstance(failure, QueueError | Conflict):
+            self._prepared_at = 0.0
+        return failure
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        connection = self._connection
+        if connection.is_closed():
+            raise Disconnected("the connection is closed")
+        connection.at_work()  # what the caller does in it is looked after as well
+        try:
+            with self._guarded():
+                yield connection
+        finally:
+            connection.at_rest()
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """A transaction that nobody else ends."""
+        connection, main = self._connection, self._main
+        with translated():
+            main.begin()
+        begun, connection.guarded = main._tra, True
+        try:
+            yield
+            if main._tra is not begun or has_ended(main):
+                raise DatabaseError(ENDED)
+            connection.guarded = False
+            with translated():
+                main.commit()
+        except BaseException as error:
+            connection.guarded = False
+            connection.let_go(error.__cause__ or error)
+            forget_transaction(main)
+            raise
+
+    def now(self) -> datetime:
+        if self._connection.is_closed():
+            raise Disconnected("the connection is closed")
+        # 3.0 has no time zones, and is to be run in UTC.
+        zone = " UTC" if self._database.version >= 4 else ""
+        since = f"DATEDIFF(MILLISECOND FROM TIMESTAMP '{EPOCH:%Y-%m-%d 00:00}{zone}' TO CURRENT_TIMESTAMP)"
+        [[milliseconds]] = self._run(self._polling, f"SELECT CAST({since} AS bigint) FROM rdb$database", (), ())
+        return EPOCH + timedelta(milliseconds=milliseconds)
+
+    def execute(self, statement: str) -> None:
+        with translated():
+            super().execute(statement)
+
+    def listen(self, types: Sequence[str]) -> bool:
+        if self._listener is not None and self._listener.types >= set(types):
+            return self._listener.is_on
+        known = self._listener.types if self._listener else frozenset[str]()
+        self._deafen()
+        self._listener = Listener([*known, *types], lambda: self._database.open("rowqueue events"))
+        return self._listener.is_on
+
+    def wait(self, seconds: float, interrupt: int) -> bool:
+        with selectors.DefaultSelector() as selector:
+            selector.register(interrupt, selectors.EVENT_READ)
+            if self._listener is not None:
+                selector.register(self._listener.descriptor, selectors.EVENT_READ)
+            selector.select(max(0.0, seconds))
+        return self._listener is not None and self._listener.clear()
+
+    def _deafen(self) -> None:
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
+
+    def close(self) -> None:
+        self._deafen()
+        self._connection.close()
+
+
+def _bad_argument(error: Error, known: Sequence[contract.Argument], values: Sequence[Any]) -> QueueError | None:
+    """The contract's error for a text that never reached the procedure because it is too long."""
+    if _TRUNCATION not in getattr(error, "gds_codes", ()) or re.search(r"^-?At ", str(error), re.M):
+        return None
+    texts = [
+        (len(value), argument.name) for argument, value in zip(known, values, strict=False) if isinstance(value, str)
+    ]
+    return invalid(max(texts)[1], "is too long") if texts else None

@@ -1,0 +1,90 @@
+"""Migrations: which there are, and how yoyo-migrations applies them."""
+
+import glob
+import hashlib
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from .. import contract
+from ..errors import Expected
+from .base import Database, DatabaseError, Disconnected, Installed
+
+LOCK_SECONDS = 10
+YOYO_TABLES = ("_yoyo_migration", "_yoyo_log", "_yoyo_version", "yoyo_lock")
+
+
+class InstallError(Expected):
+    """The installation was refused; nothing was changed by the step that says so."""
+
+
+def released(database: str) -> list[Path]:
+    """The files of this release's migrations, in their order."""
+    return sorted((contract.sql_root() / "migrations" / database).glob("*.sql"))
+
+
+def known(database: str, installed: Mapping[str, Installed] | None) -> set[str]:
+    """The names of all migrations of ours that yoyo may know: those of this release, and those that are recorded."""
+    recorded = {name for name, entry in (installed or {}).items() if entry.kind == "migration"}
+    return recorded | {path.stem for path in released(database)}
+
+
+def hashed(name: str) -> str:
+    """yoyo's key of a migration."""
+    return hashlib.sha256(name.encode()).hexdigest()
+
+
+def migrate(database: Database, break_lock: bool) -> list[str]:
+    """Apply the migrations that yoyo does not know as applied; returns their names."""
+    import yoyo  # type: ignore[import-untyped]
+
+    logging.getLogger("yoyo").setLevel(logging.CRITICAL)
+    folder = contract.sql_root() / "migrations" / database.name
+    migrations = yoyo.read_migrations(glob.escape(str(folder)))
+    with _backend(database) as backend:
+        if break_lock:
+            backend.break_lock()
+        if not (todo := backend.to_apply(migrations)):
+            return []
+        with backend.lock(LOCK_SECONDS):
+            _apply(database, backend, todo)
+        # yoyo passes over a file that it cannot read.
+        if left := [migration.id for migration in backend.to_apply(migrations)]:
+            raise InstallError(f"migration {left[0]}: cannot be read")
+        return [migration.id for migration in todo]
+
+
+def _apply(database: Database, backend: Any, migrations: Any) -> None:
+    if not database.undoes_ddl:
+        backend.apply_migrations(migrations)
+        return
+    # yoyo commits a migration before it marks it: killed in between, it would apply the migration once more.
+    backend.ensure_internal_schema_updated()
+    for migration in migrations:
+        with backend.transaction():
+            migration.process_steps(backend, "apply")
+            backend.log_migration(migration, "apply")
+            backend.mark_one(migration, log=False)
+
+
+@contextmanager
+def _backend(database: Database) -> Iterator[Any]:
+    """yoyo's connection; its errors and its driver's come out as ours."""
+    import yoyo
+    from yoyo import exceptions
+
+    try:
+        with yoyo.get_backend(database.yoyo_url()) as backend:
+            yield backend
+    except exceptions.LockTimeout as error:
+        raise InstallError(
+            "yoyo's lock is held: another `yoyo apply` runs, or one was killed; if none runs: "
+            f"`runner apply --break-lock` ({str(error).partition(' (')[0]})"
+        ) from error
+    except tuple(exceptions.DatabaseErrors) as error:  # filled with the driver's on the way
+        if isinstance(error.__context__, Disconnected):
+            raise error.__context__ from None
+        text = str(error.args[-1] if error.args else error)  # some drivers put a number before it
+        raise DatabaseError("migration: " + " ".join(text.split())) from error

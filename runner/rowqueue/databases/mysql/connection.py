@@ -1,0 +1,102 @@
+"""PyMySQL's connection, under watch while the runner has a transaction."""
+
+import ssl
+import struct
+from contextlib import suppress
+from typing import Any
+
+import pymysql  # type: ignore[import-untyped]
+from pymysql.constants import CR, ER, SERVER_STATUS  # type: ignore[import-untyped]
+
+from ..guard import ENDED, Guarded
+from . import options
+from .errors import INTERRUPTED, number, of_contract, translate
+
+# What the driver raises while it reads an answer that is not as the protocol has it. So are those of a Galera node that
+# repeats a CALL after it has sent rows (wsrep_retry_autocommit).
+_MALFORMED = (AttributeError, LookupError, TypeError, AssertionError, struct.error)
+
+
+class Connection(Guarded, pymysql.connections.Connection):  # type: ignore[misc]
+    """The driver's connection, under watch in the runner's transaction."""
+
+    _refusal = pymysql.ProgrammingError
+    _doubtful = False  # an error came: only the server knows whether the transaction is still there
+    _half_done = False  # a call was interrupted, and a part of its work may still be in the transaction
+
+    def _create_ssl_ctx(self, sslp: Any) -> ssl.SSLContext:
+        """The driver's own way for no options, TLS if the server has it, without loading what is not used."""
+        return super()._create_ssl_ctx(sslp) if sslp else options.unverified()
+
+    def _read_query_result(self, unbuffered: bool = False) -> Any:
+        try:
+            return super()._read_query_result(unbuffered)
+        except _MALFORMED as error:
+            self._force_close()
+            reason = f"the server's answer cannot be read ({type(error).__name__}: {error})"
+            raise pymysql.OperationalError(CR.CR_SERVER_LOST, reason) from error
+
+    def query(self, sql: Any, unbuffered: bool = False) -> Any:
+        self.check()
+        try:
+            return super().query(sql, unbuffered)
+        except pymysql.Error:
+            self._doubtful = True
+            raise
+
+    def next_result(self, unbuffered: bool = False) -> Any:
+        try:
+            return super().next_result(unbuffered)
+        except pymysql.Error:
+            self._doubtful = True
+            raise
+
+    def check(self) -> None:
+        if not self._guarded:
+            return
+        if self._half_done:
+            raise pymysql.OperationalError(INTERRUPTED, "a call was interrupted: the transaction cannot go on")
+        failed = self._doubtful
+        if failed:
+            self.ping()
+        if self.server_status & SERVER_STATUS.SERVER_STATUS_IN_TRANS:
+            self._doubtful = False
+        elif failed:
+            raise pymysql.OperationalError(ER.LOCK_DEADLOCK, "the server rolled back the transaction after an error")
+        else:
+            raise pymysql.ProgrammingError(ENDED)
+
+    def ended(self) -> Exception | None:
+        try:
+            self.check()
+        except pymysql.OperationalError as error:
+            return translate(error, not self.open)
+        except pymysql.Error:  # the handler itself has ended it
+            pass
+        return None
+
+    def guard(self) -> None:
+        super().begin()
+        self._guarded, self._doubtful, self._half_done = True, False, False
+
+    def abandon(self, error: BaseException) -> None:
+        """See to what a failed call has left: a procedure undoes its work itself, if the server lets it.
+
+        MySQL does not after KILL QUERY, MariaDB 11 not after an error in a joined DELETE: then the procedure's own
+        transaction is still open, and nothing would ever be committed on this connection again.
+        """
+        if self._guarded:
+            self._half_done = number(error) == INTERRUPTED
+        elif not of_contract(error):
+            self.undo()
+
+    def undo(self) -> None:
+        with suppress(pymysql.Error):  # then the connection is lost, and the transaction with it
+            self.rollback()
+
+    def end(self) -> None:
+        self.commit()
+
+    def begin(self) -> None:
+        self._refuse("begin")
+        super().begin()

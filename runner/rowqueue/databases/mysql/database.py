@@ -1,0 +1,170 @@
+"""MySQL and MariaDB: installing, and what the runner asks of the database as a whole."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from typing import Any, ClassVar
+
+import pymysql  # type: ignore[import-untyped]
+from pymysql.constants import ER  # type: ignore[import-untyped]
+
+from ... import contract
+from ..base import Cluster, Database, DatabaseError, Session, SqlFile
+from ..files import statements
+from ..guard import in_file, lock_held
+from ..migrations import known
+from . import clusters, connecting, options, removing, rights, script
+from .connection import Connection
+from .errors import FORBIDDEN, line, number, translated
+from .removing import existing
+from .session import MySQLSession
+
+_PACKET_HEAD = 1024  # bytes of max_allowed_packet that are not for the text of a call: more than enough
+
+
+class MySQL(Database):
+    """A database of MySQL 8.0 or later or MariaDB 10.6 or later, named by a URL.
+
+    The URL goes first, then the environment, then the user's option file, as with the servers' own client.
+    """
+
+    name: ClassVar[str] = "mysql"
+    schemes: ClassVar[tuple[str, ...]] = ("mysql", "mariadb")
+    swaps_at_once: ClassVar[bool] = False
+    yoyo_scheme: ClassVar[str] = "mysql+rowqueue"
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self._named = options.parse(url)
+
+    def open(self, application_name: str) -> Connection:
+        """A connection of the driver's, in autocommit. Raises as `connect` does."""
+        return connecting.connect(self._named, application_name)
+
+    def open_own(self, application_name: str) -> Connection:
+        """A connection for statements of ours, whatever the server has set for those of its users."""
+        connection = self.open(application_name)
+        with translated():
+            connection.cursor().execute("SET SESSION sql_safe_updates = 0")
+        return connection
+
+    @contextmanager
+    def _reading(self, application_name: str) -> Iterator[Any]:
+        """A cursor for statements of ours."""
+        with translated(), closing(self.open_own(application_name)) as connection, connection.cursor() as cursor:
+            yield cursor
+
+    def connect(self, application_name: str) -> Session:
+        connection = self.open(application_name)
+        with translated(), connection.cursor() as cursor:
+            cursor.execute("SELECT @@max_allowed_packet")
+            return MySQLSession(connection, cursor.fetchone()[0] - _PACKET_HEAD)
+
+    @contextmanager
+    def installing(self) -> Iterator[None]:
+        with self._reading("rowqueue apply") as cursor:
+            cursor.execute("SELECT DATABASE()")
+            if (name := cursor.fetchone()[0]).lower() in script.SYSTEM:
+                raise DatabaseError(f"{name} is a database of the server's own: name one of yours in the URL")
+            rights.check(cursor)
+            cursor.execute(f"SELECT GET_LOCK({script.INSTALL_LOCK}, %s)", [script.INSTALL_SECONDS])
+            if cursor.fetchone() != (1,):
+                raise lock_held(script.INSTALL_SECONDS)
+            yield
+
+    def rights_problems(self) -> list[str]:
+        with self._reading("rowqueue doctor") as cursor:
+            try:
+                return rights.problems(cursor)
+            except pymysql.Error as error:
+                if number(error) not in FORBIDDEN:
+                    raise
+                return []  # only who may install may look
+
+    def warnings_about_installation(self) -> list[str]:
+        with self._reading("rowqueue doctor") as cursor:
+            return rights.warnings(cursor)
+
+    def cluster(self) -> Cluster | None:
+        with self._reading("rowqueue doctor") as cursor:
+            return clusters.cluster(cursor)
+
+    def _recorded(self) -> list[tuple[str, str, str, Any]] | None:
+        with self._reading("rowqueue apply") as cursor:
+            return _installed_files(cursor)
+
+    def run_files(self, files: Sequence[SqlFile]) -> list[str]:
+        # DDL commits by itself. A file is recorded when it has run, without a fingerprint, so that it counts as changed
+        # until all are done: a second `apply` then does the rest.
+        with self._reading("rowqueue apply") as cursor:
+            for file in files:
+                with in_file(file.name), translated():
+                    for statement in statements(file.text):
+                        cursor.execute(statement)
+                cursor.execute(script.RECORD, [file.name, file.kind, file.sha256])
+            if any(file.name == contract.GRANTS for file in files):
+                rights.revoke_from_everybody(cursor)
+            for statement in script.FINGERPRINTS:
+                cursor.execute(statement)
+        return []
+
+    def script(self, files: Sequence[SqlFile]) -> Iterator[str]:
+        return script.parts(files)
+
+    def adopted_tables(self) -> list[str]:
+        with self._reading("rowqueue uninstall") as cursor:
+            if not existing(cursor, "tables", ["mq_polled"]):
+                return []
+            cursor.execute("SELECT name FROM mq_polled ORDER BY 1")
+            return [name for (name,) in cursor.fetchall()]
+
+    def dependents(self) -> list[str]:
+        with self._reading("rowqueue uninstall") as cursor:
+            cursor.execute(_DEPENDENTS)
+            own = {f"mq_{name}" for name in contract.load().objects("mysql")}
+            return [
+                f"{kind} {schema}.{name}"
+                for kind, schema, name, mine in cursor.fetchall()
+                if name not in own or not mine
+            ]
+
+    def uninstall(self) -> None:
+        with self.installing(), self._reading("rowqueue uninstall") as cursor:
+            recorded = self.installed()
+            removing.drop_objects(cursor, recorded or ())
+            removing.forget_migrations(cursor, known(self.name, recorded))
+            removing.drop_accounts(cursor)
+
+
+def _installed_files(cursor: Any) -> list[tuple[str, str, str, int]] | None:
+    """What is recorded: name, kind, sha256, changed; None when nothing is."""
+    try:
+        cursor.execute("CALL mq_installed_files()")
+        rows = [row[:4] for row in cursor.fetchall()]
+        while cursor.nextset():
+            pass
+        return rows
+    except pymysql.Error as error:
+        # The procedures may be missing, or their owner or its rights. Where nothing is installed, MySQL tells an
+        # account with few rights that it lacks this one.
+        is_missing = number(error) == ER.SP_DOES_NOT_EXIST or "mq_owner" in line(error)
+        if number(error) == ER.PROCACCESS_DENIED_ERROR and not is_missing:
+            seen = existing(cursor, "routines", ["mq_installed_files"]) + existing(cursor, "tables", ["mq_installed"])
+            is_missing = not seen
+        if not is_missing:
+            raise
+    if not existing(cursor, "tables", ["mq_installed"]):
+        return None
+    # Without the procedures nothing can be compared, and all of them are to be installed again.
+    cursor.execute("SELECT name, kind, sha256, kind = 'procedure' FROM mq_installed")
+    return list(cursor.fetchall())
+
+
+# No catalog of both servers tells what a view is made of, but its text does: names in it are whole and quoted.
+_DEPENDENTS = """\
+SELECT 'view', table_schema, table_name, table_schema = DATABASE() FROM information_schema.views
+WHERE LOCATE(CONCAT('`', REPLACE(DATABASE(), '`', '``'), '`.`mq_'), view_definition) > 0
+UNION ALL
+SELECT 'foreign key', constraint_schema, constraint_name, 0 FROM information_schema.referential_constraints
+WHERE unique_constraint_schema = DATABASE() AND referenced_table_name LIKE 'mq\\_%'
+    AND NOT (constraint_schema = DATABASE() AND table_name LIKE 'mq\\_%')
+ORDER BY 1, 2, 3"""

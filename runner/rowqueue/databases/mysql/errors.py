@@ -1,0 +1,133 @@
+"""What the errors of MySQL, MariaDB and PyMySQL mean."""
+
+import re
+import ssl
+
+import pymysql  # type: ignore[import-untyped]
+from pymysql.constants import CR, ER  # type: ignore[import-untyped]
+
+from ..base import Conflict, DatabaseError, Disconnected, Forbidden, QueueError, ReadOnly, not_installed
+from ..guard import is_of_contract, translating
+from ..values import invalid
+
+# Numbers of the servers' errors: https://dev.mysql.com/doc/mysql-errors/en/server-error-reference.html and
+# https://mariadb.com/kb/en/mariadb-error-codes/
+INTERRUPTED = 1317  # KILL QUERY
+_CONFLICTS = {
+    1020,  # MariaDB: the record has changed since the snapshot
+    1205,  # lock wait timeout
+    1213,  # deadlock
+    INTERRUPTED,
+    1412,  # table definition has changed
+    1615,  # statement needs to be prepared anew
+    1637,  # too many concurrent transactions
+    3101,  # rolled back by the replication group
+    3572,  # NOWAIT
+}
+_DISCONNECTS = {
+    1040,  # too many connections
+    1047,  # a Galera node that is not ready
+    1053,  # server shutdown in progress
+    1077,
+    1078,
+    1079,
+    1152,
+    1158,
+    1159,
+    1160,
+    1161,
+    1184,
+    1180,  # a COMMIT that failed, unless it was for a conflict
+    1203,  # max_user_connections
+    1226,
+    1927,  # MariaDB: connection was killed
+    2002,
+    2003,
+    2006,
+    2013,
+    2014,
+    2055,
+    3100,  # a member that has left its replication group
+    4031,  # closed for inactivity
+}
+_READ_ONLY = {1792, 1836}  # a secondary, or a server that is no longer the primary
+FORBIDDEN = {1044, 1045, 1142, 1143, 1227, 1370, 1410, 1698}
+_MISSING = {1146, 1305, 1318}  # a table, a routine, a routine with these arguments
+_BAD_VALUES = {1264, 1265, 1292, 1366, 1406, 3988}
+
+
+def number(error: BaseException) -> int:
+    """The server's or the driver's number; 0 when there is none. The driver reads 50001 as a negative number."""
+    found = error.args[0] if error.args else 0
+    return found & 0xFFFF if isinstance(found, int) else 0
+
+
+def line(error: BaseException) -> str:
+    """What the server or the driver says, on one line."""
+    text = " ".join(str(error.args[-1] if error.args else error).split())
+    if isinstance(error, pymysql.InterfaceError) and not text:
+        return "the connection is closed"
+    return text or type(error).__name__
+
+
+def of_contract(error: BaseException) -> bool:
+    """Whether it is an error of the contract."""
+    return is_of_contract(number(error))
+
+
+def translate(error: BaseException, closed: bool = False) -> Exception:
+    """Our exception for one of the driver's; `closed`: the connection did not survive it."""
+    code, message = number(error), line(error)
+    if of_contract(error):
+        return QueueError(code, message)
+    if closed or isinstance(error, pymysql.InterfaceError):
+        return Disconnected(message)
+    # A savepoint is gone when the server has rolled back the transaction. A failed COMMIT tells why by its text only.
+    in_commit = number == ER.ERROR_DURING_COMMIT and "deadlock" in message.lower()
+    if code in _CONFLICTS or in_commit or message.startswith("SAVEPOINT "):
+        return Conflict(message)
+    # 1290 names the option that forbids the statement.
+    if code in _READ_ONLY or (code == ER.OPTION_PREVENTS_STATEMENT and "read-only" in message):
+        return ReadOnly(f"{message}: name the primary, or all servers, mysql://user@one,two/database, in the URL")
+    if code in _DISCONNECTS:
+        return Disconnected(message)
+    if code in _MISSING and "mq_" in message:
+        return not_installed(message)
+    if code in FORBIDDEN:
+        return Forbidden(message)
+    return DatabaseError(HINTS.get(code, "{}").format(message))
+
+
+HINTS = {
+    1046: "no database is named: mysql://user@host/database",
+    1419: "{} (or let the server's administrator SET GLOBAL log_bin_trust_function_creators = 1)",
+}
+
+
+translated = translating(pymysql.Error, translate)
+
+
+def unreachable(error: BaseException, where: str) -> Exception:
+    """Our exception for a connection that was not made."""
+    cause = getattr(error, "original_exception", error)
+    message = line(error)
+    if isinstance(cause, OSError):
+        message = f"cannot connect to {where}: {line(cause)}"
+    handshake_cut = isinstance(cause, ssl.SSLEOFError | ssl.SSLZeroReturnError | ssl.SSLSyscallError)
+    if isinstance(cause, PermissionError) or (isinstance(cause, ssl.SSLError) and not handshake_cut):
+        return DatabaseError(message)
+    if isinstance(cause, OSError):
+        return Disconnected(message)
+    if isinstance(error, RuntimeError):  # what PyMySQL lacks for this account's authentication plugin
+        return DatabaseError(f"{message}: pip install 'PyMySQL[rsa,ed25519]'")
+    if not isinstance(error, pymysql.Error):
+        return DatabaseError(f"{where} does not answer as a MySQL or MariaDB server ({message})")
+    if number(error) == CR.CR_AUTH_PLUGIN_CANNOT_LOAD:
+        return DatabaseError(f"{message}: the driver does not know it; give the account another authentication plugin")
+    return translate(error)
+
+
+def bad_argument(error: pymysql.Error) -> QueueError | None:
+    """The contract's error for a value that never reached the procedure because the type cannot hold it."""
+    named = re.search(r"[`'.]p_(\w+)[`'] at row", line(error))
+    return invalid(named[1], line(error)) if number(error) in _BAD_VALUES and named else None

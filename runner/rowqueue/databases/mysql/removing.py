@@ -1,0 +1,81 @@
+"""MySQL and MariaDB: taking the queue out of a database."""
+
+import logging
+import re
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Any
+
+import pymysql  # type: ignore[import-untyped]
+from pymysql.constants import ER  # type: ignore[import-untyped]
+
+from ... import contract
+from ..base import ROLES
+from ..migrations import YOYO_TABLES, released
+from .errors import line, number
+from .rights import OWNER
+
+_log = logging.getLogger(__name__)
+
+# PROCESS is what the guide gives the owner for queue_health, SELECT on some columns what require_use reads.
+_OF_NO_DATABASE = re.compile(r"GRANT (USAGE|PROCESS) ON \*\.\* |GRANT SELECT \([^)]*\) ON `mysql`\.")
+
+
+def existing(cursor: Any, kind: str, names: Iterable[str]) -> list[str]:
+    """Which of these `tables`, `views` or `routines` are in the database, in the order of their names."""
+    column = "routine" if kind == "routines" else "table"
+    cursor.execute(
+        f"SELECT {column}_name FROM information_schema.{kind}"
+        f" WHERE {column}_schema = DATABASE() AND {column}_name IN %s ORDER BY 1",
+        [[*names]],
+    )
+    return [name for (name,) in cursor.fetchall()]
+
+
+def drop_objects(cursor: Any, recorded: Iterable[str]) -> None:
+    """Drop the views, procedures and tables of this release and those that are recorded."""
+    objects = [f"mq_{name}" for name in {*contract.load().objects("mysql"), *recorded}]
+    created = r"CREATE TABLE (?:IF NOT EXISTS )?(mq_\w+)"
+    tables = [name for path in released("mysql") for name in re.findall(created, path.read_text("utf-8"))]
+    # Triggers of watched tables would fail with their writers.
+    cursor.execute(_TRIGGERS)
+    for schema, trigger in cursor.fetchall():
+        cursor.execute("DROP TRIGGER {}.{}".format(*(f"`{name.replace('`', '``')}`" for name in (schema, trigger))))
+    for procedure in existing(cursor, "routines", objects):
+        cursor.execute(f"DROP PROCEDURE {procedure}")
+    for kind, names in (("view", objects), ("table", tables)):
+        for name in existing(cursor, f"{kind}s", names):
+            with suppress(pymysql.ProgrammingError, pymysql.OperationalError):  # it has none
+                cursor.execute(f"REVOKE ALL PRIVILEGES ON {name} FROM {OWNER}")  # rights outlive their table
+            cursor.execute(f"DROP {kind.upper()} {name}")
+
+
+def forget_migrations(cursor: Any, migrations: Iterable[str]) -> None:
+    """Delete our rows of yoyo's tables, and the tables when no other project's migrations are left in them."""
+    found = existing(cursor, "tables", YOYO_TABLES)
+    for table in {"_yoyo_migration", "_yoyo_log"}.intersection(found):
+        cursor.execute(f"DELETE FROM {table} WHERE migration_id IN %s", [[*migrations]])
+    if "_yoyo_migration" not in found or not cursor.execute("SELECT 1 FROM _yoyo_migration LIMIT 1"):
+        for table in found:
+            cursor.execute(f"DROP TABLE {table}")
+
+
+def drop_accounts(cursor: Any) -> None:
+    """Drop the roles and the procedures' owner. They belong to all databases of a server: one that has rights stays."""
+    for kind, account in [("ROLE", role) for role in ROLES] + [("USER", OWNER)]:
+        try:
+            cursor.execute(f"SHOW GRANTS FOR {account}")
+            if all(_OF_NO_DATABASE.match(line) for (line,) in cursor.fetchall()):
+                cursor.execute(f"DROP {kind} {account}")
+            else:
+                _log.warning("%s %s stays: it has rights in another database", kind.lower(), account)
+        except pymysql.Error as error:
+            if number(error) != ER.NONEXISTING_GRANT:  # it is not there
+                _log.warning("%s %s stays: %s", kind.lower(), account, line(error))
+
+
+_TRIGGERS = """\
+SELECT trigger_schema, trigger_name FROM information_schema.triggers
+WHERE definer = 'mq_owner@localhost'
+    AND (LOCATE(CONCAT('`', REPLACE(DATABASE(), '`', '``'), '`.mq_tell('), action_statement) > 0
+        OR trigger_schema = DATABASE() AND LOCATE('CALL mq_tell(', action_statement) > 0)"""

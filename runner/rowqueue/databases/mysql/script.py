@@ -1,0 +1,77 @@
+"""MySQL and MariaDB: how a file is recorded, and the installation as a script for the mysql client."""
+
+from collections.abc import Iterator, Sequence
+
+from ..base import SqlFile
+from ..migrations import hashed
+from .connecting import SQL_MODE
+
+SYSTEM = {"mysql", "sys", "information_schema", "performance_schema"}
+# The lock belongs to the whole server, and its name has at most 64 characters. MySQL 9.6 has no MD5 any more.
+INSTALL_LOCK = "CONCAT('rowqueue.', LEFT(SHA2(DATABASE(), 256), 40))"
+INSTALL_SECONDS = 60
+
+
+def parts(files: Sequence[SqlFile]) -> Iterator[str]:
+    """See `Database.script`."""
+    yield _SCRIPT_HEAD
+    for file in files:
+        yield f"-- {file.kind} {file.name}\n{file.text.rstrip()}\n"
+        if file.kind == "migration":
+            yield _YOYO_ROW.format(name=file.name, hash=hashed(file.name))
+        yield RECORD % (f"'{file.name}'", f"'{file.kind}'", f"'{file.sha256}'") + ";\n"
+    yield from (f"{statement};\n" for statement in FINGERPRINTS)
+
+
+RECORD = """\
+REPLACE INTO mq_installed (name, kind, sha256, fingerprint, applied_at)
+VALUES (%s, %s, %s, NULL, UTC_TIMESTAMP(6))"""
+
+FINGERPRINTS = (
+    "CALL mq_object_fingerprint(@mq_fingerprints)",
+    """\
+UPDATE mq_installed AS i
+INNER JOIN JSON_TABLE(@mq_fingerprints, '$[*]' COLUMNS (
+    name varchar(200) CHARACTER SET utf8mb4 PATH '$[0]', fingerprint char(64) CHARACTER SET ascii PATH '$[1]'
+)) AS f ON f.name = i.name
+SET i.fingerprint = f.fingerprint
+WHERE i.kind = 'procedure'""",
+)
+
+
+# yoyo's own tables as yoyo 9 makes them, so that `yoyo apply` and `runner apply` go on from here.
+YOYO_TABLES = """\
+CREATE TABLE IF NOT EXISTS yoyo_lock (
+    locked INT DEFAULT 1, ctime TIMESTAMP, pid INT NOT NULL, PRIMARY KEY (locked)
+);
+CREATE TABLE IF NOT EXISTS _yoyo_log (
+    id VARCHAR(36), migration_hash VARCHAR(64), migration_id VARCHAR(255), operation VARCHAR(10),
+    username VARCHAR(255), hostname VARCHAR(255), comment VARCHAR(255), created_at_utc TIMESTAMP, PRIMARY KEY (id)
+);
+CREATE TABLE IF NOT EXISTS _yoyo_version (version INT NOT NULL PRIMARY KEY, installed_at_utc TIMESTAMP);
+INSERT IGNORE INTO _yoyo_version VALUES (2, UTC_TIMESTAMP());
+CREATE TABLE IF NOT EXISTS _yoyo_migration (
+    migration_hash VARCHAR(64), migration_id VARCHAR(255), applied_at_utc TIMESTAMP, PRIMARY KEY (migration_hash)
+);
+"""
+
+
+_SCRIPT_HEAD = f"""\
+-- rowqueue for MySQL and MariaDB: the whole installation, for the mysql client: mysql --comments DATABASE < this file.
+-- It ends at the first error. DDL cannot be undone, but the script can be run again.
+SET NAMES utf8mb4;
+SET SESSION sql_mode = '{SQL_MODE}', SESSION time_zone = '+00:00', SESSION autocommit = 1;
+SET SESSION sql_safe_updates = 0;
+-- A script has no other means of ending with a message: a column of that name is asked for, which does not exist.
+SET @mq_statement = IF(LOWER(DATABASE()) IN ({", ".join(f"'{name}'" for name in sorted(SYSTEM))}),
+    'SELECT `this database is the server''s own: name one of yours`', 'DO 0');
+PREPARE mq_statement FROM @mq_statement;
+EXECUTE mq_statement;
+DEALLOCATE PREPARE mq_statement;
+DO GET_LOCK({INSTALL_LOCK}, {INSTALL_SECONDS});
+{YOYO_TABLES}"""
+
+
+_YOYO_ROW = """\
+INSERT IGNORE INTO _yoyo_migration VALUES ('{hash}', '{name}', UTC_TIMESTAMP());
+"""

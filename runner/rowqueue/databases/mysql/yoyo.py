@@ -1,0 +1,47 @@
+"""yoyo-migrations' backend for MySQL and MariaDB over connections of ours: their TLS, sockets and option files."""
+
+from typing import Any
+
+import pymysql  # type: ignore[import-untyped]
+from yoyo.backends.core.mysql import MySQLBackend  # type: ignore[import-untyped]
+
+from ..base import ReadOnly
+from ..yoyo import NoSavepoints
+from .database import MySQL
+from .errors import translate
+from .script import YOYO_TABLES
+
+
+class Backend(NoSavepoints, MySQLBackend):  # type: ignore[misc]
+    """Known to yoyo under the scheme of `MySQL.yoyo_url`."""
+
+    list_tables_sql = "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()"
+
+    def connect(self, dburi: Any) -> Any:
+        return MySQL(dburi.args["url"]).open_own("rowqueue yoyo")
+
+    def execute(self, sql: str, params: Any = None) -> Any:
+        """A server that accepts no changes is told as from all other calls."""
+        try:
+            return super().execute(sql, params)
+        except pymysql.Error as error:
+            if isinstance(translated := translate(error), ReadOnly):
+                raise translated from error
+            raise
+
+    def ensure_internal_schema_updated(self) -> None:
+        """Yoyo's own, which cannot go on from tables of which some were made when it was killed: DDL commits here."""
+        columns = self.execute(
+            "SELECT column_name FROM information_schema.columns WHERE table_schema = DATABASE()"
+            " AND table_name = '_yoyo_migration'"
+        ).fetchall()
+        if not columns or ("migration_hash",) in [*columns]:  # older ones are upgraded by yoyo
+            for statement in YOYO_TABLES.split(";\n"):
+                if statement.strip():
+                    self.execute(statement)
+            self.connection.commit()
+        super().ensure_internal_schema_updated()
+
+    def _check_transactional_ddl(self) -> bool:
+        """It would make and drop a table to find out."""
+        return False

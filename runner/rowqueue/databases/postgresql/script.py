@@ -1,0 +1,64 @@
+"""PostgreSQL: how a file is recorded, and the installation as a script for psql."""
+
+from collections.abc import Iterator, Sequence
+
+from ..base import SqlFile
+from ..migrations import hashed
+
+
+def parts(files: Sequence[SqlFile]) -> Iterator[str]:
+    """See `Database.script`."""
+    yield _SCRIPT_HEAD
+    for file in files:
+        yield f"-- {file.kind} {file.name}\n{file.text.rstrip()}\n"
+        if file.kind == "migration":
+            yield _YOYO_ROW.format(name=file.name, hash=hashed(file.name))
+    records = ",\n".join(f"    ('{file.kind}', '{file.name}', '{file.sha256}')" for file in files)
+    yield f"{_RECORD_HEAD}FROM (VALUES\n{records}\n) AS f (kind, name, sha256);\n"
+    yield "COMMIT;\n"
+
+
+_RECORD_HEAD = """\
+INSERT INTO mq.installed (kind, name, sha256, fingerprint, applied_at)
+SELECT f.kind, f.name, f.sha256, CASE WHEN f.kind = 'procedure' THEN mq.object_fingerprint(f.name) END, now()
+"""
+
+
+RECORD = f"""\
+{_RECORD_HEAD}FROM (VALUES (%s, %s, %s)) AS f (kind, name, sha256)
+ON CONFLICT (name) DO UPDATE
+SET kind = excluded.kind, sha256 = excluded.sha256, fingerprint = excluded.fingerprint, applied_at = excluded.applied_at
+"""
+
+
+# yoyo's own tables as yoyo 9 makes them, so that `yoyo apply` and `runner apply` go on from here.
+_SCRIPT_HEAD = """\
+-- rowqueue for PostgreSQL: the whole installation, for psql. All or nothing.
+\\set ON_ERROR_STOP on
+BEGIN;
+SET LOCAL client_encoding = 'UTF8';
+SET LOCAL client_min_messages = warning;
+DO $$ BEGIN
+    IF EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = 'mq') THEN
+        RAISE EXCEPTION 'schema mq is there already: this script makes a new installation; runner apply changes one';
+    END IF;
+END $$;
+CREATE TABLE IF NOT EXISTS public.yoyo_lock (
+    locked integer DEFAULT 1, ctime timestamp, pid integer NOT NULL, PRIMARY KEY (locked)
+);
+CREATE TABLE IF NOT EXISTS public._yoyo_log (
+    id varchar(36), migration_hash varchar(64), migration_id varchar(255), operation varchar(10), username varchar(255),
+    hostname varchar(255), comment varchar(255), created_at_utc timestamp, PRIMARY KEY (id)
+);
+CREATE TABLE IF NOT EXISTS public._yoyo_version (version integer NOT NULL PRIMARY KEY, installed_at_utc timestamp);
+INSERT INTO public._yoyo_version VALUES (2, now() AT TIME ZONE 'UTC') ON CONFLICT DO NOTHING;
+CREATE TABLE IF NOT EXISTS public._yoyo_migration (
+    migration_hash varchar(64), migration_id varchar(255), applied_at_utc timestamp, PRIMARY KEY (migration_hash)
+);
+RESET client_min_messages;
+"""
+
+
+_YOYO_ROW = """\
+INSERT INTO public._yoyo_migration VALUES ('{hash}', '{name}', now() AT TIME ZONE 'UTC');
+"""

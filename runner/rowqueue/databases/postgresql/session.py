@@ -1,0 +1,137 @@
+"""Calls on PostgreSQL through psycopg 3."""
+
+import hashlib
+import logging
+import selectors
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+import psycopg
+from psycopg.pq import TransactionStatus
+from psycopg.rows import dict_row
+
+from ... import contract
+from ..base import DatabaseError, Disconnected, Row, Session
+from ..guard import SWALLOWED
+from .errors import bad_argument, line, translate, translated
+
+_log = logging.getLogger(__name__)
+
+_WRONG_ISOLATION = "50001"
+
+
+@cache
+def _query(procedure: str, count: int) -> str:
+    """The text of a call. Every argument is cast: psycopg sends integers by their size and strings as unknown."""
+    types = contract.load().types["postgresql"]
+    arguments = contract.load().procedures[procedure].arguments[:count]
+    return f"SELECT * FROM mq.{procedure}({', '.join(f'%s::{types[a.type]}' for a in arguments)})"
+
+
+class PostgreSQLSession(Session):
+    """One connection, in autocommit outside `transaction()`, without prepared statements: poolers may stand between."""
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self._connection = connection
+        self._cursor = connection.cursor(row_factory=dict_row)
+        self._listening: set[str] = set()
+        self._woken = False
+        self._begin = ""  # what a call begins with, where it cannot do without
+        connection.add_notify_handler(self._wake)
+
+    def _wake(self, _: psycopg.Notify) -> None:
+        self._woken = True
+
+    def call(self, procedure: str, *arguments: Any) -> list[Row]:
+        try:
+            return self._run(_query(procedure, len(arguments)), arguments)
+        except (psycopg.Error, UnicodeError, OverflowError) as error:
+            # Once a session: the database's or the role's own default isolation level is another one.
+            if self._begin == "" and getattr(error, "sqlstate", None) == _WRONG_ISOLATION and self._is_alone():
+                self._begin = "BEGIN ISOLATION LEVEL READ COMMITTED"
+                return self.call(procedure, *arguments)
+            bad = bad_argument(error, procedure, arguments)
+            raise bad or translate(error, self._connection.closed) from error
+
+    def now(self) -> datetime:
+        with translated():
+            row = self._cursor.execute("SELECT clock_timestamp() AS now").fetchone()
+        assert row is not None
+        now: datetime = row["now"]
+        return now
+
+    def _run(self, query: str, arguments: Sequence[Any]) -> list[Row]:
+        if not (self._begin and self._is_alone()):
+            return self._cursor.execute(query, arguments).fetchall()
+        self._connection.execute(self._begin)
+        try:
+            rows = self._cursor.execute(query, arguments).fetchall()
+        except BaseException:
+            if not self._connection.closed:
+                self._connection.rollback()
+            raise
+        self._connection.commit()
+        return rows
+
+    def _is_alone(self) -> bool:
+        """Whether a call is a transaction of its own."""
+        return self._connection.info.transaction_status == TransactionStatus.IDLE
+
+    @contextmanager
+    def transaction(self) -> Iterator[psycopg.Connection[Any]]:
+        block = self._connection.transaction()
+        with translated():
+            block.__enter__()
+        try:
+            yield self._connection
+            # A COMMIT would be answered with a silent ROLLBACK, and the caller would take its work for done.
+            if self._connection.info.transaction_status == TransactionStatus.INERROR:
+                raise DatabaseError(SWALLOWED)
+        except BaseException as error:
+            block.__exit__(type(error), error, error.__traceback__)
+            raise
+        with translated():
+            block.__exit__(None, None, None)
+
+    def listen(self, types: Sequence[str]) -> bool:
+        for name in set(types) - self._listening:
+            # The name of a channel is an identifier of at most 63 bytes: hence the hash.
+            channel = "mq_" + hashlib.md5(name.encode(), usedforsecurity=False).hexdigest()
+            try:
+                self._connection.execute(f"LISTEN {channel}")
+            except psycopg.Error as error:
+                translated = translate(error, self._connection.closed)
+                if isinstance(translated, Disconnected):
+                    raise translated from error
+            self._listening.add(name)
+        return True
+
+    def wait(self, seconds: float, interrupt: int) -> bool:
+        deadline = time.monotonic() + seconds
+        with translated(), selectors.DefaultSelector() as selector:
+            own = selector.register(self._connection.fileno(), selectors.EVENT_READ)
+            selector.register(interrupt, selectors.EVENT_READ)
+            while not self._drained():
+                ready = selector.select(max(0.0, deadline - time.monotonic()))
+                if any(key == own for key, _ in ready):
+                    self._connection.pgconn.consume_input()
+                elif ready or time.monotonic() >= deadline:
+                    return False
+        self._woken = False
+        return True
+
+    def _drained(self) -> bool:
+        """Whether a notification came, now or during an earlier call; all that are there are taken."""
+        while self._connection.pgconn.notifies():
+            self._woken = True
+        return self._woken
+
+    def close(self) -> None:
+        try:
+            self._connection.close()
+        except psycopg.Error as error:
+            _log.debug("closing: %s", line(error))

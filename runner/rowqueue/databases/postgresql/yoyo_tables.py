@@ -1,0 +1,47 @@
+"""PostgreSQL: in which schema yoyo-migrations keeps its tables, and what they know of us."""
+
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from .. import migrations
+
+
+def schemas(connection: psycopg.Connection[Any]) -> list[str]:
+    """The schemas in which yoyo's tables know of our migrations, whatever the search path says now."""
+    ours = [path.stem for path in migrations.released("postgresql")]
+    schemas = connection.execute(
+        "SELECT n.nspname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace"
+        " WHERE c.relname = '_yoyo_migration' AND c.relkind = 'r' AND has_table_privilege(c.oid, 'SELECT')"
+        " ORDER BY n.nspname <> 'public', n.nspname"
+    ).fetchall()
+    found = []
+    for (schema,) in schemas:
+        table = sql.Identifier(schema, "_yoyo_migration")
+        query = sql.SQL("SELECT 1 FROM {} WHERE migration_id = ANY (%s) LIMIT 1").format(table)
+        if connection.execute(query, [ours]).fetchone():
+            found.append(schema)
+    return found
+
+
+def schema_of(connection: psycopg.Connection[Any]) -> str:
+    """Where yoyo's tables are, or are to be: in public unless there is no such schema."""
+    if found := schemas(connection):
+        return found[0]
+    row = connection.execute(
+        "SELECT CASE WHEN to_regnamespace('public') IS NULL THEN current_schema() ELSE 'public' END"
+    ).fetchone()
+    return str(row[0]) if row and row[0] else "public"
+
+
+def forget(connection: psycopg.Connection[Any], names: set[str]) -> None:
+    """Delete our rows of yoyo's tables, and the tables when no other project's migrations are left in them."""
+    for schema in schemas(connection):
+        for table in ("_yoyo_migration", "_yoyo_log"):
+            statement = sql.SQL("DELETE FROM {} WHERE migration_id = ANY (%s)").format(sql.Identifier(schema, table))
+            connection.execute(statement, [list(names)])
+        left = sql.SQL("SELECT 1 FROM {} LIMIT 1").format(sql.Identifier(schema, "_yoyo_migration"))
+        if connection.execute(left).fetchone() is None:
+            tables = sql.SQL(", ").join(sql.Identifier(schema, table) for table in migrations.YOYO_TABLES)
+            connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(tables))

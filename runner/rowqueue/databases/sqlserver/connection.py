@@ -1,0 +1,131 @@
+"""pymssql's connection, under watch while the runner has a transaction."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import pymssql
+from pymssql import _mssql
+
+from ..guard import ENDED, SWALLOWED, Guarded
+from .errors import CONFLICTS, DEADLOCK, line, number, of_contract, tidy
+
+_log = logging.getLogger(__name__)
+
+# What ends in the middle leaves nothing: an error ends the batch, and the transaction with it.
+BEGIN = "SET XACT_ABORT ON; BEGIN TRANSACTION"
+
+
+class Connection(Guarded, pymssql.Connection):  # type: ignore[misc]
+    """The driver's connection, under watch in the runner's transaction. Its own commit() and rollback() do nothing.
+
+    An error in one of the queue's procedures ends the transaction, too.
+    """
+
+    _refusal = pymssql.ProgrammingError
+    _failure: BaseException | None = None  # since then only the server knows whether the transaction is still there
+
+    def cursor(self, as_dict: bool | None = None, **options: Any) -> "Cursor":
+        return Cursor(self, self.as_dict if as_dict is None else as_dict, **options)
+
+    @property
+    def is_closed(self) -> bool:
+        try:
+            return not self._conn.connected
+        except pymssql.InterfaceError:
+            return True
+
+    def command(self, text: str) -> Any:
+        """Run a statement of the runner's own; returns the first value of its first row, if it has any."""
+        cursor = pymssql.Cursor(self, False)
+        cursor.execute(text)
+        rows = cursor.fetchall() if cursor.description else []
+        while cursor.nextset():  # else the next statement would have to cancel what is left
+            pass
+        return rows[0][0] if rows else None
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Around what a cursor does: raise unless the transaction of the block is there, and notice errors."""
+        if self._guarded and self._failure is not None:
+            self.check()
+        try:
+            yield
+        except pymssql.Error as error:
+            tidy(error)
+            self._failure = error
+            raise
+
+    def check(self) -> None:
+        failure = self._failure
+        if self.command("SELECT @@TRANCOUNT"):
+            self._failure = None
+        elif failure is None:
+            raise pymssql.ProgrammingError(ENDED)
+        elif number(failure) in CONFLICTS:
+            raise pymssql.OperationalError(DEADLOCK, "the server rolled back the transaction after an error")
+        else:
+            raise pymssql.ProgrammingError(f"{SWALLOWED}: {line(failure)}")
+
+    def guard(self) -> None:
+        self.command("BEGIN TRANSACTION")
+        self._guarded, self._failure = True, None
+
+    def end(self) -> None:
+        # Whatever a handler has nested into it.
+        self.command("WHILE @@TRANCOUNT > 0 COMMIT TRANSACTION")
+
+    def undo(self) -> None:
+        with suppress(pymssql.Error):  # then the connection is lost, and the transaction with it
+            self.command("IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION")
+
+    def abandon(self, error: BaseException) -> None:
+        """See to what a failed call has left: what is no error of the contract may have passed by its handler."""
+        if not self._guarded and not of_contract(error):
+            self.undo()
+
+    def close(self) -> None:
+        """Close it, whatever state it is in. Never raises."""
+        try:
+            super().close()
+        except (pymssql.Error, _mssql.MSSQLException) as error:
+            _log.debug("closing: %s", line(error))
+
+
+class Cursor(pymssql.Cursor):  # type: ignore[misc]
+    """The driver's cursor, under the watch of its connection."""
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        if self.connection is None:
+            raise pymssql.InterfaceError("the cursor is closed")
+        with self.connection.watched():
+            yield
+
+    def execute(self, operation: Any, params: Any = None) -> None:
+        with self._watched():
+            if params:
+                super().execute(operation, params)
+            else:
+                super().execute(operation)
+
+    def executemany(self, operation: Any, params: Any, **options: Any) -> None:
+        with self._watched():
+            super().executemany(operation, params, **options)
+
+    def callproc(self, procname: str, parameters: Sequence[Any] = ()) -> Any:
+        with self._watched():
+            return super().callproc(procname, parameters)
+
+    def fetchone(self) -> Any:
+        with self._watched():
+            return super().fetchone()
+
+    def fetchall(self) -> Any:
+        with self._watched():
+            return super().fetchall()
+
+    def nextset(self) -> Any:
+        with self._watched():
+            return super().nextset()

@@ -1,0 +1,193 @@
+"""SQL Server and Azure SQL: connecting, installing, and what the runner asks of the database as a whole."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from typing import Any, ClassVar
+
+import pymssql
+from pymssql import _mssql
+
+from .. import values
+from ..base import Database, DatabaseError, SchemaMissing, Session, SqlFile
+from ..guard import in_file, lock_held
+from ..migrations import known
+from . import removing, rights, script, suitable
+from .address import LOGIN_BYTES, parse
+from .babelfish import is_babelfish, replacing
+from .connection import BEGIN, Connection, Cursor
+from .errors import translate, translated, unreachable
+from .session import SQLServerSession
+
+# The first seven are what an index with a filter needs. No transaction begins by itself, and an error of
+# a handler's own statement leaves the transaction to him, whatever the `user options` of the server say.
+SESSION = "".join(
+    f"SET {option};"
+    for option in (
+        "ANSI_NULLS ON",
+        "ANSI_PADDING ON",
+        "ANSI_WARNINGS ON",
+        "ARITHABORT ON",
+        "CONCAT_NULL_YIELDS_NULL ON",
+        "NUMERIC_ROUNDABORT OFF",
+        "QUOTED_IDENTIFIER ON",
+        "ANSI_NULL_DFLT_ON ON",
+        "IMPLICIT_TRANSACTIONS OFF",
+        "XACT_ABORT OFF",
+        "TEXTSIZE 2147483647",
+    )
+)
+
+
+class SQLServer(Database):
+    """A database of SQL Server 2016 SP1 or later or of Azure SQL, named by a URL.
+
+    Options: `connect_timeout` in seconds, and `encryption`: default, off, request or require, as FreeTDS has them.
+    """
+
+    name: ClassVar[str] = "sqlserver"
+    schemes: ClassVar[tuple[str, ...]] = ("sqlserver", "mssql")
+    undoes_ddl: ClassVar[bool] = True
+    # A call may meet new procedures beside old ones.
+    swaps_at_once: ClassVar[bool] = False
+    yoyo_scheme: ClassVar[str] = "sqlserver"
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self._address = parse(url)
+        self._been_connected = False
+
+    def open(self, application_name: str) -> Connection:
+        """A connection of the driver's, in autocommit. Raises as `connect` does."""
+        address = self._address
+        if not address.database:
+            raise DatabaseError("no database is named: sqlserver://user@host/database")
+        name = values.program(application_name).encode()[:LOGIN_BYTES].decode("utf-8", "ignore")
+        _mssql.login_timeout = address.connect_seconds  # the driver has one for the whole process
+        try:
+            connected = _mssql.connect(
+                server=address.server,
+                user=address.user,
+                password=address.password,
+                database=address.database,
+                charset="UTF-8",
+                appname=name or " ",  # for '' the driver would put its own
+                tds_version="7.4",
+                encryption=address.encryption,
+                conn_properties=SESSION,
+            )
+        except _mssql.MSSQLException as error:
+            raise unreachable(error, address.server, self._been_connected) from error
+        self._been_connected = True
+        return Connection(connected, False, True)
+
+    @contextmanager
+    def _opened(self, application_name: str) -> Iterator[Connection]:
+        """A connection for statements of the runner's own."""
+        with translated(), closing(self.open(application_name)) as connection:
+            yield connection
+
+    def connect(self, application_name: str) -> Session:
+        return SQLServerSession(self.open(application_name))
+
+    @contextmanager
+    def installing(self) -> Iterator[None]:
+        # A lock of the session: it is free when the session ends, however that happens.
+        with self._opened("rowqueue apply") as connection:
+            suitable.check(connection)
+            if connection.command(script.TAKE_LOCK) < 0:
+                raise lock_held(script.INSTALL_SECONDS)
+            yield
+
+    def rights_problems(self) -> list[str]:
+        with self._opened("rowqueue apply") as connection:
+            # Babelfish shows no rights.
+            return [] if is_babelfish(connection) else rights.problems(connection)
+
+    def warnings_about_installation(self) -> list[str]:
+        with self._opened("rowqueue apply") as connection:
+            return [] if is_babelfish(connection) else rights.warnings(connection)
+
+    def adopted_tables(self) -> list[str]:
+        with self._opened("rowqueue uninstall") as connection, connection.cursor() as cursor:
+            if connection.command("SELECT OBJECT_ID(N'mq.polled') AS id") is None:
+                return []
+            cursor.execute("SELECT name FROM mq.polled ORDER BY 1")
+            return [name for (name,) in cursor.fetchall()]
+
+    def dependents(self) -> list[str]:
+        with self._opened("rowqueue uninstall") as connection, connection.cursor() as cursor:
+            if is_babelfish(connection):  # which has no such catalog
+                return []
+            cursor.execute(_DEPENDENTS)
+            return [f"{kind} {schema}.{name}" for kind, schema, name in cursor.fetchall()]
+
+    def _recorded(self) -> list[tuple[str, str, str, Any]] | None:
+        with self._opened("rowqueue apply") as connection, connection.cursor() as cursor:
+            return _installed_files(connection, cursor)
+
+    def run_files(self, files: Sequence[SqlFile]) -> list[str]:
+        # One transaction a file, so that callers wait for a moment only. A file is recorded with it, without a
+        # fingerprint, so that it counts as changed until all are done: a second `apply` then does the rest.
+        with self._opened("rowqueue apply") as connection:
+            replaces = is_babelfish(connection)
+            for file in files:
+                with in_file(file.name):
+                    _run_file(connection, file, replaces)
+            connection.command(script.FINGERPRINTS)
+        return []
+
+    def script(self, files: Sequence[SqlFile]) -> Iterator[str]:
+        return script.parts(files)
+
+    def uninstall(self) -> None:
+        with self.installing(), self._opened("rowqueue uninstall") as connection, connection.cursor() as cursor:
+            names = known(self.name, self.installed())
+            connection.command(BEGIN)
+            removing.release_tables(connection, cursor)
+            removing.drop_schema(cursor)
+            removing.forget_migrations(cursor, names)
+            removing.drop_roles(cursor)
+            connection.end()
+
+
+def _run_file(connection: Connection, file: SqlFile, replaces: bool) -> None:
+    try:
+        connection.command(BEGIN)
+        for batch in script.batches(file.text):
+            for part in replacing(batch) if replaces else [batch]:
+                connection.command(part)
+        with connection.cursor() as cursor:
+            cursor.execute(script.RECORD, (file.name, file.name, file.kind, file.sha256))
+        connection.end()
+    except pymssql.Error as error:
+        translated = translate(error, connection.is_closed)
+        connection.undo()
+        raise translated from error
+
+
+def _installed_files(connection: Connection, cursor: Cursor) -> list[tuple[str, str, str, Any]] | None:
+    """What is recorded: name, kind, sha256, changed; None when nothing is."""
+    try:
+        cursor.execute("EXEC mq.installed_files")
+        return [row[:4] for row in cursor.fetchall()]
+    except pymssql.Error as error:
+        if not isinstance(translate(error, connection.is_closed), SchemaMissing):
+            raise
+    if connection.command("SELECT OBJECT_ID(N'mq.installed', N'U')") is None:
+        return None
+    # Without the procedures nothing can be compared, and all of them are to be installed again.
+    cursor.execute("SELECT name, kind, sha256, CASE kind WHEN 'procedure' THEN 1 ELSE 0 END FROM mq.installed")
+    return list(cursor.fetchall())
+
+
+# Without the triggers of watched tables, which are the queue's own.
+_DEPENDENTS = """\
+SELECT LOWER(REPLACE(o.type_desc, '_', ' ')), OBJECT_SCHEMA_NAME(o.object_id), o.name
+FROM sys.objects AS o
+WHERE o.schema_id <> SCHEMA_ID(N'mq') AND o.name <> CONCAT(N'mq_watch_', o.parent_object_id)
+    AND (EXISTS (SELECT 1 FROM sys.sql_expression_dependencies AS d
+            WHERE d.referencing_id = o.object_id AND d.referenced_schema_name = N'mq'
+                AND d.referenced_database_name IS NULL)
+        OR EXISTS (SELECT 1 FROM sys.foreign_keys AS f
+            WHERE f.object_id = o.object_id AND OBJECT_SCHEMA_NAME(f.referenced_object_id) = N'mq'))
+ORDER BY 1, 2, 3"""

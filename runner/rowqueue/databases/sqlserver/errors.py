@@ -1,0 +1,165 @@
+"""What the errors of SQL Server, Azure SQL, FreeTDS and pymssql mean."""
+
+import re
+
+import pymssql
+from pymssql import _mssql
+
+from ..base import Conflict, DatabaseError, Disconnected, Forbidden, QueueError, ReadOnly, not_installed
+from ..guard import is_of_contract, translating
+
+# Numbers of the server's errors: https://learn.microsoft.com/sql/relational-databases/errors-events/
+# database-engine-events-and-errors; those from 20000 to 20999 are FreeTDS's own.
+DEADLOCK = 1205
+CONFLICTS = {
+    601,  # rows moved under a dirty read: the page of table hints says to treat it as a deadlock
+    701,  # no memory
+    802,
+    1204,  # no room for more locks
+    DEADLOCK,
+    1222,  # lock time-out
+    2801,  # the procedure was changed while it was being called
+    3958,  # the version store is full
+    3960,  # update conflict under SNAPSHOT
+    3961,
+    3966,  # the version store was full: the transaction's versions are gone
+    3998,  # the end of a call that a deadlock has spoilt: it hides 1205, whose severity is lower
+    8628,  # no time to compile
+    8645,  # no memory for the query
+    8651,
+}
+# Two who put a message back at the same time, of which one rolls back: the other's place is taken for a moment.
+_DUPLICATES = {2601, 2627}
+_DISCONNECTS = {
+    64,
+    121,
+    233,
+    596,  # the session was killed
+    615,  # the database was closed meanwhile
+    921,  # the database is not recovered yet
+    922,
+    924,  # the database is in single-user mode
+    927,  # it is being restored
+    942,  # offline
+    952,  # between two states
+    976,  # the replica is not readable
+    978,
+    979,
+    982,
+    983,
+    988,
+    4221,  # a secondary that waits for row versions
+    6005,  # shutdown in progress
+    10053,
+    10054,
+    10060,
+    10928,  # Azure: its limits, and its moves
+    10929,
+    10936,
+    17142,  # paused
+    17187,  # not ready yet
+    17188,
+    17189,
+    17197,
+    17809,  # too many connections
+    18401,  # script upgrade mode
+    18451,  # only administrators may log in
+    20002,  # connection failed
+    20003,  # timed out
+    20004,  # read failed
+    20005,
+    20006,  # write failed
+    20008,
+    20009,  # unable to connect
+    20017,  # unexpected end
+    20047,  # the connection is dead
+    40143,
+    40197,
+    40501,
+    40540,
+    40549,  # 40549 to 40553: the session took too long or too much
+    40550,
+    40551,
+    40552,
+    40553,
+    40613,
+    49918,
+    49919,
+    49920,
+}
+_READ_ONLY = 3906  # a secondary, or a server that is no longer the primary
+_FORBIDDEN = {229, 230, 262, 297, 300, 916, 15151, 15247, 18452, 18456, 18470, 18486, 18487, 18488}
+# A database that is recovering, or a server in a failover, says so of logins and databases it will know soon.
+_NOT_YET = {4060, 18456}
+_MISSING = {208, 2812, 4121}  # a table, a procedure, a function
+_OTHER_ARGUMENTS = {201, 8144, 8145, 8146}
+UNMAPPED = 33557097  # what Babelfish tells of PostgreSQL's errors that SQL Server does not have
+
+
+def _told(error: BaseException) -> tuple[int, str]:
+    """The number, 0 when there is none, and the text, which the driver gives as bytes and sometimes as a pair."""
+    arguments = error.args
+    if len(arguments) == 1 and isinstance(arguments[0], tuple):
+        arguments = arguments[0]
+    code = arguments[0] if len(arguments) > 1 and isinstance(arguments[0], int) else 0
+    text = arguments[-1] if arguments else ""
+    return code, text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
+
+
+def number(error: BaseException) -> int:
+    """The server's number, 0 when there is none."""
+    return _told(error)[0]
+
+
+def line(error: BaseException) -> str:
+    """What the server or the driver says, on one line, without what the driver's library adds to it."""
+    said, *added = re.split(r"DB-Lib error message \d+, severity \d+:\n", _told(error)[1])
+    if not said.strip() and added:
+        cause = re.search(r"(?:Net-Lib|Operating System) error during (.+) \(-?\d+\)", added[0])
+        said = cause[1] if cause else added[0]
+    return " ".join(said.split()) or type(error).__name__
+
+
+def tidy(error: BaseException) -> None:
+    """Give one of the driver's errors its number and its text as arguments, as other drivers do."""
+    code, text = number(error), line(error)
+    error.args = (code, text) if code else (text,)
+
+
+def of_contract(error: BaseException) -> bool:
+    """Whether it is an error of the contract."""
+    return is_of_contract(number(error))
+
+
+def translate(error: BaseException, closed: bool = False) -> Exception:
+    """Our exception for one of the driver's; `closed`: the connection did not survive it."""
+    code, message = number(error), line(error)
+    if of_contract(error):
+        return QueueError(code, message)
+    if code == _READ_ONLY:
+        return ReadOnly(f"{message}: name the listener of the availability group, or the primary, in the URL")
+    # Without a number it is the driver's own: nearly always, that it is not connected.
+    lost = isinstance(error, pymssql.InterfaceError | _mssql.MSSQLDriverException) and not code
+    if closed or lost or code in _DISCONNECTS:
+        return Disconnected(message)
+    # Babelfish has the database's name before that of the schema.
+    named = re.search(r"(\b|_)mq\b", message) is not None
+    if code in CONFLICTS or (named and code in _DUPLICATES):
+        return Conflict(message)
+    absent = code == UNMAPPED and "does not exist" in message
+    if code in _OTHER_ARGUMENTS or (named and (code in _MISSING or absent)):
+        return not_installed(message)
+    if code in _FORBIDDEN or (code == UNMAPPED and "permission denied" in message):
+        return Forbidden(message)
+    return DatabaseError(message)
+
+
+def unreachable(error: BaseException, where: str, been_connected: bool) -> Exception:
+    """Our exception for a connection that was not made; `been_connected`: one like it was made before."""
+    translated = translate(error)
+    if isinstance(translated, Disconnected) or (been_connected and number(error) in _NOT_YET):
+        return Disconnected(f"cannot connect to {where}: {translated}")
+    return translated
+
+
+translated = translating(pymssql.Error, translate)

@@ -1,0 +1,121 @@
+"""SQL Server: what is wrong with the owners and grants of an installed queue."""
+
+from typing import Any
+
+from ... import contract
+from ..base import ROLES, Forbidden
+
+TELLER = "mq_teller"  # whom triggers of watched tables run as where the table has another owner than the queue
+
+_TYPES = (
+    *(("items", "mq_consumer"), ("items", "mq_operator")),
+    *(("failures", "mq_consumer"), ("failures", "mq_operator"), ("events", "public")),
+)
+
+_OWNED = """\
+SELECT CONCAT(N'mq.', o.name, N' has an owner of its own, so that rights do not reach the tables')
+FROM sys.objects AS o
+WHERE o.schema_id = SCHEMA_ID(N'mq') AND o.principal_id IS NOT NULL AND o.parent_object_id = 0"""
+
+# Rights that users and roles of the DBA's were given are his affair.
+_ON_SCHEMA = """\
+SELECT g.name, p.permission_name
+FROM sys.database_permissions AS p
+INNER JOIN sys.database_principals AS g ON g.principal_id = p.grantee_principal_id
+WHERE p.class = 3 AND p.major_id = SCHEMA_ID(N'mq') AND p.state IN ('G', 'W')
+    AND g.name IN (N'public', N'guest', N'mq_producer', N'mq_consumer', N'mq_operator', N'mq_teller')"""
+
+_ON_OBJECTS = """\
+SELECT g.name, p.permission_name, o.name
+FROM sys.database_permissions AS p
+INNER JOIN sys.objects AS o ON o.object_id = p.major_id AND o.schema_id = SCHEMA_ID(N'mq')
+INNER JOIN sys.database_principals AS g ON g.principal_id = p.grantee_principal_id
+WHERE p.class = 1 AND p.state IN ('G', 'W')
+    AND g.name IN (N'public', N'guest', N'mq_producer', N'mq_consumer', N'mq_operator', N'mq_teller')"""
+
+_ON_TYPES = """\
+SELECT g.name, p.permission_name, y.name
+FROM sys.database_permissions AS p
+INNER JOIN sys.types AS y ON y.user_type_id = p.major_id AND y.schema_id = SCHEMA_ID(N'mq')
+INNER JOIN sys.database_principals AS g ON g.principal_id = p.grantee_principal_id
+WHERE p.class = 6 AND p.state IN ('G', 'W')"""
+
+_SEES = "SELECT HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'VIEW DEFINITION'), USER_NAME(), DB_NAME()"
+_NO_TELLER = f"SELECT 1 WHERE USER_ID(N'{TELLER}') IS NULL"
+
+# After a restore the database has the dbo of the server it comes from, and the server an owner of its own. In Azure SQL
+# Database (5) and SQL database in Fabric (12) the logins are not to be seen from inside a database.
+_WARNED = """\
+SELECT CONCAT(N'the owner of database ', d.name, N' has no login on this server or is not the one that the server',
+    N' knows, as after a restore, so that calls on polling tables and feeds may fail with 15517: ALTER AUTHORIZATION',
+    N' ON DATABASE::', QUOTENAME(d.name), N' TO ', QUOTENAME(SUSER_SNAME(0x01)))
+FROM sys.databases AS d
+INNER JOIN sys.database_principals AS u ON u.principal_id = 1
+WHERE d.name = DB_NAME() AND CAST(SERVERPROPERTY('EngineEdition') AS int) NOT IN (5, 12)
+    AND (SUSER_SNAME(d.owner_sid) IS NULL OR SUSER_SNAME(u.sid) IS NULL OR d.owner_sid <> u.sid)
+UNION ALL
+SELECT CONCAT(N'user ', QUOTENAME(u.name), N' has no login on this server, as after a restore: ', CASE
+        WHEN SUSER_ID(u.name) IS NULL THEN CONCAT(N'CREATE LOGIN ', QUOTENAME(u.name),
+            N' WITH PASSWORD = N''...'', SID = ', CONVERT(nvarchar(200), u.sid, 1))
+        ELSE CONCAT(N'ALTER USER ', QUOTENAME(u.name), N' WITH LOGIN = ', QUOTENAME(u.name))
+    END)
+FROM sys.database_principals AS u
+WHERE u.type = 'S' AND u.authentication_type = 1 AND u.principal_id > 4 AND SUSER_SNAME(u.sid) IS NULL
+    AND CAST(SERVERPROPERTY('EngineEdition') AS int) NOT IN (5, 12)
+    AND EXISTS (
+        SELECT *
+        FROM sys.database_role_members AS x
+        INNER JOIN sys.database_principals AS r ON r.principal_id = x.role_principal_id
+        WHERE x.member_principal_id = u.principal_id
+            AND r.name IN (N'mq_producer', N'mq_consumer', N'mq_operator')
+    )
+UNION ALL
+SELECT CONCAT(N'schema mq belongs to ', USER_NAME(principal_id), N' and not to dbo, who sees every security policy',
+    N' on a polling table: ALTER AUTHORIZATION ON SCHEMA::mq TO dbo, which drops the grants, then runner apply')
+FROM sys.schemas
+WHERE name = N'mq' AND principal_id <> 1
+UNION ALL
+SELECT CONCAT(N'database ', DB_NAME(), N' is TRUSTWORTHY, so that what runs as dbo has the rights of the login',
+    N' who owns the database, on the whole server: ALTER DATABASE ', QUOTENAME(DB_NAME()), N' SET TRUSTWORTHY OFF')
+FROM sys.databases
+WHERE name = DB_NAME() AND is_trustworthy_on = 1"""
+
+
+def problems(connection: Any) -> list[str]:
+    """One line for each thing wrong that running the procedure files and the grants again puts right.
+
+    Raises Forbidden for a user to whom the server shows his own rights only.
+    """
+    [(sees, user, database)] = _rows(connection, _SEES)
+    if not sees:
+        raise Forbidden(
+            f"user {user} needs the right VIEW DEFINITION on database {database} to see who holds which right"
+        )
+    found = [line for (line,) in _rows(connection, _OWNED)]
+    teller = not _rows(connection, _NO_TELLER)
+    if not teller:
+        found.append(f"the user {TELLER} is not there, as which triggers of watched tables may run")
+    procedures = contract.load().procedures.items()
+    wanted = {(role, "EXECUTE", f"mq.{name}") for name, procedure in procedures for role in procedure.roles}
+    wanted |= {(role, "VIEW DEFINITION", "schema mq") for role in ROLES}
+    wanted |= {(role, "EXECUTE", f"type mq.{name}") for name, role in _TYPES}
+    if teller:
+        wanted |= {(TELLER, "EXECUTE", "mq.tell"), (TELLER, "SELECT", "mq.subscription")}
+    held = {(who, right, "schema mq") for who, right in _rows(connection, _ON_SCHEMA)}
+    held |= {(who, right, f"mq.{name}") for who, right, name in _rows(connection, _ON_OBJECTS)}
+    held |= {(who, right, f"type mq.{name}") for who, right, name in _rows(connection, _ON_TYPES)}
+    # What others hold on the types shows and changes nothing.
+    too_many = sorted(row for row in held - wanted if not row[2].startswith("type"))
+    found += [f"{who} has {right} on {what}" for who, right, what in too_many]
+    return found + [f"{who} lacks {right} on {what}" for who, right, what in sorted(wanted - held)]
+
+
+def warnings(connection: Any) -> list[str]:
+    """What only an administrator can put right, with the statement."""
+    return [line for (line,) in _rows(connection, _WARNED)]
+
+
+def _rows(connection: Any, query: str) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(query)
+        return list(cursor.fetchall())

@@ -1,0 +1,99 @@
+"""SQL Server: how a file is recorded, and the installation as a script for sqlcmd."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from ..base import SqlFile
+from ..files import statements
+from ..migrations import hashed
+from .suitable import LEAST_LEVEL
+
+INSTALL_SECONDS = 60
+_INSTALL_LOCK = "rowqueue"  # of this database
+
+
+def parts(files: Sequence[SqlFile]) -> Iterator[str]:
+    """See `Database.script`."""
+    yield _SCRIPT_HEAD
+    for file in files:
+        # A file is one transaction: where a script has ended early, `runner apply` goes on.
+        yield "BEGIN TRANSACTION;\nGO\n"
+        if file.kind == "migration":
+            # One statement a batch, as yoyo runs them: none is compiled before what it names is there.
+            yield f"-- {file.kind} {file.name}\n"
+            yield "".join(f"{statement};\nGO\n" for statement in statements(file.text))
+            yield _YOYO_ROW.format(name=file.name, hash=hashed(file.name))
+        else:
+            # A procedure is kept with all that its batch holds: as the file has it, and nothing else.
+            yield "".join(f"{batch}\nGO\n" for batch in batches(file.text))
+        yield RECORD.replace("%s", "N'{}'").format(file.name, file.name, file.kind, file.sha256) + ";\nGO\n"
+        yield "COMMIT TRANSACTION;\nGO\n"
+    yield f"{FINGERPRINTS};\nGO\n"
+
+
+def batches(text: str) -> Iterator[str]:
+    """The batches of a file for sqlcmd: a line that is GO and nothing else ends one."""
+    for batch in re.split(r"^GO[ \t]*$", text, flags=re.M | re.I):
+        if batch.strip():
+            yield batch.strip("\n")
+
+
+TAKE_LOCK = f"""\
+DECLARE @got int;
+EXEC @got = sp_getapplock @Resource = N'{_INSTALL_LOCK}', @LockMode = 'Exclusive', @LockOwner = 'Session',
+    @LockTimeout = {INSTALL_SECONDS * 1000};
+SELECT @got AS got"""
+
+RECORD = """\
+DELETE FROM mq.installed WHERE name = %s;
+INSERT INTO mq.installed (name, kind, sha256, fingerprint, applied_at) VALUES (%s, %s, %s, NULL, SYSUTCDATETIME())"""
+
+FINGERPRINTS = "UPDATE mq.installed SET fingerprint = mq.object_fingerprint(name) WHERE kind = 'procedure'"
+
+
+# yoyo's own tables as yoyo 9 makes them, so that `yoyo apply` and `runner apply` go on from here. sqlcmd has
+# QUOTED_IDENTIFIER off, and a procedure keeps what was on when it was made.
+_SCRIPT_HEAD = f"""\
+-- rowqueue for SQL Server 2016 SP1 and later and Azure SQL: the whole installation in a database without it, for
+-- sqlcmd: sqlcmd -b -f 65001 -d DATABASE -i this-file. It ends at the first error.
+:on error exit
+SET ANSI_NULLS, ANSI_PADDING, ANSI_WARNINGS, ARITHABORT, CONCAT_NULL_YIELDS_NULL, QUOTED_IDENTIFIER ON;
+SET NUMERIC_ROUNDABORT OFF;
+SET IMPLICIT_TRANSACTIONS OFF;
+SET XACT_ABORT ON;
+SET NOCOUNT ON;
+GO
+IF (SELECT compatibility_level FROM sys.databases WHERE name = DB_NAME()) < {LEAST_LEVEL}
+    THROW 50000, N'the queue needs the compatibility level {LEAST_LEVEL}: SQL Server 2016 SP1 or later', 1;
+DECLARE @got int;
+EXEC @got = sp_getapplock @Resource = N'{_INSTALL_LOCK}', @LockMode = 'Exclusive', @LockOwner = 'Session',
+    @LockTimeout = {INSTALL_SECONDS * 1000};
+IF @got < 0
+    THROW 50000, N'another installation runs in this database', 1;
+IF SCHEMA_ID(N'mq') IS NOT NULL
+    THROW 50000, N'the schema mq is there already: an installation is brought up to date by `runner apply`', 1;
+GO
+IF OBJECT_ID(N'dbo.yoyo_lock', N'U') IS NULL
+    CREATE TABLE dbo.yoyo_lock (locked int DEFAULT 1, ctime datetime2, pid int NOT NULL, PRIMARY KEY (locked));
+IF OBJECT_ID(N'dbo._yoyo_log', N'U') IS NULL
+    CREATE TABLE dbo._yoyo_log (
+        id varchar(36), migration_hash varchar(64), migration_id varchar(255), operation varchar(10),
+        username varchar(255), hostname varchar(255), comment varchar(255), created_at_utc datetime2, PRIMARY KEY (id)
+    );
+IF OBJECT_ID(N'dbo._yoyo_version', N'U') IS NULL
+    CREATE TABLE dbo._yoyo_version (version int NOT NULL PRIMARY KEY, installed_at_utc datetime2);
+IF OBJECT_ID(N'dbo._yoyo_migration', N'U') IS NULL
+    CREATE TABLE dbo._yoyo_migration (
+        migration_hash varchar(64), migration_id varchar(255), applied_at_utc datetime2, PRIMARY KEY (migration_hash)
+    );
+GO
+IF NOT EXISTS (SELECT * FROM dbo._yoyo_version)
+    INSERT INTO dbo._yoyo_version VALUES (2, SYSUTCDATETIME());
+GO
+"""
+
+
+_YOYO_ROW = """\
+INSERT INTO dbo._yoyo_migration VALUES ('{hash}', '{name}', SYSUTCDATETIME());
+GO
+"""

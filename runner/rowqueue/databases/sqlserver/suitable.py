@@ -1,0 +1,54 @@
+"""SQL Server: whether a database can hold the queue, and whether a user may install it."""
+
+import re
+
+from ..base import DatabaseError, Forbidden
+from .babelfish import is_babelfish
+from .connection import Connection
+
+_LEAST_VERSION = (13, 0, 4001)  # 2016 SP1, the first with CREATE OR ALTER
+LEAST_LEVEL = 130
+
+_SYSTEM = ("master", "model", "msdb", "tempdb")
+
+_IN_DATABASE = (
+    *("CREATE SCHEMA", "CREATE TABLE", "CREATE TYPE", "CREATE PROCEDURE", "CREATE FUNCTION", "CREATE VIEW"),
+    *("CREATE ROLE", "ALTER ANY USER"),
+)
+_AZURE = (5, 8, 12)  # editions whose version says nothing: SQL Database, Managed Instance, SQL database in Fabric
+
+
+def check(connection: Connection) -> None:
+    """Raise for a server too old or a database of the server's own, and Forbidden that names what is missing."""
+    name = connection.command("SELECT DB_NAME()")
+    if str(name).lower() in _SYSTEM:
+        raise DatabaseError(
+            f"{name} is the server's own database: CREATE DATABASE makes one for the queue, name that in the URL"
+        )
+    # Babelfish calls itself an old SQL Server, and knows few of these rights.
+    if is_babelfish(connection):
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(_SERVER)
+        version, edition, level, user, database = cursor.fetchone()
+        build = tuple(int(part) for part in re.findall(r"\d+", version or "")[:3])
+        if edition not in _AZURE and build < _LEAST_VERSION:
+            least = ".".join(map(str, _LEAST_VERSION))
+            raise DatabaseError(f"the queue needs SQL Server 2016 SP1 (build {least}) or later: this is {version}")
+        if level is not None and level < LEAST_LEVEL:
+            raise DatabaseError(
+                f"database {database} has the compatibility level {level}, and the queue needs {LEAST_LEVEL}:"
+                f" ALTER DATABASE CURRENT SET COMPATIBILITY_LEVEL = {LEAST_LEVEL}"
+            )
+        here = [f"HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', '{right}')" for right in _IN_DATABASE]
+        cursor.execute(f"SELECT {', '.join(here)}, HAS_PERMS_BY_NAME(N'dbo', 'SCHEMA', 'ALTER')")
+        *found, in_schema = cursor.fetchone()
+    if missing := [right for right, has in zip(_IN_DATABASE, found, strict=True) if not has]:
+        raise Forbidden(f"user {user} needs the right {', '.join(missing)} on database {database} to install")
+    if not in_schema:  # where yoyo keeps its tables
+        raise Forbidden(f"user {user} needs the right ALTER on schema dbo to install")
+
+
+_SERVER = """\
+SELECT CAST(SERVERPROPERTY('ProductVersion') AS nvarchar(128)), CAST(SERVERPROPERTY('EngineEdition') AS int),
+    CAST((SELECT compatibility_level FROM sys.databases WHERE name = DB_NAME()) AS int), USER_NAME(), DB_NAME()"""

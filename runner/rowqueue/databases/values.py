@@ -1,0 +1,91 @@
+"""Arguments and results: what a type of the contract can hold, checked before a driver sees it."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+
+from .. import contract
+from .base import QueueError
+
+_BITS = {"smallint": 15, "integer": 31, "bigint": 63}
+_SHOWN = 100  # characters of a wrong value
+_NAME_CHARACTERS = 200
+
+
+def invalid(argument: str, reason: str) -> QueueError:
+    """The contract's error for an argument."""
+    return QueueError(50002, f"invalid_argument: {argument}: {reason}")
+
+
+def bits(database: str, argument: contract.Argument) -> int | None:
+    """The bits of an argument's integer type, without the sign; None for other types."""
+    return _BITS.get(contract.load().types[database][argument.type])
+
+
+def problem_of_text(text: str) -> str | None:
+    """Why no database can hold this text; None when it can."""
+    if "\0" in text:
+        return "must not hold the character NUL"
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            return "must be valid Unicode text"
+    return None
+
+
+def problem_of_range(number: int, width: int | None) -> str | None:
+    """Why an integer type of so many bits cannot hold the number; None when it can."""
+    if width and not -(1 << width) <= number < 1 << width:
+        return f"must be {-(1 << width):,} to {(1 << width) - 1:,}"
+    return None
+
+
+def text(name: str, value: Any) -> str:
+    """A text that every database can hold. Raises QueueError."""
+    found = str(value)
+    if problem := problem_of_text(found):
+        raise invalid(name, problem)
+    return found
+
+
+def in_utc(name: str, value: Any) -> datetime:
+    """A time in UTC without its zone, as the servers keep it. Raises QueueError."""
+    try:
+        moment = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
+        return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError):
+        raise invalid(name, f"must be a time of the years 1 to 9999 in UTC, not {str(value)[:_SHOWN]!r}") from None
+
+
+def whole(name: str, value: Any) -> int:
+    """A bigint. Raises QueueError."""
+    try:
+        number = int(value)
+    except (ValueError, TypeError, OverflowError):
+        raise invalid(name, f"must be a finite number, not {str(value)[:_SHOWN]!r}") from None
+    if isinstance(value, float) and number != value:
+        raise invalid(name, f"must be a whole number, not {value}")
+    if problem := problem_of_range(number, _BITS["bigint"]):
+        raise invalid(name, problem)
+    return number
+
+
+def program(application_name: str, longest: int = _NAME_CHARACTERS) -> str:
+    """A name for a connection: without bytes that no name is made of, and no longer than the procedures allow."""
+    return application_name.replace("\0", "").encode("utf-8", "replace").decode()[:longest]
+
+
+@cache
+def columns(procedure: str, type: str) -> tuple[str, ...]:
+    """The columns of a procedure's result that have a type of the contract."""
+    return tuple(column.name for column in contract.load().procedures[procedure].columns if column.type == type)
+
+
+def dated(rows: Sequence[dict[str, Any]], procedure: str) -> None:
+    """Give the times of a result their zone."""
+    for name in columns(procedure, "time"):
+        for row in rows:
+            if row[name] is not None:
+                row[name] = row[name].replace(tzinfo=UTC)

@@ -1,0 +1,13 @@
+"""How a handler is found and run.
+
+A handler is a function that takes one `Message`, or a list of them when its first parameter is annotated
+`list[Message]` or `Sequence[Message]` or the function has a true attribute `batch`. It may be `async`. Returning means
+done; `Retry`, `Discard` or any other exception is a failure of the message, or of all messages of a batch handler,
+which may instead return `{message.id: exception}` for the messages that failed.
+"""
+
+from ..messages import Discard, Message, Retry
+from .base import Handled, Handler, HandlerError
+from .loading import load
+
+__all__ = ["Discard", "Handled", "Handler", "HandlerError", "Message", "Retry", "load"]

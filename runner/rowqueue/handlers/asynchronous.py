@@ -1,0 +1,76 @@
+"""Handlers that are coroutine functions."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+from .. import tracing
+from ..messages import Item
+from .base import Handled, Handler
+from .synchronous import note_batch
+
+
+class Loop:
+    """One event loop in a thread of its own, for all async handlers of the process."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, name="asyncio", daemon=True).start()
+
+    def run(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        """Run a coroutine to its end, from another thread."""
+        asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+
+class AsyncOneByOne(Handler):
+    """Awaits the function for the messages of all batches, at most `concurrency` at the same time."""
+
+    is_async = True
+    limits_itself = True
+
+    def __init__(self, function: Callable[[Item], Coroutine[Any, Any, Any]], concurrency: int) -> None:
+        self._function = function
+        self._loop = Loop()
+        self._free = asyncio.Semaphore(concurrency)
+
+    def run(self, messages: Sequence[Item], handled: Handled, go_on: Callable[[], bool]) -> None:
+        self._loop.run(self._all(messages, handled, go_on))
+
+    async def _all(self, messages: Sequence[Item], handled: Handled, go_on: Callable[[], bool]) -> None:
+        await asyncio.gather(*(self._one(message, handled, go_on) for message in messages))
+
+    async def _one(self, message: Item, handled: Handled, go_on: Callable[[], bool]) -> None:
+        async with self._free:
+            if handled.crash or not go_on():
+                handled.unstarted.append(message)
+                return
+            try:
+                with tracing.consuming(message):
+                    await self._function(message)
+            except BaseException as error:  # kept from the loop, which SystemExit would end
+                handled.add(message, error)
+
+
+class AsyncWholeBatch(Handler):
+    """Awaits the function once with the list of messages."""
+
+    is_async = True
+
+    def __init__(self, function: Callable[[list[Item]], Coroutine[Any, Any, Any]]) -> None:
+        self._function = function
+        self._loop = Loop()
+
+    def run(self, messages: Sequence[Item], handled: Handled, go_on: Callable[[], bool]) -> None:
+        if not go_on():
+            handled.unstarted.extend(messages)
+            return
+        self._loop.run(self._all(messages, handled))
+
+    async def _all(self, messages: Sequence[Item], handled: Handled) -> None:
+        try:
+            with tracing.consuming(*messages):
+                note_batch(messages, handled, await self._function(list(messages)))
+        except BaseException as error:
+            for message in messages:
+                handled.add(message, error)

@@ -1,0 +1,57 @@
+"""Handlers that are plain functions."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from .. import tracing
+from ..messages import Item, Retry
+from .base import Handled, Handler
+
+
+class OneByOne(Handler):
+    """Calls the function for each message, in order."""
+
+    def __init__(self, function: Callable[[Item], Any]) -> None:
+        self._function = function
+
+    def run(self, messages: Sequence[Item], handled: Handled, go_on: Callable[[], bool]) -> None:
+        for message in messages:
+            if handled.crash or not go_on():
+                handled.unstarted.append(message)
+                continue
+            try:
+                with tracing.consuming(message):
+                    self._function(message)
+            except BaseException as error:
+                handled.add(message, error)
+
+
+class WholeBatch(Handler):
+    """Calls the function once with the list of messages."""
+
+    def __init__(self, function: Callable[[list[Item]], Any]) -> None:
+        self._function = function
+
+    def run(self, messages: Sequence[Item], handled: Handled, go_on: Callable[[], bool]) -> None:
+        if not go_on():
+            handled.unstarted.extend(messages)
+            return
+        try:
+            with tracing.consuming(*messages):
+                note_batch(messages, handled, self._function(list(messages)))
+        except BaseException as error:
+            for message in messages:
+                handled.add(message, error)
+
+
+def note_batch(messages: Sequence[Item], handled: Handled, failed: Any) -> None:
+    """Read what a batch handler returned: nothing, or the exceptions of the messages that failed, by id."""
+    if not failed:
+        return
+    if not isinstance(failed, Mapping):
+        raise TypeError(f"a batch handler returns None or {{message id: exception}}, not {type(failed).__name__}")
+    by_id = {message.id: message for message in messages}
+    if strange := failed.keys() - by_id.keys():
+        raise ValueError(f"a batch handler returned message id {strange.pop()!r}, which is not in its batch")
+    for id, error in failed.items():
+        handled.add(by_id[id], error if isinstance(error, Exception) else Retry(str(error)))

@@ -1,0 +1,193 @@
+"""What a handler gets, what it may raise, and what becomes of a failed attempt."""
+
+import json
+import math
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+ERROR_LENGTH = 4_000
+TEN_YEARS = 315_360_000
+
+
+class Item(Protocol):
+    """What messages, rows of polling tables and records of feeds have in common: all that running a handler needs."""
+
+    @property
+    def id(self) -> int: ...
+
+    @property
+    def type(self) -> str: ...
+
+    @property
+    def attempt(self) -> int: ...
+
+    @property
+    def headers(self) -> str | None: ...
+
+    def as_json(self) -> str: ...
+
+
+@dataclass(slots=True)
+class Message:
+    """One message as a handler gets it; times are UTC. `connection` is the driver's own under --transaction."""
+
+    id: int
+    type: str
+    body: str
+    headers: str | None
+    priority: int
+    group_key: str | None
+    dedup_key: str | None
+    attempt: int
+    created_at: datetime
+    source: str | None
+    batch_key: Any
+    lease_until: datetime | None
+    connection: Any = None
+
+    def as_json(self) -> str:
+        """The message as one line of JSON; times are ISO 8601 in UTC."""
+        values = {name: getattr(self, name) for name in _JSON_FIELDS}
+        return json.dumps(values, ensure_ascii=False, default=plain)
+
+
+_JSON_FIELDS = [f.name for f in fields(Message) if f.name not in ("batch_key", "lease_until", "connection")]
+
+
+@dataclass(slots=True)
+class RowMessage:
+    """One row of a polling table as a handler gets it. `table` is the name under which the table is adopted.
+
+    `id` numbers the claim of the row. `key` and `row` are the JSON in `key_text` and `row_text` as objects.
+    """
+
+    id: int
+    table: str
+    attempt: int
+    key_text: str
+    row_text: str
+    batch_key: Any
+    lease_until: datetime | None
+
+    @property
+    def type(self) -> str:
+        return self.table
+
+    @property
+    def headers(self) -> None:
+        return None
+
+    @property
+    def key(self) -> dict[str, Any]:
+        key: dict[str, Any] = json.loads(self.key_text)
+        return key
+
+    @property
+    def row(self) -> dict[str, Any]:
+        row: dict[str, Any] = json.loads(self.row_text)
+        return row
+
+    def as_json(self) -> str:
+        """One line of JSON: id, table, attempt, key and row (objects), with all the digits that the database wrote."""
+        return _row_line({"id": self.id, "table": self.table, "attempt": self.attempt}, self.key_text, self.row_text)
+
+
+@dataclass(slots=True)
+class Record:
+    """One row of a feed as a handler gets it: `key` and `row` are read from the JSON in `key_text` and `row_text`.
+
+    `position` is its number in the feed; `id` is the same, and `type` the feed, as a message has them. `attempt` counts
+    in this process.
+    """
+
+    feed: str
+    position: int
+    key: dict[str, Any]
+    row: dict[str, Any]
+    key_text: str
+    row_text: str
+    attempt: int = 1
+
+    @property
+    def id(self) -> int:
+        return self.position
+
+    @property
+    def type(self) -> str:
+        return self.feed
+
+    @property
+    def headers(self) -> None:
+        return None
+
+    def as_json(self) -> str:
+        """The record as one line of JSON, the row with all the digits that the database has written."""
+        head = {"feed": self.feed, "position": self.position, "attempt": self.attempt}
+        return _row_line(head, self.key_text, self.row_text)
+
+
+def _row_line(head: dict[str, Any], key: str, row: str) -> str:
+    """One line of JSON: a head, and the key and the row as the database wrote them."""
+    line = f'{json.dumps(head, ensure_ascii=False)[:-1]}, "key": {key}, "row": {row}}}'
+    # Inside a string they are escaped; a column of JSON may have them between its values.
+    return line.replace("\n", " ").replace("\r", " ")
+
+
+class Retry(Exception):
+    """Raised by a handler: try this message again, after `after` seconds (None: the queue's backoff).
+
+    Raises ValueError for a negative `after`; more than ten years are ten years.
+    """
+
+    def __init__(self, reason: str = "", after: float | None = None) -> None:
+        super().__init__(reason)
+        if after is not None and not after >= 0:
+            raise ValueError(f"Retry: after is {after!r}; it must be 0 or more seconds")
+        self.after = after
+
+
+class Discard(Exception):
+    """Raised by a handler: this message can never succeed; make it a dead letter now, with `reason` as its error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One failed attempt: `retry_after` in seconds, None for the queue's backoff, -1 for dead now."""
+
+    id: int
+    retry_after: int | None
+    error: str
+
+    @classmethod
+    def of(cls, item: Item, error: BaseException) -> "Failure":
+        """What an exception of a handler means for its message."""
+        retry_after: int | None = None
+        text = str(error)
+        if isinstance(error, Discard):
+            retry_after = -1
+        elif isinstance(error, Retry):
+            if error.after is not None:
+                retry_after = math.ceil(min(error.after, TEN_YEARS))
+        else:
+            text = f"{type(error).__name__}: {text}"
+        return cls(item.id, retry_after, clean(text or type(error).__name__))
+
+    def line(self) -> str:
+        """The failure as a line of finish_batch's list."""
+        error = self.error
+        if "\n" in error or error.startswith('"'):
+            error = json.dumps(error, ensure_ascii=False)
+        return f"{self.id},{'' if self.retry_after is None else self.retry_after},{error}"
+
+
+def clean(text: str) -> str:
+    """An error as every database can keep it: no NUL, no lone surrogates, at most 4,000 characters."""
+    return text[:ERROR_LENGTH].replace("\0", "").encode("utf-8", "replace").decode("utf-8")
+
+
+def plain(value: Any) -> str:
+    """A value that JSON has no word for: times as ISO 8601 in UTC with Z, anything else as its text."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return str(value)

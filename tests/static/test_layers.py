@@ -1,0 +1,81 @@
+"""The runner's modules in layers: what a module imports lies below it, nothing goes in a circle, and none is long."""
+
+import ast
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[2] / "runner" / "rowqueue"
+# From the lowest to the highest. A layer imports from itself and from those below it.
+LAYERS = (
+    ("errors", "messages", "contract"),
+    ("config", "output", "tracing", "metrics", "shutdown"),
+    ("databases",),
+    ("handlers",),
+    ("link", "install"),
+    ("consumer",),
+    ("polling", "feeds", "bench"),
+    ("demo",),
+    ("cli",),
+)
+LEVELS = {name: level for level, names in enumerate(LAYERS) for name in names}
+LONGEST = 400  # lines
+
+
+def name_of(path: Path) -> str:
+    """The module of a file, without the package's own name; '' for the package itself."""
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+FILES = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+def imported(name: str) -> Iterator[str]:
+    """The modules of the package that a module imports, wherever in its text it does so."""
+    path = FILES[name]
+    here = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = [*here[: len(here) - node.level + 1], *(node.module or "").split(".")]
+            for alias in node.names:
+                # Either a module of a package, or a name that a module has.
+                found = [".".join(filter(None, [*base, alias.name])), ".".join(filter(None, base))]
+                yield next(module for module in found if module in FILES)
+
+
+IMPORTS = {name: set(imported(name)) for name in FILES}
+
+
+def test_every_module_has_a_layer() -> None:
+    assert {name.partition(".")[0] for name in FILES} - {""} == LEVELS.keys()
+
+
+@pytest.mark.parametrize("name", FILES.keys() - {""})
+def test_nothing_is_imported_from_a_higher_layer(name: str) -> None:
+    level = LEVELS[name.partition(".")[0]]
+    assert [other for other in IMPORTS[name] if LEVELS.get(other.partition(".")[0], -1) > level] == []
+
+
+def test_nothing_is_imported_in_a_circle() -> None:
+    order = list(TopologicalSorter(IMPORTS).static_order())  # raises CycleError, which names the circle
+    assert len(order) == len(FILES)
+
+
+def test_one_database_knows_nothing_of_another() -> None:
+    engines = {path.name for path in (PACKAGE / "databases").iterdir() if (path / "database.py").exists()}
+    assert len(engines) == 4
+    for engine in engines:
+        own = {other for name in FILES if name.startswith(f"databases.{engine}") for other in IMPORTS[name]}
+        assert not [name for name in own for other in engines - {engine} if name.startswith(f"databases.{other}")]
+
+
+def test_the_package_itself_loads_only_what_handlers_need() -> None:
+    assert IMPORTS[""] == {"messages"}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_no_module_is_long(name: str) -> None:
+    assert len(FILES[name].read_text("utf-8").splitlines()) <= LONGEST
