@@ -160,6 +160,7 @@ CREATE TABLE mq.mark (
     promoted_to timestamptz NOT NULL,
     run_at timestamptz NOT NULL,
     id bigint NOT NULL,
+    next_priority integer NOT NULL,
     priority smallint NOT NULL,
     type text COLLATE "C" NOT NULL
 );
