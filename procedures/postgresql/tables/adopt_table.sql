@@ -87,7 +87,7 @@ BEGIN
         PERFORM mq.raise_error('invalid_argument', 'equal_rows: only without key_columns');
     END IF;
 
-    PERFORM mq.require_key(v_table.id, v_table.label, v_keys, v_status, coalesce(p_equal_rows, 0) = 1);
+    PERFORM mq.require_distinct_rows(v_table.id, v_table.label, v_keys, v_status, coalesce(p_equal_rows, 0) = 1);
 
     v_wanted := array_remove(v_status || coalesce(CASE WHEN v_order IS NOT NULL THEN ARRAY[v_order] END, v_keys, '{}'), NULL);
     IF v_status IS NULL AND NOT v_delete THEN

@@ -1,12 +1,12 @@
--- require_key: refuse a table whose rows cannot be told apart.
+-- require_distinct_rows: refuse a table whose rows cannot be told apart.
 -- Arguments:   p_table (the table's oid), p_label (its name in errors), p_keys (NULL: all columns but the status together),
 --              p_status (its status column, or NULL), p_equal_rows (true: the caller accepts equal rows)
 -- Returns:     nothing
 -- Errors:      50006 unsuitable_table
 -- Transaction: reads the catalog only
--- Example:     SELECT mq.require_key('shop.orders'::regclass, 'shop.orders', ARRAY['id'], 'status', false);
+-- Example:     SELECT mq.require_distinct_rows('shop.orders'::regclass, 'shop.orders', ARRAY['id'], 'status', false);
 
-CREATE OR REPLACE FUNCTION mq.require_key(
+CREATE OR REPLACE FUNCTION mq.require_distinct_rows(
     p_table oid,
     p_label text,
     p_keys text[],
