@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from queues import LONG_AGO, Queue, ids, in_an_hour
 from rowqueue.databases import Session
+from servers import Server
 
 
 def test_claim_batch_claims_in_order_of_priority_then_run_at_then_id(q: Queue) -> None:
@@ -207,3 +208,16 @@ def test_claim_batch_finds_messages_of_many_priorities_behind_its_marks(q: Queue
         sent = {priority: q.send(priority=priority) for priority in range(20, -20, -1)}
         claimed = [id for _ in range(20) for id in ids(q.claim(2))]
         assert claimed == [sent[priority] for priority in sorted(sent)], turn
+
+
+def test_claims_go_on_when_the_table_of_marks_is_emptied(q: Queue, other: Queue, server: Server) -> None:
+    """The first aid of docs/how-a-claim-works.md, in the middle of work."""
+    sent = {priority: [q.send(priority=priority) for _ in range(4)] for priority in (-1, 0, 7)}
+    assert ids(q.claim(5)) == [*sent[-1], sent[0][0]]
+    q.sql(f"DELETE FROM {server.table('mark')} WHERE type = %s", q.name)
+    assert ids(other.claim(4)) == [*sent[0][1:], sent[7][0]]
+    q.sql(f"DELETE FROM {server.table('mark')} WHERE type = %s", q.name)
+    urgent = q.send(priority=-5)
+    assert ids(q.claim(100)) == [urgent, *sent[7][1:]]
+    q.sql(f"DELETE FROM {server.table('mark')} WHERE type = %s", q.name)
+    assert q.claim(1) == []
