@@ -45,11 +45,12 @@ DECLARE
     v_found record;
 BEGIN
     front_moved := false;
-    -- What is before the first mark is mostly empty, and to ask is cheaper than to lock.
+    -- What is before the first mark is mostly empty, and to ask is cheaper than to lock. Not by EXISTS, which drops the order
+    -- and may then read the whole type through another index.
     IF p_mark.n IS NOT NULL THEN
-        v_some := EXISTS (
-            SELECT FROM mq.ready WHERE type = p_type AND priority < v_end ORDER BY type, priority, run_at, id
-        );
+        v_some := (
+            SELECT id FROM mq.ready WHERE type = p_type AND priority < v_end ORDER BY type, priority, run_at, id LIMIT 1
+        ) IS NOT NULL;
     END IF;
     LOOP
         IF v_some THEN
