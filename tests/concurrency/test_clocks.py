@@ -142,6 +142,7 @@ def test_after_a_jump_messages_are_claimed_a_second_late_at_most(
             found.append(lateness(session, type))
 
 
+@pytest.mark.long
 def test_after_a_jump_a_lease_that_is_extended_is_kept(clock: Clock, sessions: Callable[[], Session]) -> None:
     mine, others = sessions(), sessions()
     for jump in (-30, 3600):

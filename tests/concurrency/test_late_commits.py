@@ -63,7 +63,7 @@ def in_ledger(sql: Sql, ledger: Ledger, ids: list[int]) -> bool:
     ("late", "others"),
     [
         pytest.param(0, [0], id="of-the-same-priority", marks=pytest.mark.long),
-        pytest.param(-5, [0], id="more-urgent"),
+        pytest.param(-5, [0], id="more-urgent", marks=pytest.mark.long),
         pytest.param(5, [0, 5, 9], id="in-the-middle"),
         pytest.param(0, [-5, 0], id="less-urgent", marks=pytest.mark.long),
     ],

@@ -107,7 +107,7 @@ def test_no_command_at_all_shows_the_help() -> None:
 # ---- installing ----------------------------------------------------------------------------------
 
 
-@pytest.mark.one_engine
+@pytest.mark.any_engine
 def test_apply_then_doctor_then_uninstall(runner: Runner, empty_database: Database, server: Server) -> None:
     url = empty_database.url
     before = server.catalog(url)
@@ -333,7 +333,7 @@ def test_output_into_a_closed_pipe_is_quiet(session: Session, queue: str, databa
 # ---- operating -----------------------------------------------------------------------------------
 
 
-@pytest.mark.one_engine
+@pytest.mark.any_engine
 def test_dead_redrive_goes_on_until_none_is_left(
     runner: Runner, session: Session, queue: str, messages: Messages
 ) -> None:
@@ -385,7 +385,7 @@ def test_pause_and_resume(runner: Runner, session: Session, queue: str) -> None:
     assert len(session.call("claim_batch", queue)) == 1
 
 
-@pytest.mark.one_engine
+@pytest.mark.any_engine
 def test_bench_measures_and_leaves_nothing(runner: Runner, sql: Sql, server: Server) -> None:
     done = runner("bench", "--messages", 500, "--batch", 50, "--json")
     assert done.returncode == 0, done.stderr

@@ -321,6 +321,7 @@ def test_types_take_turns(runner: Runner, session: Session, queue: str, joblog: 
     assert sql(f"SELECT 1 FROM {server.table('message')} WHERE type IN (%s, %s)", busy, quiet) == []
 
 
+@pytest.mark.any_engine
 def test_ring_goes_on_where_the_reader_stopped(
     runner: Runner, session: Session, queue: str, joblog: Log, states: States
 ) -> None:
@@ -334,6 +335,7 @@ def test_ring_goes_on_where_the_reader_stopped(
     assert sorted(states()) == ["4", "5", "urgent"]
 
 
+@pytest.mark.any_engine
 def test_ring_comes_back_to_what_failed_when_all_others_had_their_turn(
     runner: Runner, session: Session, queue: str, joblog: Log, states: States
 ) -> None:
@@ -346,6 +348,7 @@ def test_ring_comes_back_to_what_failed_when_all_others_had_their_turn(
     assert {body: row["state"] for body, row in states().items()} == {"retry 0": "E"}
 
 
+@pytest.mark.any_engine
 def test_delayed_message_is_handled_when_due(start: Start, session: Session, queue: str, joblog: Log) -> None:
     due = datetime.now(UTC) + timedelta(seconds=4)
     due_at = time.monotonic() + 4
@@ -374,6 +377,7 @@ def test_idle_consumer_is_woken_or_polls(start: Start, session: Session, queue: 
 # ---- leases, signals, failures -------------------------------------------------------------------
 
 
+@pytest.mark.any_engine
 def test_lease_is_extended_while_a_handler_runs(
     start: Start, session: Session, queue: str, joblog: Log, states: States
 ) -> None:
@@ -388,6 +392,7 @@ def test_lease_is_extended_while_a_handler_runs(
     assert joblog.read() == ["sleep 6", "woke"]
 
 
+@pytest.mark.long
 @pytest.mark.any_engine
 def test_lease_of_the_queue_is_extended_too(
     start: Start, session: Session, queue: str, joblog: Log, states: States
@@ -402,6 +407,7 @@ def test_lease_of_the_queue_is_extended_too(
     assert joblog.read() == ["sleep 6", "woke"]
 
 
+@pytest.mark.any_engine
 def test_lost_batch_is_not_finished_and_its_rest_not_started(
     start: Start, session: Session, queue: str, joblog: Log, states: States
 ) -> None:
@@ -505,6 +511,7 @@ def test_server_restart_loses_nothing(private_server: Server, start: Start, jobl
     assert "Traceback" not in running.stderr
 
 
+@pytest.mark.any_engine
 def test_consumer_waits_for_the_server_without_a_busy_loop(
     private_server: Server, start: Start, joblog: Log, queue: str
 ) -> None:
@@ -554,6 +561,7 @@ def test_user_with_the_consumer_role_alone_can_consume(
     assert states() == {}
 
 
+@pytest.mark.any_engine
 def test_memory_stays_flat_over_a_long_backlog(start: Start, session: Session, queue: str, states: States) -> None:
     for _ in range(4):
         send(session, queue, *["x" * 1_000] * 10_000)
@@ -616,6 +624,7 @@ def test_transaction_commits_the_work_and_the_message_together(
     assert left["fail"]["run_at"] > left["fail"]["created_at"]
 
 
+@pytest.mark.any_engine
 def test_transaction_rolls_a_batch_back_and_counts_the_message_that_failed(
     runner: Runner, session: Session, queue: str, states: States, effects: Callable[[], list[str]]
 ) -> None:

@@ -121,6 +121,7 @@ def test_the_demo_delivers_each_mail_once_and_can_be_run_again(
     assert [json.loads(line)["body"] for line in own.stdout.splitlines()] == ["a user's own"]
 
 
+@pytest.mark.long
 @pytest.mark.any_engine
 def test_a_demo_stopped_in_the_middle_leaves_nothing_claimed_and_the_next_one_works(
     installed_database: Database, tmp_path: Path, sent: list[dict[str, str]]
@@ -169,6 +170,7 @@ def stop_in_the_middle(database: Database, folder: Path) -> None:
     assert 50 < len(list(folder.glob("box/new/*"))) < 1000
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize("make", [Path.touch, lambda path: (path.mkdir(), (path / "letter").write_text("mine"))])
 def test_the_demo_leaves_a_folder_alone_that_is_not_its_own(
     database: Database, tmp_path: Path, make: Callable[[Path], Any]

@@ -165,6 +165,7 @@ def test_a_mail_that_is_sent_twice_is_delivered_once_and_what_is_no_mail_is_dead
 # ---- a bell for new languages -----------------------------------------------------------------------
 
 
+@pytest.mark.any_engine
 def test_a_new_language_rings_the_bell_and_sends_a_mail(
     mailing: Mailing, database: Database, session: Session, queue: str, sql: Callable[..., list[dict[str, Any]]]
 ) -> None:

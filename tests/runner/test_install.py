@@ -107,7 +107,7 @@ def test_an_object_that_was_dropped_by_hand_is_drifted_and_apply_makes_it_anew(
     assert catalog() == before
 
 
-@pytest.mark.one_engine
+@pytest.mark.any_engine
 def test_an_edited_migration_is_refused_and_nothing_is_changed(
     installed_database: Database, migrations: Path, procedures: Path, catalog: Catalog, server: Server
 ) -> None:
@@ -135,7 +135,7 @@ def test_a_new_migration_is_applied_once_to_a_database_that_has_the_others(
     assert server.query(installed_database.url, f"SELECT id FROM {more}") == [{"id": 7}]
 
 
-@pytest.mark.one_engine
+@pytest.mark.any_engine
 def test_a_database_newer_than_the_release_is_refused(
     installed_database: Database, migrations: Path, server: Server
 ) -> None:
@@ -189,6 +189,7 @@ def test_a_procedure_file_that_fails_leaves_all_others_as_they_were(
     assert states(installed_database) == {"cancel": "pending", "peek": "pending"}
 
 
+@pytest.mark.one_engine
 def test_four_installers_at_once_install_once(empty_database: Database, server: Server, catalog: Catalog) -> None:
     program = (
         "import sys; from rowqueue import install; from rowqueue.databases import open_database; "
@@ -202,7 +203,7 @@ def test_four_installers_at_once_install_once(empty_database: Database, server: 
     assert states(empty_database) == {}
 
 
-@pytest.mark.one_version
+@pytest.mark.one_engine
 def test_plain_yoyo_apply_is_adopted_and_gives_the_same_schema(
     empty_database: Database, server: Server, catalog: Catalog
 ) -> None:
@@ -220,7 +221,7 @@ def test_plain_yoyo_apply_is_adopted_and_gives_the_same_schema(
         server.drop_database(other)
 
 
-@pytest.mark.one_engine
+@pytest.mark.any_engine
 def test_plain_yoyo_apply_after_apply_has_nothing_to_do(installed_database: Database, catalog: Catalog) -> None:
     before = catalog()
     done = yoyo(installed_database, "apply")
@@ -228,7 +229,7 @@ def test_plain_yoyo_apply_after_apply_has_nothing_to_do(installed_database: Data
     assert catalog() == before
 
 
-@pytest.mark.one_engine
+@pytest.mark.any_engine
 def test_the_lock_of_a_crashed_yoyo_is_explained_and_can_be_broken(
     empty_database: Database, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -243,7 +244,7 @@ def test_the_lock_of_a_crashed_yoyo_is_explained_and_can_be_broken(
     assert states(empty_database) == {}
 
 
-@pytest.mark.one_version
+@pytest.mark.one_engine
 def test_uninstall_removes_everything_and_apply_works_again(
     empty_database: Database, server: Server, catalog: Catalog
 ) -> None:

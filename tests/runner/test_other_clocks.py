@@ -24,6 +24,7 @@ def shifted(clock: Clock) -> Database:
     return open_database(clock.url)
 
 
+@pytest.mark.long
 def test_no_lease_is_lost_while_a_handler_runs_whatever_the_servers_clock_says(
     clock: Clock, shifted: Database, start: Start, joblog: Log
 ) -> None:

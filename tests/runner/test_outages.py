@@ -121,6 +121,7 @@ def test_a_server_that_takes_no_changes_is_named_once_and_waited_for(
     assert joblog.read() == ["a"]
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize("option", [("--idle-timeout", 2), ("--drain",), ("--once",)])
 def test_a_consumer_that_may_end_does_so_where_no_changes_are_taken(
     installed: Database, server: Server, start: Start, queue: str, option: tuple[object, ...]
@@ -160,12 +161,13 @@ def test_connections_that_are_killed_while_a_consumer_starts_do_not_end_it(
     assert joblog.read() == ["a"]
 
 
+@pytest.mark.long
 @pytest.mark.product("firebird")
 @pytest.mark.one_version
 def test_an_apply_goes_on_when_its_server_was_killed_and_the_next_one_when_it_was_killed_itself(
     private_server: Server, start: Start
 ) -> None:
-    """At moments that differ from run to run; tests/servers/test_firebird_install.py has those after each statement."""
+    """At moments that differ from run to run; tests/engines/firebird/test_install.py has those after each statement."""
     url = private_server.create_database()
 
     def apply_until(least: int) -> Running:
