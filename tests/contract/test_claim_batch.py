@@ -221,3 +221,30 @@ def test_claims_go_on_when_the_table_of_marks_is_emptied(q: Queue, other: Queue,
     assert ids(q.claim(100)) == [urgent, *sent[7][1:]]
     q.sql(f"DELETE FROM {server.table('mark')} WHERE type = %s", q.name)
     assert q.claim(1) == []
+
+
+def test_claim_batch_finds_at_once_what_a_sender_commits_after_a_newer_message_was_claimed(
+    q: Queue, other: Queue
+) -> None:
+    """Within a second. What commits later may wait for the next full scan: see tests/concurrency/test_late_commits."""
+    for _ in range(5):
+        begun = time.monotonic()
+        with other.session.transaction():
+            late = other.send()
+            newer = q.send()
+            assert ids(q.claim(1)) == [newer]
+        found = ids(q.claim(1))
+        if time.monotonic() - begun < 0.8:
+            assert found == [late]
+            return
+        q = q.named(f"{q.name}x")
+        other = other.named(q.name)
+    pytest.skip("the machine is too slow for what happens within a second")
+
+
+def test_claim_batch_finds_at_once_what_is_sent_before_between_and_after_the_priorities_that_it_knows(q: Queue) -> None:
+    known = [q.send(priority=0), q.send(priority=7)]
+    assert ids(q.claim(10)) == known
+    for priority in (-7, 3, 9, 0, 7, -7, 3, 9):
+        sent = [q.send(priority=priority), q.send(priority=7)]
+        assert ids(q.claim(10)) == sorted(sent, key=lambda id: (priority if id == sent[0] else 7, id))
