@@ -31,7 +31,7 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_schema, v_table, v_order, v_status, v_key_index, v_claim_index, v_bad,
         v_given_order varchar(200) CHARACTER SET utf8mb4;
-    DECLARE v_quoted, v_label, v_found, v_keys, v_wanted, v_rights, v_list, v_columns, v_identity longtext CHARACTER SET utf8mb4;
+    DECLARE v_quoted, v_label, v_found, v_keys, v_wanted, v_rights, v_list, v_columns, v_idents longtext CHARACTER SET utf8mb4;
     DECLARE v_delete tinyint DEFAULT COALESCE(p_on_complete, 'keep') = 'delete';
     DECLARE v_created int;
     DECLARE v_count bigint;
@@ -185,14 +185,14 @@ BEGIN
     END;
     -- What a row is known by, as it is today: columns that are added later do not make it another one.
     CALL mq_read_columns(v_schema, v_table, v_columns);
-    SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(c.name, c.kind, c.scale) ORDER BY COALESCE(j.n, c.n)), ']') INTO v_identity
+    SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(c.name, c.kind, c.scale) ORDER BY COALESCE(j.n, c.n)), ']') INTO v_idents
     FROM JSON_TABLE(v_columns, '$[*]' COLUMNS (n int PATH '$.n', name varchar(64) CHARACTER SET utf8mb4 PATH '$.name',
         kind varchar(40) CHARACTER SET utf8mb4 PATH '$.kind', scale int PATH '$.scale')) AS c
     LEFT JOIN JSON_TABLE(COALESCE(v_keys, '[]'), '$[*]' COLUMNS (n FOR ORDINALITY, name varchar(64) CHARACTER SET utf8mb4 PATH '$')) AS j
         ON CAST(j.name AS binary) = CAST(c.name AS binary)
     WHERE IF(v_keys IS NULL, NOT CAST(c.name AS binary) <=> CAST(v_status AS binary), j.n IS NOT NULL);
 
-    CALL mq_write_polled(JSON_OBJECT('name', p_name, 'schema', v_schema, 'table', v_table, 'identity', v_identity, 'keys', v_keys,
+    CALL mq_write_polled(JSON_OBJECT('name', p_name, 'schema', v_schema, 'table', v_table, 'ident_columns', v_idents, 'keys', v_keys,
         'order', v_given_order, 'status', v_status, 'ready', p_ready_value, 'active', p_active_value, 'done', p_done_value,
         'error', p_error_value, 'deletes', IF(v_delete, 1, 0), 'late', p_late_seconds, 'equal', COALESCE(p_equal_rows, 0),
         'max', COALESCE(p_max_attempts, 10), 'key_index', v_key_index, 'claim_index', v_claim_index), v_created);

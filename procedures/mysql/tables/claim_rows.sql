@@ -59,7 +59,7 @@ BEGIN
     END IF;
     -- At least once a second, and below whenever the claim comes back short.
     IF v_left > 0 AND v_look_for_lost THEN
-        CALL mq_claim_lost(v_shape, v_table, v_key, v_left, v_more, v_count);
+        CALL mq_pick_lost(v_shape, v_table, v_key, v_left, v_more, v_count);
         SET v_rows = NULLIF(CONCAT_WS(',', v_rows, v_more), ''), v_left = v_left - v_count;
     END IF;
     IF v_left > 0 THEN
@@ -73,7 +73,7 @@ BEGIN
         END IF;
     END IF;
     IF v_left > 0 AND NOT v_look_for_lost THEN
-        CALL mq_claim_lost(v_shape, v_table, v_key, v_left, v_more, v_count);
+        CALL mq_pick_lost(v_shape, v_table, v_key, v_left, v_more, v_count);
         SET v_rows = NULLIF(CONCAT_WS(',', v_rows, v_more), ''), v_left = v_left - v_count;
     END IF;
 

@@ -41,7 +41,7 @@ AS_THE_CALLER = {
         "list_rows",
         "take_due",
         "pick_rows",
-        "claim_lost",
+        "pick_lost",
         "write_rows",
     ),
     *("fail_rows", "lost_index"),
@@ -326,7 +326,7 @@ def test_the_tables_of_another_databases_queue_are_refused_and_out_of_reach(
             )
     # Past the checks of adopt_table, by the procedure that it calls.
     settings = (
-        f'{{"name":"s{own}","schema":"{schema}","table":"{table}","identity":"[]","deletes":1,"equal":0,"max":1}}'
+        f'{{"name":"s{own}","schema":"{schema}","table":"{table}","ident_columns":"[]","deletes":1,"equal":0,"max":1}}'
     )
     with pytest.raises(pymysql.err.MySQLError, match="unsuitable_table"):
         connection.execute(f"CALL {queue}.mq_write_polled('{settings}', @created)")

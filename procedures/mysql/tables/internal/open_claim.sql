@@ -66,7 +66,7 @@ BEGIN
     INTO v_taken
     FROM mq_polled AS p WHERE p.name = p_name;
     SELECT JSON_MERGE_PATCH(p_table, JSON_OBJECT('taken', v_taken, 'from', p.place, 'from_hash', HEX(p.place_hash), 'copies', p.copies,
-        'from_place', IF(p.place IS NOT NULL AND p.looked_at > v_now - INTERVAL 1 SECOND AND p.looked_at <= v_now, 1, 0),
+        'from_place', IF(p.place IS NOT NULL AND p.scanned_at > v_now - INTERVAL 1 SECOND AND p.scanned_at <= v_now, 1, 0),
         'count', IF(p.counted_at BETWEEN v_now - INTERVAL 1 SECOND AND v_now, 0, 1)))
     INTO p_table
     FROM mq_polled AS p WHERE p.name = p_name;

@@ -23,21 +23,21 @@ SQL SECURITY INVOKER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_schema, v_table, v_status, v_order, v_key_index, v_claim_index, v_bad varchar(200) CHARACTER SET utf8mb4;
-    DECLARE v_quoted, v_label, v_identity, v_keys, v_ready, v_active, v_done, v_error longtext CHARACTER SET utf8mb4;
+    DECLARE v_quoted, v_label, v_idents, v_keys, v_ready, v_active, v_done, v_error longtext CHARACTER SET utf8mb4;
     DECLARE v_columns, v_known, v_chosen, v_list, v_ident, v_bare, v_key, v_row, v_place, v_class,
         v_sort, v_sort_as, v_sort_by, v_ordered longtext CHARACTER SET utf8mb4;
     DECLARE v_deletes, v_status_found tinyint;
     DECLARE v_max int;
     -- With more keys in a list than this has room for, the server would read the whole table.
     /*!80000 SET SESSION range_optimizer_max_mem_size = 0; */
-    SELECT s.schema_, s.table_, s.label, s.identity, s.keys_, s.order_, s.status_, s.ready, s.active, s.done, s.error, s.deletes, s.max_,
+    SELECT s.schema_, s.table_, s.label, s.ident_columns, s.keys_, s.order_, s.status_, s.ready, s.active, s.done, s.error, s.deletes, s.max_,
         s.key_index, s.claim_index
-    INTO v_schema, v_table, v_label, v_identity, v_keys, v_order, v_status, v_ready, v_active, v_done, v_error, v_deletes, v_max, v_key_index,
+    INTO v_schema, v_table, v_label, v_idents, v_keys, v_order, v_status, v_ready, v_active, v_done, v_error, v_deletes, v_max, v_key_index,
         v_claim_index
     FROM JSON_TABLE(p_table, '$' COLUMNS (
         schema_ varchar(64) CHARACTER SET utf8mb4 PATH '$.schema', table_ varchar(64) CHARACTER SET utf8mb4 PATH '$.table',
         label longtext CHARACTER SET utf8mb4 PATH '$.label',
-        identity longtext CHARACTER SET utf8mb4 PATH '$.identity', keys_ longtext CHARACTER SET utf8mb4 PATH '$.keys',
+        ident_columns longtext CHARACTER SET utf8mb4 PATH '$.ident_columns', keys_ longtext CHARACTER SET utf8mb4 PATH '$.keys',
         order_ varchar(64) CHARACTER SET utf8mb4 PATH '$.order', status_ varchar(64) CHARACTER SET utf8mb4 PATH '$.status',
         ready longtext CHARACTER SET utf8mb4 PATH '$.ready', active longtext CHARACTER SET utf8mb4 PATH '$.active',
         done longtext CHARACTER SET utf8mb4 PATH '$.done', error longtext CHARACTER SET utf8mb4 PATH '$.error',
@@ -72,7 +72,7 @@ BEGIN
                 WHEN c.kind = 'timestamp' THEN 'UNIX_TIMESTAMP({})'
                 ELSE 'HEX(CONVERT({} USING utf8mb4))'
             END AS text
-        FROM JSON_TABLE(v_identity, '$[*]' COLUMNS (n FOR ORDINALITY, name varchar(64) CHARACTER SET utf8mb4 PATH '$[0]',
+        FROM JSON_TABLE(v_idents, '$[*]' COLUMNS (n FOR ORDINALITY, name varchar(64) CHARACTER SET utf8mb4 PATH '$[0]',
             kind varchar(40) CHARACTER SET utf8mb4 PATH '$[1]', scale int PATH '$[2]')) AS j
         JOIN JSON_TABLE(v_columns, '$[*]' COLUMNS (name varchar(64) CHARACTER SET utf8mb4 PATH '$.name',
             kind varchar(40) CHARACTER SET utf8mb4 PATH '$.kind', scale int PATH '$.scale')) AS c
@@ -94,7 +94,7 @@ BEGIN
     FROM JSON_TABLE(v_columns, '$[*]' COLUMNS (name varchar(64) CHARACTER SET utf8mb4 PATH '$.name')) AS c
     WHERE CAST(c.name AS binary) = CAST(v_status AS binary);
     IF v_order IS NOT NULL AND v_ordered IS NULL OR v_status IS NOT NULL AND NOT v_status_found
-        OR COALESCE(JSON_LENGTH(v_known), 0) < JSON_LENGTH(v_identity)
+        OR COALESCE(JSON_LENGTH(v_known), 0) < JSON_LENGTH(v_idents)
     THEN
         CALL mq_raise_error('unsuitable_table', CONCAT(LEFT(v_label, 40),
             ' has other columns than it was adopted with: release_table, adopt_table'));

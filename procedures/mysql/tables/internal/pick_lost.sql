@@ -1,15 +1,15 @@
--- claim_lost: claim rows that stand at active_value and that no entry stands for: their key was changed, or others have set the status.
+-- pick_lost: claim rows that stand at active_value and that no entry stands for: their key was changed, or others have set the status.
 -- Arguments:   p_shape (mq_polled_shape), p_table and p_batch_key (mq_open_claim), p_size
 -- Returns:     p_rows: '[id,row],...' of what is claimed, NULL for none; p_count
 -- Errors:      those of the table's own
 -- Transaction: joins the caller's; reads as many index entries as rows are claimed, and one more
--- Example:     CALL mq_claim_lost(v_shape, v_table, v_key, 100, v_rows, v_count);
+-- Example:     CALL mq_pick_lost(v_shape, v_table, v_key, 100, v_rows, v_count);
 
-DROP PROCEDURE IF EXISTS mq_claim_lost;
+DROP PROCEDURE IF EXISTS mq_pick_lost;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_claim_lost(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_pick_lost(
     IN p_shape longtext CHARACTER SET utf8mb4,
     IN p_table longtext CHARACTER SET utf8mb4,
     IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
