@@ -40,7 +40,7 @@ BEGIN
         CALL mq_raise_error('unsuitable_table', CONCAT(LEFT(v_label, 60),
             ' has no primary key, which messages name rows by'));
     END IF;
-    CALL mq_write_watched(v_schema, v_name, v_label);
+    CALL mq_add_watched(v_schema, v_name, v_label);
     CALL mq_read_columns(v_schema, v_name, v_columns);
     CALL mq_end_call(v_own);
 

@@ -2,11 +2,11 @@
 -- Arguments:   p_type, p_n (the number of the marks that the claim read; NULL: there were none), p_scanned_at (the last full
 --              scan), p_promoted_to (nothing due before is left to promote), p_places (the marks that the claim read: a JSON array
 --              of [priority, run_at, id]), p_items (what the claim found: a JSON array of [id, attempt, priority, run_at], or
---              NULL), p_size (at most so many marks), p_at_least and p_at_most (run_at of the marks of other priorities)
+--              NULL), p_at_least and p_at_most (run_at of the marks of other priorities)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's; never waits for another claim
--- Example:     CALL mq_renew_marks('email', 17, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), '[]', NULL, 8, '1000-01-01', '9999-12-31');
+-- Example:     CALL mq_renew_marks('email', 17, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), '[]', NULL, '1000-01-01', '9999-12-31');
 --
 -- The first row found of a priority is its mark. A priority of which nothing was found keeps the mark that it had. Marks are
 -- inserted, never updated: the newest is the first index entry, however many dead ones lie after it.
@@ -22,13 +22,14 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_renew_marks(
     IN p_promoted_to datetime(6),
     IN p_places longtext CHARACTER SET utf8mb4,
     IN p_items longtext CHARACTER SET utf8mb4,
-    IN p_size int,
     IN p_at_least datetime(6),
     IN p_at_most datetime(6)
 )
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
+    -- Every mark costs a statement in each claim that comes short. Further priorities are claimed without marks.
+    DECLARE c_marks int DEFAULT 8;
     -- Claims at work at the same time leave marks of few different numbers.
     DECLARE c_old int DEFAULT 20;
     DECLARE v_places, v_marks longtext CHARACTER SET utf8mb4;
@@ -53,7 +54,7 @@ BEGIN
         ) AS p
         WHERE p.nth = 1
         ORDER BY p.priority
-        LIMIT p_size
+        LIMIT c_marks
     ) AS l;
     INSERT INTO mq_mark (n, scanned_at, promoted_to, type, places)
     VALUES (COALESCE(p_n, 0) + 1, p_scanned_at, p_promoted_to, p_type, COALESCE(v_places, '[]'));

@@ -20,18 +20,13 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_pick_lost(
 SQL SECURITY INVOKER
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_quoted, v_status, v_active, v_by_claim longtext CHARACTER SET utf8mb4;
     DECLARE v_known, v_nothing bigint;
-    SELECT s.quoted, s.status, s.active, s.by_claim INTO v_quoted, v_status, v_active, v_by_claim
-    FROM JSON_TABLE(p_shape, '$' COLUMNS (quoted longtext CHARACTER SET utf8mb4 PATH '$.quoted',
-        status longtext CHARACTER SET utf8mb4 PATH '$.status', active longtext CHARACTER SET utf8mb4 PATH '$.active',
-        by_claim longtext CHARACTER SET utf8mb4 PATH '$.by_claim')) AS s;
     SET p_rows = NULL, p_count = 0;
-    IF v_active <> '' THEN
+    IF JSON_UNQUOTE(JSON_EXTRACT(p_shape, '$.active')) <> '' THEN
         -- The entries before the rows: what is finished in between makes fewer rows, never more.
         CALL mq_count_active(p_batch_key, v_known);
-        CALL mq_run(CONCAT('SELECT COUNT(*) INTO @mq_n FROM (SELECT 1 FROM ', v_quoted, ' AS t ', v_by_claim, ' WHERE t.', v_status, ' = ', v_active,
-            ' LIMIT ', v_known + 1, ') AS r'), v_nothing);
+        CALL mq_run_template(p_shape, CONCAT('SELECT COUNT(*) INTO @mq_n FROM (SELECT 1 FROM {table} AS t {by_claim} WHERE {is_active} LIMIT ',
+            v_known + 1, ') AS r'), v_nothing);
         IF @mq_n > v_known THEN
             CALL mq_pick_rows(p_shape, p_table, p_batch_key, p_size, 1, v_known + 1, 0, p_rows, p_count);
         END IF;

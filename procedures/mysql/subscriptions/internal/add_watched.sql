@@ -1,15 +1,15 @@
--- write_watched: keep that a table is watched, for a caller who may put triggers on it.
+-- add_watched: keep that a table is watched, for a caller who may put triggers on it.
 -- Arguments:   p_schema, p_table (names as the catalog has them), p_label
 -- Returns:     nothing
 -- Errors:      50006 unsuitable_table
 -- Transaction: joins the caller's
--- Example:     CALL mq_write_watched('shop', 'stock', 'stock');
+-- Example:     CALL mq_add_watched('shop', 'stock', 'stock');
 
-DROP PROCEDURE IF EXISTS mq_write_watched;
+DROP PROCEDURE IF EXISTS mq_add_watched;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_write_watched(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_add_watched(
     IN p_schema varchar(64) CHARACTER SET utf8mb4,
     IN p_table varchar(64) CHARACTER SET utf8mb4,
     IN p_label varchar(200) CHARACTER SET utf8mb4

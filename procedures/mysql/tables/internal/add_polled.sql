@@ -1,18 +1,18 @@
--- write_polled: keep what a table was adopted with.
+-- add_polled: keep what a table was adopted with.
 -- Arguments:   p_table (a JSON object as mq_polled_settings makes it)
 -- Returns:     p_created: 1, or 0 when it was adopted so already
 -- Errors:      50006 unsuitable_table, 50007 already_exists
 -- Transaction: joins the caller's
--- Example:     CALL mq_write_polled(v_table, v_created);
+-- Example:     CALL mq_add_polled(v_table, v_created);
 --
 -- Callers may call it by themselves: who may not change the table adopts nothing. Nothing of it is executed: names are looked up in
 -- the catalog and quoted at each call, values are written in digits.
 
-DROP PROCEDURE IF EXISTS mq_write_polled;
+DROP PROCEDURE IF EXISTS mq_add_polled;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_write_polled(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_add_polled(
     IN p_table longtext CHARACTER SET utf8mb4,
     OUT p_created int
 )
