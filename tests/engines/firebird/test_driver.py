@@ -20,7 +20,6 @@ from rowqueue.databases import (
     Disconnected,
     Forbidden,
     QueueError,
-    SchemaMissing,
     open_database,
 )
 from servers import Server
@@ -86,15 +85,6 @@ def test_a_url_names_an_alias_a_file_of_a_server_or_one_of_this_machine(url: str
     database = open_database(url)
     assert isinstance(database, Firebird)
     assert database._address.dsn == dsn
-
-
-def test_a_driver_that_is_not_installed_is_one_line_that_says_how_to_get_it() -> None:
-    program = "import sys; sys.modules['firebird'] = None; from rowqueue import cli; cli.main()"
-    command = [sys.executable, "-c", program, "stats", "--database", "firebird://host/db"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2
-    assert "pip install 'rowqueue[firebird]'" in done.stderr.splitlines()[-1]
-    assert "Traceback" not in done.stderr
 
 
 def test_a_client_library_that_is_not_there_is_one_line_that_names_it() -> None:
@@ -170,19 +160,6 @@ def test_a_value_that_its_type_cannot_hold_is_an_invalid_argument(
     with pytest.raises(QueueError, match=rf"^invalid_argument: {named}: must ") as caught:
         session.call(procedure, *arguments)
     assert caught.value.number == 50002
-
-
-def test_an_error_of_the_contract_carries_its_number_and_text(session: FirebirdSession) -> None:
-    with pytest.raises(QueueError, match=r"^invalid_argument: type: must be 1 to 200 characters, not 0$") as caught:
-        session.call("send", "", "x")
-    assert caught.value.number == contract.load().errors["invalid_argument"].number
-
-
-def test_a_database_without_the_queue_says_which_command_installs_it(empty_database: Database) -> None:
-    session = empty_database.connect("test")
-    with pytest.raises(SchemaMissing, match="runner apply"):
-        session.call("send", "q", "x")
-    session.close()
 
 
 def test_a_user_without_the_role_is_forbidden(database: Database, server: Server, queue: str) -> None:
@@ -289,24 +266,6 @@ def test_a_connection_ended_by_the_server_is_disconnected(
     assert "Exception ignored" not in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("mode", ["fast", "kill"])
-def test_a_restarted_server_is_disconnected_first_and_then_has_everything(private_server: Server, mode: str) -> None:
-    database = open_database(private_server.create_database())
-    install.apply(database)
-    session = database.connect("test")
-    sent = session.call("send", "q", "kept")[0]["id"]
-    private_server.kill() if mode == "kill" else private_server.stop(mode)
-    with pytest.raises(Disconnected):
-        session.call("send", "q", "lost")
-    with pytest.raises(Disconnected):
-        database.connect("test")
-    session.close()
-    private_server.start()
-    session = database.connect("test")
-    assert [(row["id"], row["body"]) for row in session.call("claim_batch", "q", 10)] == [(sent, "kept")]
-    session.close()
-
-
 # ---- events
 
 
@@ -358,20 +317,6 @@ def test_events_come_again_after_their_connection_was_lost(
     assert session.wait(10, interrupt[0]) is True  # what was sent meanwhile has been missed
     other.call("send", queue, "x")
     assert session.wait(10, interrupt[0]) is True
-
-
-def test_waiting_ends_with_the_time_and_with_the_interrupt(
-    connect: Connect, queue: str, interrupt: tuple[int, int]
-) -> None:
-    session = connect()
-    session.listen([queue])
-    started = time.monotonic()
-    assert session.wait(0.3, interrupt[0]) is False
-    assert 0.3 <= time.monotonic() - started < 5
-    threading.Timer(0.2, lambda: os.write(interrupt[1], b"x")).start()
-    started = time.monotonic()
-    assert session.wait(30, interrupt[0]) is False
-    assert time.monotonic() - started < 10
 
 
 def test_the_name_of_an_event_has_room_for_any_type() -> None:

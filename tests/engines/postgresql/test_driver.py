@@ -13,7 +13,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from rowqueue import contract, install
+from rowqueue import install
 from rowqueue.databases import (
     Conflict,
     Database,
@@ -21,7 +21,6 @@ from rowqueue.databases import (
     Disconnected,
     Forbidden,
     QueueError,
-    SchemaMissing,
     Session,
     open_database,
 )
@@ -63,11 +62,6 @@ def test_a_bad_url_is_one_line_without_the_password(url: str, reason: str) -> No
     assert "\n" not in str(caught.value) and "se%cret" not in str(caught.value)
 
 
-def test_a_server_that_is_not_there_is_disconnected() -> None:
-    with pytest.raises(Disconnected):
-        open_database("postgresql://127.0.0.1:1/postgres").connect("test")
-
-
 def test_a_socket_that_is_not_there_is_disconnected(tmp_path: Path) -> None:
     with pytest.raises(Disconnected, match="No such file"):
         open_database(f"postgresql:///postgres?host={tmp_path}").connect("test")
@@ -98,76 +92,13 @@ def test_the_url_may_set_any_parameter_of_the_connection(database: Database, que
     assert shown == ("mine", "7MB")
 
 
-def test_times_are_utc_whatever_the_servers_time_zone(session: Session, queue: str, sql: Query) -> None:
-    assert sql("SELECT current_setting('TimeZone') AS zone") == [{"zone": "Asia/Kolkata"}]
-    session.call("send", queue, "x")
-    created = session.call("claim_batch", queue)[0]["created_at"]
-    assert str(created.tzinfo) in {"UTC", "Etc/UTC"} or created.utcoffset().total_seconds() == 0
-    assert abs(created.timestamp() - time.time()) < 60
-
-
 # ---- errors
-
-
-@pytest.mark.parametrize(
-    ("procedure", "arguments", "named"),
-    [
-        ("send", ("q\0", "x"), "type"),
-        ("send", ("q", "x\0y"), "body"),
-        ("send", ("q", "x\ud800y"), "body"),
-        ("claim_batch", ("q", 1 << 40), "size"),
-        ("claim_batch", ("q", -(1 << 80)), "size"),
-        ("complete", (1 << 63, uuid.uuid4()), "id"),
-        ("send_message", ("q", "x", None, 1 << 33), "priority"),
-        ("set_queue", ("q", None, None, None, None, None, 1 << 20), "ordered"),
-    ],
-)
-def test_a_value_that_its_type_cannot_hold_is_an_invalid_argument(
-    session: Session, sql: Query, procedure: str, arguments: tuple[Any, ...], named: str
-) -> None:
-    with pytest.raises(QueueError, match=rf"^invalid_argument: {named}: must ") as caught:
-        session.call(procedure, *arguments)
-    assert caught.value.number == 50002
-    assert sql("SELECT 1 FROM mq.message WHERE type LIKE 'q%' UNION ALL SELECT 1 FROM mq.queue WHERE type = 'q'") == []
 
 
 def test_a_text_that_is_no_key_is_an_invalid_argument(session: Session) -> None:
     with pytest.raises(QueueError, match="no-key") as caught:
         session.call("complete_batch", "no-key")
     assert caught.value.number == 50002
-
-
-def test_an_error_of_the_contract_carries_its_number_and_text(session: Session) -> None:
-    with pytest.raises(QueueError, match=r"^invalid_argument: type: ") as caught:
-        session.call("send", "", "x")
-    assert caught.value.number == contract.load().errors["invalid_argument"].number
-
-
-def test_a_database_without_the_queue_says_which_command_installs_it(empty_database: Database) -> None:
-    session = empty_database.connect("test")
-    with pytest.raises(SchemaMissing, match="runner apply"):
-        session.call("send", "q", "x")
-    session.close()
-
-
-def test_a_release_without_a_procedure_says_which_command_installs_it(
-    installed_database: Database, server: Server
-) -> None:
-    server.drop_procedure(installed_database.url, "cancel")
-    session = installed_database.connect("test")
-    with pytest.raises(SchemaMissing, match="runner apply"):
-        session.call("cancel", 1)
-    session.close()
-
-
-def test_a_role_without_the_right_is_forbidden(database: Database, server: Server, queue: str, sql: Query) -> None:
-    with server.login(database.url, f"test_{uuid.uuid4().hex[:8]}", "mq_consumer") as url:
-        session = open_database(url).connect("test")
-        with pytest.raises(Forbidden, match="send"):
-            session.call("send", queue, "x")
-        assert session.call("claim_batch", queue) == []
-        session.close()
-    assert sql("SELECT count(*) AS n FROM mq.message WHERE type = %s", queue) == [{"n": 0}]
 
 
 def test_a_role_that_may_not_create_is_told_which_right_it_lacks(empty_database: Database, server: Server) -> None:
@@ -211,15 +142,6 @@ def test_a_deadlock_is_a_conflict(connect: Connect, sql: Query, queue: str) -> N
 # ---- transactions
 
 
-def test_a_transaction_rolls_back_with_its_block(session: PostgreSQLSession, queue: str, sql: Query) -> None:
-    session.call("send", queue, "x")
-    with pytest.raises(RuntimeError, match="handler"), session.transaction():
-        assert len(session.call("take_batch", queue, 1)) == 1
-        raise RuntimeError("handler")
-    assert len(session.call("take_batch", queue, 1)) == 1
-    assert sql("SELECT count(*) AS n FROM mq.message WHERE type = %s", queue) == [{"n": 0}]
-
-
 def test_an_error_swallowed_inside_a_transaction_does_not_pass_for_success(
     session: PostgreSQLSession, queue: str, sql: Query
 ) -> None:
@@ -261,27 +183,6 @@ def test_a_connection_lost_inside_a_transaction_is_disconnected(connect: Connect
     assert [row["body"] for row in rows] == ["x"]
 
 
-@pytest.mark.parametrize("mode", ["fast", "immediate", "kill"])
-def test_a_restarted_server_is_disconnected_first_and_then_has_everything(private_server: Server, mode: str) -> None:
-    database = open_database(private_server.create_database())
-    install.apply(database)
-    session = database.connect("test")
-    sent = session.call("send", "q", "kept")[0]["id"]
-    if mode == "kill":
-        private_server.kill()
-    else:
-        private_server.stop(mode)
-    with pytest.raises(Disconnected):
-        session.call("send", "q", "lost")
-    with pytest.raises(Disconnected):
-        database.connect("test")
-    session.close()
-    private_server.start()
-    session = database.connect("test")
-    assert [(row["id"], row["body"]) for row in session.call("claim_batch", "q", 10)] == [(sent, "kept")]
-    session.close()
-
-
 # ---- wake-ups
 
 
@@ -309,19 +210,6 @@ def test_a_wake_up_that_came_during_another_call_is_not_lost(
     listener.call("queue_stats", queue)
     started = time.monotonic()
     assert listener.wait(30, interrupt[0]) is True
-    assert time.monotonic() - started < 10
-
-
-def test_waiting_ends_with_the_time_and_with_the_interrupt(
-    connect: Connect, queue: str, interrupt: tuple[int, int]
-) -> None:
-    session = connect()
-    started = time.monotonic()
-    assert session.wait(0.3, interrupt[0]) is False
-    assert 0.3 <= time.monotonic() - started < 10
-    threading.Timer(0.2, lambda: os.write(interrupt[1], b"x")).start()
-    started = time.monotonic()
-    assert session.wait(30, interrupt[0]) is False
     assert time.monotonic() - started < 10
 
 
@@ -432,23 +320,3 @@ def test_the_script_leaves_a_database_with_the_queue_as_it_is(
     done = psql(installed_database.url, "-f", str(script))
     assert done.returncode == 3 and "this script makes a new installation; runner apply changes one" in done.stderr
     assert server.catalog(installed_database.url) == before
-
-
-def test_databases_of_one_server_can_be_installed_at_once(private_server: Server) -> None:
-    """The roles belong to all of them."""
-    databases = [open_database(private_server.create_database()) for _ in range(4)]
-    failures: list[BaseException] = []
-
-    def apply(database: Database) -> None:
-        try:
-            install.apply(database)
-        except Exception as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=apply, args=(database,)) for database in databases]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
-    assert [install.pending(database) for database in databases] == [[]] * 4
