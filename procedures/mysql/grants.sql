@@ -4,6 +4,8 @@
 -- Errors:      none
 -- Transaction: each statement commits
 -- Example:     GRANT mq_producer TO shop;
+--
+-- Long because MySQL grants procedures one by one, and because the runner compares what is granted with this list, line by line.
 
 -- A dump has no accounts: this needs CREATE USER where they are missing.
 CREATE USER IF NOT EXISTS 'mq_owner'@'localhost' /*!80000 IDENTIFIED WITH caching_sha2_password
@@ -38,7 +40,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON mq_watched TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_subscription TO 'mq_owner'@'localhost';
 GRANT SELECT, SHOW VIEW ON mq_message_state TO 'mq_owner'@'localhost';
 
--- Who may use a user's table is looked up in the server's own tables of rights: names and rights, no passwords. Who installs may
+-- Which accounts may use a user's table is read from the server's own tables of rights: names and rights, no passwords. Who installs may
 -- not be able to grant this: then an adopted table or a feed serves the user name alone that has made it, see the guide.
 DROP PROCEDURE IF EXISTS mq_grant_more;
 
@@ -120,12 +122,13 @@ GRANT EXECUTE ON PROCEDURE mq_take_heads TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_drop_tickets TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_lock_ready TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_renew_marks TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_fill_ring TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_scan_ring TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_move_to_ring TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_pick_outside TO 'mq_owner'@'localhost';
-GRANT EXECUTE ON PROCEDURE mq_pick_ring TO 'mq_owner'@'localhost';
-GRANT EXECUTE ON PROCEDURE mq_next_in_ring TO 'mq_owner'@'localhost';
-GRANT EXECUTE ON PROCEDURE mq_drop_places TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_take_ring TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_save_position TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_renew_ring_mark TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_claim TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_no_messages TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_hold TO 'mq_owner'@'localhost';
@@ -146,7 +149,8 @@ GRANT EXECUTE ON PROCEDURE mq_find_one_column TO 'mq_owner'@'localhost', mq_oper
 GRANT EXECUTE ON PROCEDURE mq_require_rights TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_column_without_equality TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_require_index TO 'mq_owner'@'localhost', mq_operator;
-GRANT EXECUTE ON PROCEDURE mq_require_key_index TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_require_distinct_rows TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_require_order TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_require_status TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_polled_shape TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_lock_polled TO 'mq_owner'@'localhost';

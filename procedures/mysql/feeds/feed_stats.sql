@@ -31,7 +31,7 @@ BEGIN
     WHILE v_n < COALESCE(JSON_LENGTH(v_feeds), 0) DO
         SET v_feed = JSON_UNQUOTE(JSON_EXTRACT(v_feeds, CONCAT('$[', v_n, ']'))), v_n = v_n + 1, v_unpublished = NULL;
         BEGIN
-            -- Dropped, changed or closed to the caller: the rest is told all the same.
+            -- Dropped, changed or closed to the caller: the others are listed.
             DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN END;
             CALL mq_find_feed(v_feed, NULL, v_last, v_position, v_columns, v_keys, v_places);
             CALL mq_run_template(v_places,

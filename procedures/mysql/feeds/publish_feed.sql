@@ -55,7 +55,8 @@ BEGIN
         CALL mq_run_template(v_places, v_number, v_nothing);
         CALL mq_run_template(v_places, REPLACE(v_check, '{count}', v_count), v_nothing);
         IF @mq_n < v_count THEN
-            CALL mq_raise_error('unsuitable_table', CONCAT('a trigger of ', LEFT(JSON_UNQUOTE(JSON_EXTRACT(v_places, '$.label')), 40),
+            CALL mq_raise_error('unsuitable_table', CONCAT('a trigger of ',
+                LEFT(JSON_UNQUOTE(JSON_EXTRACT(v_places, '$.label')), 40),
                 ' keeps rows from being numbered'));
         END IF;
         CALL mq_move_feed(p_feed, v_count);

@@ -59,7 +59,7 @@ BEGIN
         "mq_counter.PRIMARY", "mq_feed.PRIMARY", "mq_feed.feed_column", "mq_feed_consumer.PRIMARY",
         "mq_watched.PRIMARY", "mq_subscription.PRIMARY"]',
         '$[*]' COLUMNS (name varchar(200) CHARACTER SET utf8mb4 PATH '$')) AS w
-    -- Not IN: MariaDB would look for each name in the catalog, and find none.
+    -- Not IN: MariaDB would search the catalog for each name, and find none.
     LEFT JOIN (
         SELECT DISTINCT CONCAT(table_name, '.', index_name) AS name
         FROM information_schema.statistics

@@ -6,18 +6,17 @@
 -- Transaction: joins the caller's, which must be READ COMMITTED; never waits for another claim
 -- Example:     CALL mq_claim_wraparound('crawl', 10, 'worker-1', NULL, NULL);
 --
--- An index by id would cost every other queue as much again as its claims. Instead, the first call that finds something makes
--- the type a ring: its messages stand in mq_ready at one priority and one run_at, so that the order of its key is that of
--- the ids, for claim_batch too. What was sent before is moved there in steps of 2,000, by one claim at a time: the others
--- pass over the rows that it has locked, and MariaDB pays 290 bytes of its lock table for each. The reader's place, round and
--- id, whose row says that the type is a ring, is inserted, not updated, as in mq_mark: nobody waits for it, and of two claims of
--- one reader that began at the same place the one that went further counts.
+-- An index by id would cost every other queue as much again as its claims. Instead, the first call that finds something makes the
+-- type a ring: its messages stand in mq_ready at one priority and one run_at, so the order of its key is that of the ids, for
+-- claim_batch too. What was sent before is moved there (move_to_ring). The reader's position, round and id, is inserted, not
+-- updated, as in mq_mark: no claim waits for it, and of two claims of one reader that began at the same position the one that
+-- went further counts. A row of mq_ring says that the type is a ring.
 --
--- Low-water mark. A claim that comes short goes round to the lowest id, and while a transaction with a snapshot is open it walks
--- all that is done up to the first message that is left; so it does where it looks for what is due or outside. If that took
--- long, the next claims begin there, for ten times as long as it took, at most 5 seconds: the mark is the place of a reader
--- without a name, good until low_until. What comes back below it calls lower_ring; what a late sender commits there waits for
--- the next look from the very start.
+-- Low-water mark. A claim that comes short goes round to the lowest id. While a transaction with a snapshot is open, that reads
+-- all that is done up to the first message that is left, and so does the scan for what is due or outside. If that took long, the
+-- next claims start there, for ten times as long as it took, at most 5 seconds: the mark is the position of a reader without a
+-- name, good until low_until. What comes back below it calls lower_ring; what a late sender commits there waits for the next
+-- full scan.
 
 DROP PROCEDURE IF EXISTS mq_claim_wraparound;
 
@@ -36,13 +35,14 @@ BEGIN
     DECLARE c_highest bigint DEFAULT 9223372036854775807;
     -- Microseconds; to read 1,000 dead rows takes 100 to 200.
     DECLARE c_long int DEFAULT 500;
+    DECLARE c_longest int DEFAULT 5000000;
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_size int DEFAULT COALESCE(p_size, 1);
-    DECLARE v_ordered, v_paused, v_full_scan, v_some_due, v_outside tinyint;
+    DECLARE v_ordered, v_paused, v_full_scan, v_outside tinyint;
     DECLARE v_seconds, v_left int;
     DECLARE v_reader varchar(200) CHARACTER SET utf8mb4;
-    DECLARE v_n, v_place, v_after, v_low_n, v_from, v_next_id, v_last, v_time bigint;
-    DECLARE v_time_again bigint DEFAULT 0;
+    DECLARE v_n, v_position, v_after, v_low_n, v_from, v_lowest_id, v_last_id, v_scanned bigint;
+    DECLARE v_scanned_again bigint DEFAULT 0;
     DECLARE v_low_until, v_promoted_to datetime(6);
     DECLARE v_items, v_more longtext CHARACTER SET utf8mb4;
     DECLARE v_own tinyint;
@@ -65,37 +65,34 @@ BEGIN
     END IF;
 
     IF NOT v_paused THEN
-        CALL mq_scan_ring(p_type, v_size, v_now, v_low_n, v_low_until, v_full_scan, v_from, v_promoted_to, v_some_due, v_outside, v_time);
+        CALL mq_fill_ring(p_type, v_size, v_now, v_low_n, v_low_until, v_full_scan, v_from, v_promoted_to, v_outside, v_scanned);
         BEGIN
             DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_n = NULL;
-            SELECT n, after_id INTO v_n, v_place
-            FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type AND reader = v_reader ORDER BY n DESC, after_id DESC LIMIT 1;
+            SELECT n, after_id INTO v_n, v_position
+            FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type AND reader = v_reader ORDER BY n DESC,
+                after_id DESC LIMIT 1;
         END;
-        SET v_after = COALESCE(p_after_id, v_place, 0);
+        SET v_after = COALESCE(p_after_id, v_position, 0);
         IF v_outside AND v_own THEN
             CALL mq_move_to_ring(p_type, v_outside);
         END IF;
         IF v_outside THEN
             CALL mq_pick_outside(p_type, v_size, v_after, v_items);
         ELSE
-            CALL mq_pick_ring(p_type, v_size, GREATEST(v_after, v_from), c_highest, v_items);
+            CALL mq_take_ring(p_type, v_size, GREATEST(v_after, v_from), c_highest, v_items);
             SET v_left = v_size - COALESCE(JSON_LENGTH(v_items), 0);
             IF v_left > 0 THEN
-                CALL mq_next_in_ring(p_type, v_from, v_after, v_items IS NULL, v_next_id, v_time_again);
-                SET v_time = v_time + v_time_again, v_from = COALESCE(v_next_id - 1, GREATEST(v_after, v_from));
+                CALL mq_scan_ring(p_type, v_from, v_after, v_items IS NULL, v_lowest_id, v_scanned_again);
+                SET v_scanned = v_scanned + v_scanned_again, v_from = COALESCE(v_lowest_id - 1, GREATEST(v_after, v_from));
             END IF;
-            IF v_next_id IS NOT NULL THEN
-                CALL mq_pick_ring(p_type, v_left, v_from, v_after, v_more);
+            IF v_lowest_id IS NOT NULL THEN
+                CALL mq_take_ring(p_type, v_left, v_from, v_after, v_more);
                 SET v_items = IF(v_items IS NULL OR v_more IS NULL, COALESCE(v_items, v_more),
                     CONCAT(LEFT(v_items, CHAR_LENGTH(v_items) - 1), ',', SUBSTRING(v_more, 2)));
             END IF;
-            IF v_time > c_long AND (v_items IS NOT NULL OR v_n IS NOT NULL) THEN
-                INSERT INTO mq_ring (n, after_id, low_until, promoted_to, type, reader)
-                VALUES (COALESCE(v_low_n, 0) + 1, v_from,
-                    IF(v_full_scan, UTC_TIMESTAMP(6) + INTERVAL LEAST(10 * v_time, 5000000) MICROSECOND, v_low_until),
-                    -- Not up to now: somebody may be about to commit what has failed.
-                    IF(v_some_due, v_promoted_to, v_now - INTERVAL 1 SECOND), p_type, '');
-                CALL mq_drop_places(p_type, '', v_low_n - 20, v_low_n, -c_highest, c_highest);
+            IF v_scanned > c_long AND (v_items IS NOT NULL OR v_n IS NOT NULL) THEN
+                CALL mq_renew_ring_mark(p_type, v_low_n, v_from, IF(v_full_scan, UTC_TIMESTAMP(6)
+                    + INTERVAL LEAST(10 * v_scanned, c_longest) MICROSECOND, v_low_until), v_promoted_to);
             END IF;
         END IF;
     END IF;
@@ -103,15 +100,10 @@ BEGIN
     IF v_items IS NULL THEN
         CALL mq_no_messages();
     ELSE
-        SET v_last = JSON_EXTRACT(v_items, CONCAT('$[', JSON_LENGTH(v_items) - 1, '][0]'));
-        INSERT INTO mq_ring (n, after_id, type, reader)
-        VALUES (COALESCE(v_n, 0) + (p_after_id IS NOT NULL) + (v_last <= v_after), v_last, p_type, v_reader);
-        -- The place before, those that other claims left a little before it, and at the end of a round the last two.
-        IF p_after_id IS NULL AND v_last > v_after THEN
-            CALL mq_drop_places(p_type, v_reader, v_n, v_n, v_place - 20 * v_size, v_place);
-        ELSE
-            CALL mq_drop_places(p_type, v_reader, v_n - 1, v_n, -c_highest, c_highest);
-        END IF;
+        SET v_last_id = JSON_EXTRACT(v_items, CONCAT('$[', JSON_LENGTH(v_items) - 1, '][0]'));
+        CALL mq_save_position(p_type, v_reader, v_size, COALESCE(v_n, 0) + (p_after_id IS NOT NULL) + (v_last_id <= v_after),
+            v_last_id,
+            v_n, v_position);
         CALL mq_hold(p_type, v_items, v_reader, v_seconds);
     END IF;
     CALL mq_end_call(v_own);

@@ -1,4 +1,4 @@
--- adopt_table: let the rows of a table of yours be claimed as work, as the table is.
+-- adopt_table: use a table of the user's as a queue: its rows are claimed, the table itself is not changed.
 -- Arguments:   p_name, p_table, p_key_columns (NULL: all columns together, see p_equal_rows), p_order_column, p_status_column,
 --              p_ready_value, p_active_value, p_done_value, p_error_value, p_on_complete (keep or delete; NULL: keep),
 --              p_late_seconds (without a status and with keep), p_equal_rows (0 or 1), p_max_attempts (1 to 1,000; NULL: 10)
@@ -33,7 +33,7 @@ BEGIN
         v_given_order varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_quoted, v_label, v_found, v_keys, v_wanted, v_list, v_columns, v_idents longtext CHARACTER SET utf8mb4;
     DECLARE v_delete tinyint DEFAULT COALESCE(p_on_complete, 'keep') = 'delete';
-    DECLARE v_created, v_sorts int;
+    DECLARE v_created int;
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
@@ -81,19 +81,7 @@ BEGIN
         CALL mq_raise_error('invalid_argument', 'equal_rows: only without key_columns');
     END IF;
 
-    IF v_keys IS NOT NULL THEN
-        CALL mq_require_key_index(v_schema, v_table, v_label, v_keys, v_key_index);
-    ELSEIF COALESCE(p_equal_rows, 0) = 0 THEN
-        CALL mq_raise_error('unsuitable_table', CONCAT('equal rows of ', v_label,
-            ' cannot be told apart: give key_columns, or equal_rows 1'));
-    ELSE
-        CALL mq_column_without_equality(v_schema, v_table, v_status, v_bad);
-        IF v_bad IS NOT NULL THEN
-            CALL mq_raise_error('unsuitable_table', CONCAT('without key_columns all columns are compared, and ', LEFT(v_bad, 40),
-                ' cannot be'));
-        END IF;
-    END IF;
-
+    CALL mq_require_distinct_rows(v_schema, v_table, v_label, v_keys, v_status, COALESCE(p_equal_rows, 0), v_key_index);
     SET v_wanted = CONCAT_WS(', ', CONCAT('`', REPLACE(v_status, '`', '``'), '`'),
         IF(v_order IS NULL, v_list, CONCAT('`', REPLACE(v_order, '`', '``'), '`')));
     IF v_status IS NULL AND NOT v_delete THEN
@@ -106,15 +94,7 @@ BEGIN
         END IF;
         SET v_order = COALESCE(v_order, JSON_UNQUOTE(JSON_EXTRACT(v_keys, '$[0]'))),
             v_wanted = CONCAT('`', REPLACE(v_order, '`', '``'), '`');
-        SELECT COUNT(*) INTO v_sorts
-        FROM information_schema.columns AS c
-        WHERE c.table_schema = v_schema AND c.table_name = v_table AND c.column_name = v_order AND c.is_nullable = 'NO'
-            AND c.data_type IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint', 'decimal', 'double', 'year', 'char', 'varchar',
-                'date', 'datetime', 'timestamp', 'time');
-        IF v_sorts = 0 THEN
-            CALL mq_raise_error('unsuitable_table', CONCAT('order_column: ', LEFT(v_order, 40),
-                ' must be NOT NULL, and a number, a text or a time'));
-        END IF;
+        CALL mq_require_order(v_schema, v_table, v_order);
     ELSEIF v_status IS NULL AND v_keys IS NULL THEN
         SET v_wanted = '';
     END IF;
@@ -132,7 +112,8 @@ BEGIN
         n FOR ORDINALITY, name varchar(64) CHARACTER SET utf8mb4 PATH '$'
     )) AS j ON CAST(j.name AS binary) = CAST(c.name AS binary)
     WHERE IF(v_keys IS NULL, NOT CAST(c.name AS binary) <=> CAST(v_status AS binary), j.n IS NOT NULL);
-    CALL mq_add_polled(JSON_OBJECT('name', p_name, 'schema', v_schema, 'table', v_table, 'ident_columns', v_idents, 'keys', v_keys,
+    CALL mq_add_polled(JSON_OBJECT('name', p_name, 'schema', v_schema, 'table', v_table, 'ident_columns', v_idents, 'keys',
+        v_keys,
         'order', v_given_order, 'status', v_status, 'ready', p_ready_value, 'active', p_active_value, 'done', p_done_value,
         'error', p_error_value, 'deletes', IF(v_delete, 1, 0), 'late', p_late_seconds, 'equal', COALESCE(p_equal_rows, 0),
         'max', COALESCE(p_max_attempts, 10), 'key_index', v_key_index, 'claim_index', v_claim_index), v_created);

@@ -36,7 +36,8 @@ AS_THE_CALLER = {
         "require_status",
         "require_rights",
         "require_index",
-        "require_key_index",
+        "require_distinct_rows",
+        "require_order",
         "column_without_equality",
     ),
     *(

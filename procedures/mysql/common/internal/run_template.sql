@@ -1,4 +1,4 @@
--- run_template: execute a statement made of a template with the rights of whoever calls.
+-- run_template: execute a statement made of a template with the rights of the caller.
 -- Arguments:   p_places (a JSON object of texts), p_template: in it {name} stands for the text of that name
 -- Returns:     p_count: rows changed; a SELECT ... INTO @mq_found puts its value there
 -- Errors:      the statement's

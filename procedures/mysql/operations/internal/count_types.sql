@@ -1,14 +1,14 @@
 -- count_types: how many rows one of the queue's tables has of each type.
 -- Arguments:   p_source (ready, grouped, delayed, batch or dead), p_now
--- Returns:     p_counts: '[source,type,a,b,oldest],...', NULL for none; a and b: of delayed what is due and what is not, of batch
---              active and expired messages, else a is all
+-- Returns:     p_counts: '[source,type,a,b,oldest],...', NULL for none; a and b: of delayed what is due and what is not, of
+--              batch active and expired messages, else a is all
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     CALL mq_count_types('ready', UTC_TIMESTAMP(6), v_counts);
 --
--- In parts of c_rows rows, so that of a type with more no more is read than shows that it has them, and of a hundred thousand types
--- with a few messages each many with one statement, in the order of the index: no list is sorted. ASC, because it is no parameter
--- that the column equals: MariaDB takes the index's order here. Of each union one part reads anything, that of p_source.
+-- In parts of c_rows rows, so that of a type with more no more is read than tells that it has them, and of a hundred thousand
+-- types with a few messages each many with one statement, in the order of the index: no list is sorted. ASC, because it is no
+-- parameter that the column equals: MariaDB takes the index's order here.
 
 DROP PROCEDURE IF EXISTS mq_count_types;
 
@@ -28,93 +28,100 @@ BEGIN
     DECLARE v_until varchar(201) CHARACTER SET utf8mb4;
     DECLARE v_after, v_before varchar(200) CHARACTER SET utf8mb4 DEFAULT '';
     DECLARE v_part longtext CHARACTER SET utf8mb4;
+    -- There is less than a part left.
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     SET p_counts = NULL;
     IF @@SESSION.group_concat_max_len < 1073741824 THEN
         SET SESSION group_concat_max_len = 1073741824;
     END IF;
     parts: LOOP
-        -- The type that the first row of the next part has.
-        SELECT COALESCE(MAX(k.type), v_end) INTO v_until
-        FROM (
-            (SELECT r.type FROM mq_ready AS r FORCE INDEX (PRIMARY) WHERE p_source = 'ready' AND r.type > v_after
-            ORDER BY r.type ASC, r.priority, r.run_at, r.id LIMIT c_rows, 1)
-            UNION ALL
-            (SELECT r.type FROM mq_grouped AS r FORCE INDEX (PRIMARY) WHERE p_source = 'grouped' AND r.type > v_after
-            ORDER BY r.type ASC, r.group_key, r.id LIMIT c_rows, 1)
-            UNION ALL
-            (SELECT r.type FROM mq_delayed AS r FORCE INDEX (PRIMARY) WHERE p_source = 'delayed' AND r.type > v_after
-            ORDER BY r.type ASC, r.run_at, r.id LIMIT c_rows, 1)
-            UNION ALL
-            (SELECT r.type FROM mq_batch AS r FORCE INDEX (batch_lease) WHERE p_source = 'batch' AND r.type > v_after
-            ORDER BY r.type ASC, r.lease_until LIMIT c_rows, 1)
-            UNION ALL
-            (SELECT r.type FROM mq_dead AS r FORCE INDEX (dead_age) WHERE p_source = 'dead' AND r.type > v_after
-            ORDER BY r.type ASC, r.died_at, r.id LIMIT c_rows, 1)
-        ) AS k;
-        SELECT GROUP_CONCAT('["', p_source, '",', JSON_QUOTE(x.type), ',', x.a, ',', x.b, ',', COALESCE(CONCAT('"', x.at_, '"'), 'null'),
-            ']'), MAX(x.type)
-        INTO v_part, v_before
-        FROM (
-            SELECT r.type, SUM(1) AS a, SUM(0) AS b, MIN(CASE WHEN r.run_at > '1000-01-01' THEN r.run_at
-                ELSE (SELECT m.run_at FROM mq_message AS m WHERE m.id = r.id) END) AS at_
-            FROM mq_ready AS r FORCE INDEX (PRIMARY)
-            WHERE p_source = 'ready' AND r.type > v_after AND r.type < v_until AND r.attempts >= 0 GROUP BY r.type
-            UNION ALL
-            SELECT r.type, SUM(1), SUM(0), MIN((SELECT m.run_at FROM mq_message AS m WHERE m.id = r.id))
-            FROM mq_grouped AS r FORCE INDEX (PRIMARY)
-            WHERE p_source = 'grouped' AND r.type > v_after AND r.type < v_until AND r.attempts >= 0 GROUP BY r.type
-            UNION ALL
-            SELECT r.type, SUM(r.run_at <= p_now), SUM(r.run_at > p_now), MIN(IF(r.run_at <= p_now, r.run_at, NULL))
-            FROM mq_delayed AS r FORCE INDEX (PRIMARY)
-            WHERE p_source = 'delayed' AND r.type > v_after AND r.type < v_until AND r.attempts >= 0 GROUP BY r.type
-            UNION ALL
-            SELECT r.type, SUM(IF(r.lease_until > p_now, JSON_LENGTH(r.items), 0)), SUM(IF(r.lease_until > p_now, 0,
-                JSON_LENGTH(r.items))), NULL
-            FROM mq_batch AS r FORCE INDEX (batch_lease)
-            WHERE p_source = 'batch' AND r.type > v_after AND r.type < v_until AND r.lease_seconds >= 0 GROUP BY r.type
-            UNION ALL
-            SELECT r.type, SUM(1), SUM(0), NULL
-            FROM mq_dead AS r FORCE INDEX (dead_age)
-            WHERE p_source = 'dead' AND r.type > v_after AND r.type < v_until AND r.attempts >= 0 GROUP BY r.type
-        ) AS x;
-        IF v_before IS NULL AND v_until <> v_end THEN
-            -- One type has all rows of the part.
-            SELECT CONCAT('["', p_source, '",', JSON_QUOTE(v_until), ',', x.a, ',', x.b, ',', COALESCE(CONCAT('"', x.at_, '"'), 'null'), ']')
-            INTO v_part
+        SET v_until = v_end;
+        IF p_source = 'ready' THEN
+            SELECT r.type INTO v_until FROM mq_ready AS r FORCE INDEX (PRIMARY)
+            WHERE r.type > v_after ORDER BY r.type ASC, r.priority, r.run_at, r.id LIMIT c_rows, 1;
+            SELECT GROUP_CONCAT('["', p_source, '",', JSON_QUOTE(x.type), ',', x.a, ',', x.b, ',',
+                COALESCE(CONCAT('"', x.at_, '"'), 'null'), ']'), MAX(x.type)
+            INTO v_part, v_before
             FROM (
-                SELECT 10001 AS a, 0 AS b, m.run_at AS at_
-                FROM (
-                    SELECT id FROM mq_ready FORCE INDEX (PRIMARY)
-                    WHERE p_source = 'ready' AND type = v_until ORDER BY priority, run_at, id LIMIT 1
-                ) AS r STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = r.id
-                UNION ALL
-                SELECT 10001, 0, MIN(m.run_at)
-                FROM (
-                    SELECT id FROM mq_grouped FORCE INDEX (PRIMARY) WHERE p_source = 'grouped' AND type = v_until LIMIT 10001
-                ) AS r STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = r.id HAVING COUNT(*) > 0
-                UNION ALL
-                -- Of those that are not due it is first asked whether there are too many: no list is made to count them.
-                SELECT d.n, COALESCE(
-                    (SELECT 10001 FROM mq_delayed FORCE INDEX (PRIMARY)
-                        WHERE type = v_until AND run_at > p_now AND attempts >= 0 LIMIT c_rows, 1),
-                    (SELECT COUNT(*) FROM mq_delayed FORCE INDEX (PRIMARY)
-                        WHERE type = v_until AND run_at > p_now AND attempts >= 0)), d.at_
-                FROM (
-                    SELECT COUNT(*) AS n, MIN(run_at) AS at_
-                    FROM (
-                        SELECT run_at FROM mq_delayed FORCE INDEX (PRIMARY)
-                        WHERE p_source = 'delayed' AND type = v_until AND run_at <= p_now AND attempts >= 0 ORDER BY run_at, id LIMIT 10001
-                    ) AS r
-                ) AS d WHERE p_source = 'delayed'
-                UNION ALL
-                SELECT SUM(IF(r.lease_until > p_now, r.n, 0)), SUM(IF(r.lease_until > p_now, 0, r.n)), NULL
-                FROM (
-                    SELECT lease_until, JSON_LENGTH(items) AS n FROM mq_batch FORCE INDEX (batch_lease)
-                    WHERE p_source = 'batch' AND type = v_until LIMIT 10001
-                ) AS r HAVING COUNT(*) > 0
-                UNION ALL
-                SELECT 10001, 0, NULL FROM (SELECT 1) AS r WHERE p_source = 'dead'
+                SELECT r.type, SUM(1) AS a, SUM(0) AS b, MIN(CASE WHEN r.run_at > '1000-01-01' THEN r.run_at ELSE (SELECT m.run_at FROM mq_message AS m WHERE m.id = r.id) END) AS at_
+                FROM mq_ready AS r FORCE INDEX (PRIMARY) WHERE r.type > v_after AND r.type < v_until AND r.attempts >= 0
+                GROUP BY r.type
             ) AS x;
+            IF v_before IS NULL AND v_until <> v_end THEN
+                SELECT CONCAT('["', p_source, '",', JSON_QUOTE(v_until), ',10001,0,"', m.run_at, '"]') INTO v_part
+                FROM (SELECT id FROM mq_ready FORCE INDEX (PRIMARY) WHERE type = v_until ORDER BY priority, run_at,
+                    id LIMIT 1) AS r
+                STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = r.id;
+            END IF;
+        ELSEIF p_source = 'grouped' THEN
+            SELECT r.type INTO v_until FROM mq_grouped AS r FORCE INDEX (PRIMARY)
+            WHERE r.type > v_after ORDER BY r.type ASC, r.group_key, r.id LIMIT c_rows, 1;
+            SELECT GROUP_CONCAT('["', p_source, '",', JSON_QUOTE(x.type), ',', x.a, ',', x.b, ',',
+                COALESCE(CONCAT('"', x.at_, '"'), 'null'), ']'), MAX(x.type)
+            INTO v_part, v_before
+            FROM (
+                SELECT r.type, SUM(1) AS a, SUM(0) AS b, MIN((SELECT m.run_at FROM mq_message AS m WHERE m.id = r.id)) AS at_
+                FROM mq_grouped AS r FORCE INDEX (PRIMARY) WHERE r.type > v_after AND r.type < v_until AND r.attempts >= 0
+                GROUP BY r.type
+            ) AS x;
+            IF v_before IS NULL AND v_until <> v_end THEN
+                SELECT CONCAT('["', p_source, '",', JSON_QUOTE(v_until), ',10001,0,"', MIN(m.run_at), '"]') INTO v_part
+                FROM (SELECT id FROM mq_grouped FORCE INDEX (PRIMARY) WHERE type = v_until LIMIT 10001) AS r
+                STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = r.id;
+            END IF;
+        ELSEIF p_source = 'delayed' THEN
+            SELECT r.type INTO v_until FROM mq_delayed AS r FORCE INDEX (PRIMARY)
+            WHERE r.type > v_after ORDER BY r.type ASC, r.run_at, r.id LIMIT c_rows, 1;
+            SELECT GROUP_CONCAT('["', p_source, '",', JSON_QUOTE(x.type), ',', x.a, ',', x.b, ',',
+                COALESCE(CONCAT('"', x.at_, '"'), 'null'), ']'), MAX(x.type)
+            INTO v_part, v_before
+            FROM (
+                SELECT r.type, SUM(r.run_at <= p_now) AS a, SUM(r.run_at > p_now) AS b,
+                    MIN(IF(r.run_at <= p_now, r.run_at, NULL)) AS at_
+                FROM mq_delayed AS r FORCE INDEX (PRIMARY) WHERE r.type > v_after AND r.type < v_until AND r.attempts >= 0
+                GROUP BY r.type
+            ) AS x;
+            IF v_before IS NULL AND v_until <> v_end THEN
+                -- Of those that are not due it is first asked whether there are too many: no list is made to count them.
+                SELECT CONCAT('["', p_source, '",', JSON_QUOTE(v_until), ',', a.n, ',',
+                    COALESCE((SELECT 10001 FROM mq_delayed FORCE INDEX (PRIMARY)
+                            WHERE type = v_until AND run_at > p_now AND attempts >= 0 LIMIT c_rows, 1),
+                        (SELECT COUNT(*) FROM mq_delayed FORCE INDEX (PRIMARY) WHERE type = v_until AND run_at > p_now AND attempts >= 0)),
+                    ',', COALESCE(CONCAT('"', a.at_, '"'), 'null'), ']') INTO v_part
+                FROM (SELECT COUNT(*) AS n, MIN(run_at) AS at_ FROM (SELECT run_at FROM mq_delayed FORCE INDEX (PRIMARY)
+                        WHERE type = v_until AND run_at <= p_now AND attempts >= 0 ORDER BY run_at, id LIMIT 10001) AS r) AS a;
+            END IF;
+        ELSEIF p_source = 'batch' THEN
+            SELECT r.type INTO v_until FROM mq_batch AS r FORCE INDEX (batch_lease)
+            WHERE r.type > v_after ORDER BY r.type ASC, r.lease_until LIMIT c_rows, 1;
+            SELECT GROUP_CONCAT('["', p_source, '",', JSON_QUOTE(x.type), ',', x.a, ',', x.b, ',',
+                COALESCE(CONCAT('"', x.at_, '"'), 'null'), ']'), MAX(x.type)
+            INTO v_part, v_before
+            FROM (
+                SELECT r.type, SUM(IF(r.lease_until > p_now, JSON_LENGTH(r.items), 0)) AS a,
+                    SUM(IF(r.lease_until > p_now, 0, JSON_LENGTH(r.items))) AS b, MIN(NULL) AS at_
+                FROM mq_batch AS r FORCE INDEX (batch_lease) WHERE r.type > v_after AND r.type < v_until AND r.lease_seconds >= 0
+                GROUP BY r.type
+            ) AS x;
+            IF v_before IS NULL AND v_until <> v_end THEN
+                SELECT CONCAT('["', p_source, '",', JSON_QUOTE(v_until), ',', SUM(IF(r.lease_until > p_now, r.n, 0)), ',',
+                    SUM(IF(r.lease_until > p_now, 0, r.n)), ',null]') INTO v_part
+                FROM (SELECT lease_until, JSON_LENGTH(items) AS n FROM mq_batch FORCE INDEX (batch_lease) WHERE type = v_until LIMIT 10001) AS r;
+            END IF;
+        ELSEIF p_source = 'dead' THEN
+            SELECT r.type INTO v_until FROM mq_dead AS r FORCE INDEX (dead_age)
+            WHERE r.type > v_after ORDER BY r.type ASC, r.died_at, r.id LIMIT c_rows, 1;
+            SELECT GROUP_CONCAT('["', p_source, '",', JSON_QUOTE(x.type), ',', x.a, ',', x.b, ',',
+                COALESCE(CONCAT('"', x.at_, '"'), 'null'), ']'), MAX(x.type)
+            INTO v_part, v_before
+            FROM (
+                SELECT r.type, SUM(1) AS a, SUM(0) AS b, MIN(NULL) AS at_
+                FROM mq_dead AS r FORCE INDEX (dead_age) WHERE r.type > v_after AND r.type < v_until AND r.attempts >= 0
+                GROUP BY r.type
+            ) AS x;
+            IF v_before IS NULL AND v_until <> v_end THEN
+                SET v_part = CONCAT('["', p_source, '",', JSON_QUOTE(v_until), ',10001,0,null]');
+            END IF;
         END IF;
         -- Not within the statements above: with it and with window functions MariaDB 11.8 did not end within minutes.
         SET p_counts = NULLIF(CONCAT_WS(',', p_counts, v_part), '');

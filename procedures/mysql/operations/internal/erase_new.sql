@@ -1,6 +1,6 @@
 -- erase_new: delete messages of state N that nobody holds from the tables of their state.
--- Arguments:   p_type, p_ordered (the policy), p_ring (1: the type is a ring), p_places (a JSON array of [id, priority, run_at, group
---              key] of the messages)
+-- Arguments:   p_type, p_ordered (the policy), p_ring (1: the type is a ring), p_places (a JSON array of [id, priority, run_at,
+--              group key] of the messages)
 -- Returns:     p_gone: '[id],...' of those that are gone, NULL for none
 -- Errors:      none
 -- Transaction: joins the caller's; never waits for a message that is being claimed

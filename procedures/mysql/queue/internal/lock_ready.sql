@@ -74,7 +74,8 @@ BEGIN
                 FOR UPDATE SKIP LOCKED
             ) AS r;
             IF v_count > 0 THEN
-                SET p_items = IF(p_items IS NULL, v_found, CONCAT(LEFT(p_items, CHAR_LENGTH(p_items) - 1), ',', SUBSTRING(v_found, 2))),
+                SET p_items = IF(p_items IS NULL, v_found,
+                    CONCAT(LEFT(p_items, CHAR_LENGTH(p_items) - 1), ',', SUBSTRING(v_found, 2))),
                     v_left = v_left - v_count, v_first_id = JSON_EXTRACT(v_found, '$[0][0]');
                 -- The front of a priority has moved, or there is one that may have a mark and has none.
                 SET p_front_moved = p_front_moved

@@ -1,4 +1,4 @@
--- lower_mark: what was put back lies below the low-water mark: let the next claim look from the very start.
+-- lower_mark: what was put back lies below a low-water mark: let the next claim scan the type from its very start.
 -- Arguments:   p_type
 -- Returns:     nothing
 -- Errors:      none

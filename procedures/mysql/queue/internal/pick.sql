@@ -30,7 +30,8 @@ BEGIN
     -- How long a message may be passed over, and how far ahead a full scan may be noted, in seconds.
     DECLARE c_late int DEFAULT 1;
     DECLARE c_ahead int DEFAULT 5;
-    -- A full scan that took so many microseconds and found nothing has read dead rows: idle consumers need not do it all the time.
+    -- A full scan that took so many microseconds and found nothing has read dead rows: idle consumers need not do it all the
+    -- time.
     DECLARE c_long_scan int DEFAULT 5000;
     DECLARE c_long_ago datetime(6) DEFAULT '1000-01-01';
     DECLARE c_never datetime(6) DEFAULT '9999-12-31';
@@ -83,7 +84,8 @@ BEGIN
         -- No claim of tickets starts at a mark. They only tell when the last full scan was.
         SET v_marks_changed = v_full_scan AND p_items IS NOT NULL, v_places = '[]', v_promoted_to = c_long_ago;
     ELSE
-        CALL mq_lock_ready(p_type, p_size, IF(v_full_scan, '[]', v_places), LEAST(v_lowered_to, v_now - INTERVAL c_late SECOND), p_items,
+        CALL mq_lock_ready(p_type, p_size, IF(v_full_scan, '[]', v_places),
+            LEAST(v_lowered_to, v_now - INTERVAL c_late SECOND), p_items,
             v_front_moved);
         IF p_items IS NOT NULL THEN
             SET v_marks_changed = v_marks_changed OR v_full_scan OR v_front_moved;
@@ -98,7 +100,8 @@ BEGIN
             SET v_scanned_at = v_now
                 + INTERVAL LEAST(10 * TIMESTAMPDIFF(MICROSECOND, v_now, UTC_TIMESTAMP(6)), c_ahead * 1000000) MICROSECOND;
         END IF;
-        CALL mq_renew_marks(p_type, v_n, v_scanned_at, v_promoted_to, v_places, IF(p_ordered, NULL, p_items), v_raised_to, v_lowered_to);
+        CALL mq_renew_marks(p_type, v_n, v_scanned_at, v_promoted_to, v_places, IF(p_ordered, NULL, p_items), v_raised_to,
+            v_lowered_to);
     END IF;
 END//
 

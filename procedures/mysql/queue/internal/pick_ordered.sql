@@ -7,13 +7,13 @@
 --
 -- A row of mq_ready is a ticket here: 'the group of this message has something to do', and every message brings one, so
 -- that senders lock nothing. A ticket is only a hint, and is read without a lock. Of groups that seem free a claim locks the
--- stripe (mq_stripe), passing over what others have locked; now nobody else can begin with such a group, and a second look
--- tells whether it is free and what its first message is, whichever ticket led there.
+-- stripe (mq_stripe), passing over what others have locked; now no other claim can begin with such a group, and a second read
+-- shows whether it is free and what its first message is, whichever ticket led there.
 --
--- Nobody waits, not even who finishes: MariaDB puts a lock that SKIP LOCKED passes over into the queue for a moment, and
+-- No call waits, not even one that finishes: MariaDB puts a lock that SKIP LOCKED passes over into the queue for a moment, and
 -- takes it for a deadlock when its holder really waits for the claim. So the rule that no group gets stuck is: of a group
--- that is free, one message in mq_grouped has a ticket of its own. Who ends a group's work issues one, after its last look
--- at the group. Of a group at work a claim drops all tickets but the first, while it holds that one and its message, so that
+-- that is free, one message in mq_grouped has a ticket of its own. The call that ends a group's work issues one, after its last
+-- read at the group. Of a group at work a claim drops all tickets but the first, while it holds that one and its message, so that
 -- no cancel can take it away. Tickets of messages that are not in mq_grouped are dropped: they get new ones with their return.
 
 DROP PROCEDURE IF EXISTS mq_pick_ordered;
@@ -48,7 +48,8 @@ BEGIN
         END IF;
         CALL mq_take_heads(p_type, v_left, v_tickets, v_lone, v_items, v_groups, v_used, v_count, v_last);
         IF v_items IS NOT NULL THEN
-            SET p_items = CONCAT_WS(',', p_items, v_items), v_taken = CONCAT_WS(',', v_taken, v_groups), v_left = v_left - v_count;
+            SET p_items = CONCAT_WS(',', p_items, v_items), v_taken = CONCAT_WS(',', v_taken, v_groups),
+                v_left = v_left - v_count;
         END IF;
         IF p_take THEN
             -- Only those that led it there: the others must not be hidden until its handler is done.

@@ -18,7 +18,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_pick_outside(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    -- More than is wanted, because others have locked some of them: who moves them 2,000, claims what they take.
+    -- More than is wanted, because others have locked some of them: the claim that moves them 2,000, the others what they take.
     DECLARE c_rows int DEFAULT 4000;
     DECLARE v_near int DEFAULT p_size + 1000;
     DECLARE v_found longtext CHARACTER SET utf8mb4;

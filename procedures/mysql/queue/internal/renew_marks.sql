@@ -1,8 +1,8 @@
 -- renew_marks: write the low-water marks that a claim leaves, and delete those before them.
 -- Arguments:   p_type, p_n (the number of the marks that the claim read; NULL: there were none), p_scanned_at (the last full
---              scan), p_promoted_to (nothing due before is left to promote), p_places (the marks that the claim read: a JSON array
---              of [priority, run_at, id]), p_items (what the claim found: a JSON array of [id, attempt, priority, run_at], or
---              NULL), p_at_least and p_at_most (run_at of the marks of other priorities)
+--              scan), p_promoted_to (nothing due before is left to promote), p_places (the marks that the claim read: a JSON
+--              array of [priority, run_at, id]), p_items (what the claim found: a JSON array of [id, attempt, priority, run_at],
+--              or NULL), p_at_least and p_at_most (run_at of the marks of other priorities)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's; never waits for another claim

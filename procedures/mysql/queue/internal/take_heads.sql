@@ -1,8 +1,8 @@
 -- take_heads: of the groups that tickets lead to, take the first message of those that are free.
 -- Arguments:   p_type, p_size (at most so many), p_tickets and p_lone (read_tickets)
--- Returns:     p_items: '[id,number of this attempt],...', p_groups: their group keys as JSON strings with commas between, p_used:
---              '[id,priority,run_at],...' of the tickets that led there; NULL for none. p_count: how many; p_last: how many of the
---              tickets have been tried
+-- Returns:     p_items: '[id,number of this attempt],...', p_groups: their group keys as JSON strings with commas between,
+--              p_used: '[id,priority,run_at],...' of the tickets that led there; NULL for none. p_count: how many; p_last: how
+--              many of the tickets have been tried
 -- Errors:      none
 -- Transaction: joins the caller's, which holds the stripes of the groups until it ends; never waits
 -- Example:     CALL mq_take_heads('invoice', 10, v_tickets, 0, v_items, v_groups, v_used, v_count, v_last);

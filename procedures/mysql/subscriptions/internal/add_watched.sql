@@ -19,7 +19,8 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE c_owner varchar(40) CHARACTER SET utf8mb4 DEFAULT '''mq_owner''@''localhost''';
     DECLARE v_rights int;
-    CALL mq_require_use(p_schema, p_table, 'Select,Trigger', LEFT(USER(), CHAR_LENGTH(USER()) - CHAR_LENGTH(SUBSTRING_INDEX(USER(), '@', -1)) - 1));
+    CALL mq_require_use(p_schema, p_table, 'Select,Trigger',
+        LEFT(USER(), CHAR_LENGTH(USER()) - CHAR_LENGTH(SUBSTRING_INDEX(USER(), '@', -1)) - 1));
     SELECT COUNT(DISTINCT r.privilege_type)
     INTO v_rights
     FROM (
@@ -32,7 +33,8 @@ BEGIN
     ) AS r
     WHERE r.privilege_type IN ('SELECT', 'TRIGGER');
     IF v_rights < 2 THEN
-        CALL mq_raise_error('unsuitable_table', CONCAT('GRANT SELECT, TRIGGER ON `', LEFT(p_schema, 25), '`.`', LEFT(p_table, 25), '` TO ', c_owner));
+        CALL mq_raise_error('unsuitable_table', CONCAT('GRANT SELECT, TRIGGER ON `', LEFT(p_schema, 25), '`.`',
+            LEFT(p_table, 25), '` TO ', c_owner));
     END IF;
     INSERT INTO mq_watched (label) VALUES (p_label) ON DUPLICATE KEY UPDATE mq_watched.label = mq_watched.label;
 END//

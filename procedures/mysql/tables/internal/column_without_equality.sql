@@ -23,7 +23,8 @@ BEGIN
     WHERE c.table_schema = p_schema AND c.table_name = p_table
         AND NOT CONVERT(c.column_name USING utf8mb4) <=> p_but COLLATE utf8mb4_general_ci
         AND c.data_type NOT IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint', 'decimal', 'year', 'bit', 'char', 'varchar',
-            'tinytext', 'text', 'enum', 'set', 'binary', 'varbinary', 'date', 'datetime', 'timestamp', 'time', 'uuid', 'inet4', 'inet6');
+            'tinytext', 'text', 'enum', 'set', 'binary', 'varbinary', 'date', 'datetime', 'timestamp', 'time', 'uuid',
+                'inet4', 'inet6');
 END//
 
 DELIMITER ;

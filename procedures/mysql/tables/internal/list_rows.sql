@@ -1,6 +1,6 @@
 -- list_rows: execute a statement that lists rows of an adopted table, for fewer rows when they are too long together.
--- Arguments:   p_shape and p_template (mq_run_template; {size} stands for the LIMIT, and the statement puts the count into @mq_n and the
---              list into @mq_found), p_size
+-- Arguments:   p_shape and p_template (mq_run_template; {size} stands for the LIMIT, and the statement puts the count into @mq_n
+--              and the list into @mq_found), p_size
 -- Returns:     p_list, NULL for none
 -- Errors:      50006 unsuitable_table, when one row is longer than max_allowed_packet
 -- Transaction: joins the caller's

@@ -1,4 +1,5 @@
--- pick_lost: claim rows that stand at active_value and that no entry stands for: their key was changed, or others have set the status.
+-- pick_lost: claim rows that stand at active_value and that no entry stands for: their key was changed, or others have set the
+-- status.
 -- Arguments:   p_shape (mq_polled_shape), p_table and p_batch_key (mq_open_claim), p_size
 -- Returns:     p_rows: '[id,row],...' of what is claimed, NULL for none; p_count
 -- Errors:      those of the table's own

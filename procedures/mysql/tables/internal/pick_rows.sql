@@ -1,7 +1,7 @@
--- pick_rows: claim rows of an adopted table that nobody has claimed yet.
--- Arguments:   p_shape (mq_polled_shape), p_table and p_batch_key (mq_open_claim), p_size, p_active (1: rows at active_value that no
---              entry stands for), p_taken (how many rows there may be that entries stand for), p_place (1: begin at the place of
---              the last claim)
+-- pick_rows: claim rows of an adopted table that no batch holds yet.
+-- Arguments:   p_shape (mq_polled_shape), p_table and p_batch_key (mq_open_claim), p_size, p_active (1: rows at active_value
+--              that no entry stands for), p_taken (how many rows there may be that entries stand for), p_place (1: begin at the
+--              place of the last claim)
 -- Returns:     p_rows: '[id,row],...' of what is claimed, NULL for none; p_count
 -- Errors:      those of the table's own
 -- Transaction: joins the caller's; passes over rows that other sessions have locked, where it locks rows at all
@@ -26,7 +26,8 @@ SQL SECURITY INVOKER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_letter varchar(1) CHARACTER SET utf8mb4;
-    DECLARE v_columns, v_sort_by, v_active, v_place_columns, v_from, v_from_hash, v_new, v_free, v_held, v_literals, v_added, v_settled,
+    DECLARE v_columns, v_sort_by, v_active, v_place_columns, v_from, v_from_hash, v_new, v_free, v_held, v_literals, v_added,
+        v_settled,
         v_high, v_zone longtext CHARACTER SET utf8mb4;
     DECLARE v_copies, v_chunk, v_offset, v_added_count, v_nothing bigint DEFAULT 0;
     DECLARE v_wanted tinyint;
@@ -86,7 +87,8 @@ BEGIN
         CALL mq_add_claims(p_batch_key, p_active, v_free, NULL, p_size, p_rows, p_count);
 
     ELSEIF v_letter IN ('a', 'e') THEN
-        -- Entries stand for some of these rows, and only mq_owner sees for which: first the keys, without a lock, in growing parts.
+        -- Entries stand for some of these rows, and only mq_owner sees for which: first the keys, without a lock, in growing
+        -- parts.
         SET v_chunk = p_size + 50;
         WHILE v_chunk > 0 AND p_count < p_size DO
             CALL mq_run_template(p_shape, REPLACE(REPLACE(v_keys, '{offset}', v_offset), '{size}', v_chunk), v_nothing);
@@ -104,8 +106,8 @@ BEGIN
     ELSEIF v_letter IN ('c', 'f') THEN
         -- Among so many rows there are p_size free ones, if the table has them. Without an active value nothing is written, and a
         -- lock would keep others from finishing the rows that are counted.
-        -- Whoever finishes a row takes its entry away. Where that makes the row no longer ready, entries are counted first; where a
-        -- row that has failed becomes ready again, rows are. What is counted too early then only makes the claim smaller.
+        -- Whoever finishes a row takes its entry away. Where that makes the row no longer ready, entries are counted first;
+        -- where a row that has failed becomes ready again, rows are. What is counted too early then only makes the claim smaller.
         IF v_active = '' THEN
             CALL mq_held_copies(p_batch_key, v_held);
             SET v_rows = REPLACE(v_rows, 'FOR UPDATE SKIP LOCKED', '');

@@ -1,11 +1,11 @@
 -- polled_shape: the pieces of SQL that an adopted table is read and written by, made of the catalog that the caller sees.
 -- Arguments:   p_table (mq_polled_settings)
 -- Returns:     p_shape: a JSON object of texts: shape (a to f); columns (a JSON array of [name, class] of the columns that a row
---              is known by), place_class, max; ready, active, done, error (literals, '' for NULL); and the places of mq_run_template:
---              table, keys (the key columns for an IN, '' for none), ident and bare (what a row is known by as a text: over the
---              alias t, and over the table's own name), key, row (JSON, over t), order (the column over t), place (its text),
---              status, is_ready and is_active (conditions), sort (ORDER BY), sort_as and sort_by (its columns with names; these
---              names), by_key and by_claim (how to reach the index)
+--              is known by), place_class, max; ready, active, done, error (literals, '' for NULL); and the places of
+--              mq_run_template: table, keys (the key columns for an IN, '' for none), ident and bare (what a row is known by as
+--              a text: over the alias t, and over the table's own name), key, row (JSON, over t), order (the column over t),
+--              place (its text), status, is_ready and is_active (conditions), sort (ORDER BY), sort_as and sort_by (its columns
+--              with names; these names), by_key and by_claim (how to reach the index)
 -- Errors:      50005 not_found, 50006 unsuitable_table, when the table or a column is not there any more, or not as it was
 -- Transaction: reads the catalog
 -- Example:     CALL mq_polled_shape(v_table, v_shape);
@@ -31,7 +31,8 @@ BEGIN
     DECLARE v_max int;
     -- With more keys in a list than this has room for, the server would read the whole table.
     /*!80000 SET SESSION range_optimizer_max_mem_size = 0; */
-    SELECT s.schema_, s.table_, s.label, s.ident_columns, s.keys_, s.order_, s.status_, s.ready, s.active, s.done, s.error, s.deletes,
+    SELECT s.schema_, s.table_, s.label, s.ident_columns, s.keys_, s.order_, s.status_, s.ready, s.active, s.done, s.error,
+        s.deletes,
         s.max_, s.key_index, s.claim_index
     INTO v_schema, v_table, v_label, v_idents, v_keys, v_order, v_status, v_ready, v_active, v_done, v_error, v_deletes, v_max,
         v_key_index, v_claim_index
@@ -42,7 +43,8 @@ BEGIN
         status_ varchar(64) CHARACTER SET utf8mb4 PATH '$.status', ready longtext CHARACTER SET utf8mb4 PATH '$.ready',
         active longtext CHARACTER SET utf8mb4 PATH '$.active', done longtext CHARACTER SET utf8mb4 PATH '$.done',
         error longtext CHARACTER SET utf8mb4 PATH '$.error', deletes tinyint PATH '$.deletes', max_ int PATH '$.max',
-        key_index varchar(64) CHARACTER SET utf8mb4 PATH '$.key_index', claim_index varchar(64) CHARACTER SET utf8mb4 PATH '$.claim_index'
+        key_index varchar(64) CHARACTER SET utf8mb4 PATH '$.key_index',
+            claim_index varchar(64) CHARACTER SET utf8mb4 PATH '$.claim_index'
     )) AS s;
     SET v_quoted = CONCAT('`', REPLACE(v_schema, '`', '``'), '`.`', REPLACE(v_table, '`', '``'), '`');
     CALL mq_read_columns(v_schema, v_table, v_columns);
@@ -51,14 +53,17 @@ BEGIN
     SELECT CONCAT('`t`.`', REPLACE(c.name, '`', '``'), '`'), c.class INTO v_ordered, v_class
     FROM JSON_TABLE(v_columns, '$[*]' COLUMNS (name varchar(64) CHARACTER SET utf8mb4 PATH '$.name',
         class varchar(1) CHARACTER SET utf8mb4 PATH '$.class')) AS c
-    WHERE CAST(c.name AS binary) = CAST(COALESCE(v_order, IF(JSON_LENGTH(v_keys) = 1, JSON_UNQUOTE(JSON_EXTRACT(v_keys, '$[0]')), ''))
+    WHERE CAST(c.name AS binary) = CAST(COALESCE(v_order,
+        IF(JSON_LENGTH(v_keys) = 1, JSON_UNQUOTE(JSON_EXTRACT(v_keys, '$[0]')), ''))
         AS binary);
     SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(k.name, k.class) ORDER BY k.n), ']'),
         CONCAT('[', GROUP_CONCAT(JSON_OBJECT('n', k.n, 'name', k.name) ORDER BY k.n), ']'),
         GROUP_CONCAT('`t`.', k.quoted ORDER BY k.n SEPARATOR ', '),
         GROUP_CONCAT('COALESCE(', REPLACE(k.text, '{}', CONCAT('`t`.', k.quoted)), ', ''N'')' ORDER BY k.n SEPARATOR ', '','', '),
-        GROUP_CONCAT('COALESCE(', REPLACE(k.text, '{}', CONCAT(v_quoted, '.', k.quoted)), ', ''N'')' ORDER BY k.n SEPARATOR ', '','', '),
-        GROUP_CONCAT('`t`.', k.quoted, ' AS o', k.n ORDER BY k.n SEPARATOR ', '), GROUP_CONCAT('r.o', k.n ORDER BY k.n SEPARATOR ', ')
+        GROUP_CONCAT('COALESCE(', REPLACE(k.text, '{}', CONCAT(v_quoted, '.', k.quoted)),
+            ', ''N'')' ORDER BY k.n SEPARATOR ', '','', '),
+        GROUP_CONCAT('`t`.', k.quoted, ' AS o', k.n ORDER BY k.n SEPARATOR ', '),
+            GROUP_CONCAT('r.o', k.n ORDER BY k.n SEPARATOR ', ')
     INTO v_known, v_chosen, v_list, v_ident, v_bare, v_sort_as, v_sort_by
     FROM (
         SELECT j.n, c.name, c.class, CONCAT('`', REPLACE(c.name, '`', '``'), '`') AS quoted,
@@ -102,10 +107,12 @@ BEGIN
         v_active = CONCAT('_utf8mb4 x''', HEX(v_active), ''''), v_done = CONCAT('_utf8mb4 x''', HEX(v_done), ''''),
         v_error = CONCAT('_utf8mb4 x''', HEX(v_error), '''');
     SET p_shape = JSON_OBJECT('shape',
-            IF(v_status IS NULL, IF(v_deletes, IF(v_keys IS NULL, 'f', 'e'), IF(v_keys IS NULL, 'd', 'b')), IF(v_keys IS NULL, 'c', 'a')),
+            IF(v_status IS NULL, IF(v_deletes, IF(v_keys IS NULL, 'f', 'e'), IF(v_keys IS NULL, 'd', 'b')),
+                IF(v_keys IS NULL, 'c', 'a')),
         'columns', v_known, 'place_class', COALESCE(v_class, ''), 'max', v_max, 'ready', COALESCE(v_ready, ''),
         'active', COALESCE(v_active, ''), 'done', COALESCE(v_done, ''), 'error', COALESCE(v_error, ''),
-        'table', v_quoted, 'keys', IF(v_keys IS NULL, '', CONCAT('(', v_list, ')')), 'ident', v_ident, 'bare', v_bare, 'key', v_key,
+        'table', v_quoted, 'keys', IF(v_keys IS NULL, '', CONCAT('(', v_list, ')')), 'ident', v_ident, 'bare', v_bare, 'key',
+            v_key,
         'row', v_row, 'order', COALESCE(v_ordered, ''), 'place', COALESCE(v_place, 'NULL'), 'status', COALESCE(v_status, ''),
         'is_ready', COALESCE(CONCAT(v_status, COALESCE(CONCAT(' = ', v_ready), ' IS NULL')), 'TRUE'),
         'is_active', COALESCE(CONCAT(v_status, ' = ', v_active), 'TRUE'),

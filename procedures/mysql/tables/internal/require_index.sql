@@ -21,7 +21,8 @@ BEGIN
     -- After a secondary index stands the primary key.
     SELECT i.index_name INTO p_index
     FROM (
-        SELECT s.index_name, CONCAT(GROUP_CONCAT('`', REPLACE(s.column_name, '`', '``'), '`' ORDER BY s.seq_in_index SEPARATOR ', '),
+        SELECT s.index_name, CONCAT(GROUP_CONCAT('`', REPLACE(s.column_name, '`', '``'),
+            '`' ORDER BY s.seq_in_index SEPARATOR ', '),
                 IF(s.index_name = 'PRIMARY', '', COALESCE(CONCAT(', ', MAX(p.columns_)), ''))) AS columns_,
             MAX(s.sub_part IS NOT NULL OR COALESCE(s.collation, '') <> 'A') AS bad
         FROM information_schema.statistics AS s

@@ -26,7 +26,8 @@ BEGIN
             v_class = JSON_UNQUOTE(JSON_EXTRACT(v_columns, CONCAT('$[', v_k, '][1]'))), v_k = v_k + 1;
         CALL mq_key_literals(JSON_ARRAY(JSON_ARRAY('', v_class)),
             JSON_ARRAY(JSON_ARRAY(0, SUBSTRING_INDEX(SUBSTRING_INDEX(p_ident, ',', v_k), ',', -1))), v_literal);
-        SET p_condition = CONCAT(p_condition, '{table}.`', REPLACE(REPLACE(v_name, '`', '``'), '{', CHAR(0 USING utf8mb4)), '` <=> ',
+        SET p_condition = CONCAT(p_condition, '{table}.`', REPLACE(REPLACE(v_name, '`', '``'), '{', CHAR(0 USING utf8mb4)),
+            '` <=> ',
             v_literal, ' AND ');
     END WHILE;
     -- The collation may take for equal what is not.

@@ -1,6 +1,6 @@
 -- write_rows: set the status of the rows that claims stand for, or delete them; row by row when they cannot be written together.
--- Arguments:   p_shape (mq_polled_shape), p_items (a JSON array of [id, ident]), p_from and p_to (literals of the status that we left and of the
---              new one, '' for NULL), p_do (set, delete, or look: lock them only)
+-- Arguments:   p_shape (mq_polled_shape), p_items (a JSON array of [id, ident]), p_from and p_to (literals of the status that we
+--              left and of the new one, '' for NULL), p_do (set, delete, or lock: lock them only)
 -- Returns:     p_written: a JSON array of the claims whose rows are written, p_refused: one of [id, error]; NULL for
 --              none. The others are gone
 -- Errors:      those that are not one row's: no right, deadlock, out of time
@@ -60,28 +60,30 @@ BEGIN
         CALL mq_key_literals(v_columns, p_items, v_literals);
         CALL mq_run_template(p_shape, REPLACE(v_lock, '{literals}', v_literals), v_count);
         -- Side by side instead of a join, for which JSON_TABLE would be read once a row.
-        SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(m.id, m.ident) ORDER BY m.id), ']'), CONCAT('[', GROUP_CONCAT(m.id ORDER BY m.id), ']')
+        SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(m.id, m.ident) ORDER BY m.id), ']'),
+            CONCAT('[', GROUP_CONCAT(m.id ORDER BY m.id), ']')
         INTO v_list, v_ids
         FROM (
             SELECT u.id, u.ident, MAX(u.found) OVER (PARTITION BY u.ident) AS found
             FROM (
                 SELECT j.id, j.ident, 0 AS found
-                FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', ident longtext CHARACTER SET utf8mb4 PATH '$[1]')) AS j
+                FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]',
+                    ident longtext CHARACTER SET utf8mb4 PATH '$[1]')) AS j
                 UNION ALL
                 SELECT NULL, f.ident, 1
                 FROM JSON_TABLE(COALESCE(@mq_found, '[]'), '$[*]' COLUMNS (ident longtext CHARACTER SET utf8mb4 PATH '$')) AS f
             ) AS u
         ) AS m
         WHERE m.id IS NOT NULL AND m.found = 1;
-        IF v_list IS NOT NULL AND p_do <> 'look' THEN
+        IF v_list IS NOT NULL AND p_do <> 'lock' THEN
             IF JSON_LENGTH(v_list) < JSON_LENGTH(p_items) THEN
                 CALL mq_key_literals(v_columns, v_list, v_literals);
             END IF;
             BEGIN
                 DECLARE EXIT HANDLER FOR SQLEXCEPTION
                 BEGIN
-                    -- On MySQL the last one: a trigger that is read for the first time may leave warnings before its error. MariaDB
-                    -- notes after it where it was raised.
+                    -- On MySQL the last one: a trigger that is read for the first time may leave warnings before its error.
+                    -- MariaDB notes after it where it was raised.
                     /*!80000 GET DIAGNOSTICS v_conditions = NUMBER; */
                     GET DIAGNOSTICS CONDITION v_conditions v_number = MYSQL_ERRNO;
                     IF v_number IN (1020, 1044, 1142, 1143, 1176, 1205, 1213, 1290, 1317, 1370, 1792, 1836, 1969, 3024, 3572) THEN
@@ -113,8 +115,9 @@ BEGIN
                         RESIGNAL;
                     END IF;
                 END;
-                CALL mq_run_template(p_shape, REPLACE(REPLACE(v_write_each, '{copies}', v_copies), '{condition}', v_condition), v_count);
-                SET v_count = IF(p_do = 'look', @mq_found, v_count);
+                CALL mq_run_template(p_shape, REPLACE(REPLACE(v_write_each, '{copies}', v_copies), '{condition}',
+                    v_condition), v_count);
+                SET v_count = IF(p_do = 'lock', @mq_found, v_count);
             END;
             IF v_text IS NOT NULL THEN
                 SET p_refused = CONCAT(COALESCE(CONCAT(p_refused, ','), ''), '[',

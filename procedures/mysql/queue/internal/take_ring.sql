@@ -1,15 +1,15 @@
--- pick_ring: take messages of a ring in the order of their ids.
+-- take_ring: take messages of a ring in the order of their ids.
 -- Arguments:   p_type, p_size, p_after and p_until (ids)
 -- Returns:     p_items: a JSON array of [id, number of this attempt, priority, run_at], NULL for none
 -- Errors:      none
 -- Transaction: joins the caller's; passes over rows that others have locked
--- Example:     CALL mq_pick_ring('crawl', 10, 17, 9223372036854775807, v_items);
+-- Example:     CALL mq_take_ring('crawl', 10, 17, 9223372036854775807, v_items);
 
-DROP PROCEDURE IF EXISTS mq_pick_ring;
+DROP PROCEDURE IF EXISTS mq_take_ring;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_pick_ring(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_take_ring(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_size int,
     IN p_after bigint,
