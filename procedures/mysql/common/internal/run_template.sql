@@ -5,8 +5,8 @@
 -- Transaction: joins the caller's
 -- Example:     CALL mq_run_template('{"table":"`stock`"}', 'SELECT COUNT(*) INTO @mq_n FROM {table} AS t', v_count);
 --
--- Names of tables and columns may contain any character but NUL, which stands for their braces while the places are filled:
--- so a column called {table} is nothing but a column.
+-- The template is read once, and what stands for a name is not read again: so a column called {table} is nothing but a column.
+-- A caller that fills names into the template itself writes NUL for their opening braces, which no name contains.
 
 DROP PROCEDURE IF EXISTS mq_run_template;
 
@@ -20,18 +20,23 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_run_template(
 SQL SECURITY INVOKER
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_statement longtext CHARACTER SET utf8mb4 DEFAULT p_template;
-    DECLARE v_names longtext CHARACTER SET utf8mb4 DEFAULT JSON_KEYS(p_places);
-    DECLARE v_name varchar(40) CHARACTER SET utf8mb4;
-    DECLARE v_n int DEFAULT 0;
-    WHILE v_n < JSON_LENGTH(v_names) DO
-        SET v_name = JSON_UNQUOTE(JSON_EXTRACT(v_names, CONCAT('$[', v_n, ']'))), v_n = v_n + 1;
-        IF LOCATE(CONCAT('{', v_name, '}'), v_statement) > 0 THEN
-            SET v_statement = REPLACE(v_statement, CONCAT('{', v_name, '}'),
-                REPLACE(JSON_UNQUOTE(JSON_EXTRACT(p_places, CONCAT('$.', v_name))), '{', CHAR(0 USING utf8mb4)));
-        END IF;
+    DECLARE v_places json DEFAULT p_places;
+    DECLARE v_statement longtext CHARACTER SET utf8mb4 DEFAULT '';
+    DECLARE v_rest longtext CHARACTER SET utf8mb4 DEFAULT p_template;
+    DECLARE v_at int DEFAULT LOCATE('{', p_template);
+    DECLARE v_end int;
+    WHILE v_at > 0 DO
+        SET v_end = LOCATE('}', v_rest, v_at), v_statement = CONCAT(v_statement, LEFT(v_rest, v_at - 1),
+                JSON_UNQUOTE(JSON_EXTRACT(v_places, CONCAT('$.', SUBSTRING(v_rest, v_at + 1, v_end - v_at - 1))))),
+            v_rest = SUBSTRING(v_rest, v_end + 1), v_at = LOCATE('{', v_rest);
     END WHILE;
-    CALL mq_run(REPLACE(v_statement, CHAR(0 USING utf8mb4), '{'), p_count);
+    -- As mq_run, without another call.
+    SET @mq_statement = REPLACE(CONCAT(v_statement, v_rest), CHAR(0 USING utf8mb4), '{');
+    PREPARE mq_statement FROM @mq_statement;
+    EXECUTE mq_statement;
+    SET p_count = ROW_COUNT();
+    DEALLOCATE PREPARE mq_statement;
+    SET @mq_statement = NULL;
 END//
 
 DELIMITER ;
