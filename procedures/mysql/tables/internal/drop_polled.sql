@@ -1,15 +1,15 @@
--- forget_polled: forget an adopted table and all its claims.
+-- drop_polled: forget an adopted table and all its claims.
 -- Arguments:   p_name
 -- Returns:     nothing
 -- Errors:      50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's
--- Example:     CALL mq_forget_polled('orders');
+-- Example:     CALL mq_drop_polled('orders');
 
-DROP PROCEDURE IF EXISTS mq_forget_polled;
+DROP PROCEDURE IF EXISTS mq_drop_polled;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_forget_polled(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_drop_polled(
     IN p_name longtext CHARACTER SET utf8mb4
 )
 SQL SECURITY DEFINER

@@ -1,16 +1,16 @@
--- write_feed: keep what a feed was made with.
--- Arguments:   p_feed, p_schema, p_table, p_sync (names as the catalog has them), p_keys (a JSON array of names), p_last (the highest
---              number in the table)
+-- add_feed: keep what a feed was made with.
+-- Arguments:   p_feed, p_schema, p_table, p_sync (names as the catalog has them), p_keys (a JSON array of names), p_last (the
+--              highest number in the table)
 -- Returns:     p_created: 1, or 0 when the same feed was there
 -- Errors:      50006 unsuitable_table, 50007 already_exists
 -- Transaction: joins the caller's
--- Example:     CALL mq_write_feed('orders', 'shop', 'orders', 'sync', '["id"]', 0, v_created);
+-- Example:     CALL mq_add_feed('orders', 'shop', 'orders', 'sync', '["id"]', 0, v_created);
 
-DROP PROCEDURE IF EXISTS mq_write_feed;
+DROP PROCEDURE IF EXISTS mq_add_feed;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_write_feed(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_add_feed(
     IN p_feed longtext CHARACTER SET utf8mb4,
     IN p_schema varchar(64) CHARACTER SET utf8mb4,
     IN p_table varchar(64) CHARACTER SET utf8mb4,

@@ -1,15 +1,15 @@
--- write_watched: keep that a table is watched, for a caller who may put triggers on it.
+-- add_watched: keep that a table is watched, for a caller who may put triggers on it.
 -- Arguments:   p_schema, p_table (names as the catalog has them), p_label
 -- Returns:     nothing
 -- Errors:      50006 unsuitable_table
 -- Transaction: joins the caller's
--- Example:     CALL mq_write_watched('shop', 'stock', 'stock');
+-- Example:     CALL mq_add_watched('shop', 'stock', 'stock');
 
-DROP PROCEDURE IF EXISTS mq_write_watched;
+DROP PROCEDURE IF EXISTS mq_add_watched;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_write_watched(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_add_watched(
     IN p_schema varchar(64) CHARACTER SET utf8mb4,
     IN p_table varchar(64) CHARACTER SET utf8mb4,
     IN p_label varchar(200) CHARACTER SET utf8mb4
@@ -19,7 +19,8 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE c_owner varchar(40) CHARACTER SET utf8mb4 DEFAULT '''mq_owner''@''localhost''';
     DECLARE v_rights int;
-    CALL mq_require_use(p_schema, p_table, 'Select,Trigger', LEFT(USER(), CHAR_LENGTH(USER()) - CHAR_LENGTH(SUBSTRING_INDEX(USER(), '@', -1)) - 1));
+    CALL mq_require_use(p_schema, p_table, 'Select,Trigger',
+        LEFT(USER(), CHAR_LENGTH(USER()) - CHAR_LENGTH(SUBSTRING_INDEX(USER(), '@', -1)) - 1));
     SELECT COUNT(DISTINCT r.privilege_type)
     INTO v_rights
     FROM (
@@ -32,7 +33,8 @@ BEGIN
     ) AS r
     WHERE r.privilege_type IN ('SELECT', 'TRIGGER');
     IF v_rights < 2 THEN
-        CALL mq_raise_error('unsuitable_table', CONCAT('GRANT SELECT, TRIGGER ON `', LEFT(p_schema, 25), '`.`', LEFT(p_table, 25), '` TO ', c_owner));
+        CALL mq_raise_error('unsuitable_table', CONCAT('GRANT SELECT, TRIGGER ON `', LEFT(p_schema, 25), '`.`',
+            LEFT(p_table, 25), '` TO ', c_owner));
     END IF;
     INSERT INTO mq_watched (label) VALUES (p_label) ON DUPLICATE KEY UPDATE mq_watched.label = mq_watched.label;
 END//

@@ -1,15 +1,15 @@
--- list_feeds: the names of feeds.
+-- feed_names: the names of feeds.
 -- Arguments:   p_feed (NULL: all)
 -- Returns:     p_feeds: a JSON array of names, NULL for none
 -- Errors:      none
 -- Transaction: reads only
--- Example:     CALL mq_list_feeds(NULL, v_feeds);
+-- Example:     CALL mq_feed_names(NULL, v_feeds);
 
-DROP PROCEDURE IF EXISTS mq_list_feeds;
+DROP PROCEDURE IF EXISTS mq_feed_names;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_list_feeds(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_feed_names(
     IN p_feed longtext CHARACTER SET utf8mb4,
     OUT p_feeds longtext CHARACTER SET utf8mb4
 )

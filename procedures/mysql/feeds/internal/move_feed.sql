@@ -1,15 +1,15 @@
--- count_feed: move the counter of a feed over the numbers that were given.
+-- move_feed: move the counter of a feed over the numbers that were given.
 -- Arguments:   p_feed, p_count (1 to 10,000)
 -- Returns:     nothing
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's
--- Example:     CALL mq_count_feed('orders', 100);
+-- Example:     CALL mq_move_feed('orders', 100);
 
-DROP PROCEDURE IF EXISTS mq_count_feed;
+DROP PROCEDURE IF EXISTS mq_move_feed;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_count_feed(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_move_feed(
     IN p_feed longtext CHARACTER SET utf8mb4,
     IN p_count bigint
 )
