@@ -31,22 +31,23 @@ BEGIN
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     -- For as long as this call: claims pass over locked rows, which no higher level allows.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    -- Microseconds.
+    -- Microseconds. A scan that takes longer leaves a low-water mark.
     DECLARE @long_scan int = 500;
+    -- Such a mark holds for ten times as long as its scans took, and no longer than these seconds.
+    DECLARE @longest int = 5;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @now datetime2(7) = SYSUTCDATETIME();
     DECLARE @name nvarchar(400), @who nvarchar(400), @ordered bit, @paused bit, @seconds int;
     DECLARE @batch_key uniqueidentifier = NEWID(), @wanted int, @left int, @took int, @last bigint;
     DECLARE @low_n bigint, @low_after bigint, @low_until datetime2(7), @low_promoted_to datetime2(7);
-    DECLARE @full_scan bit = 1, @low bigint = -9223372036854775808, @promoted_to datetime2(7) = '0001-01-01';
-    DECLARE @expired bit, @due bit, @outside bit, @scanned int, @again int, @begun datetime2(7), @tries int = 0;
-    DECLARE @rescued bigint, @promote int, @moved int, @first_run_at datetime2(7);
-    DECLARE @n bigint, @place_after bigint, @after bigint, @from_id bigint, @next_id bigint;
+    DECLARE @full_scan bit = 1, @from bigint = -9223372036854775808, @promoted_to datetime2(7) = '0001-01-01';
+    DECLARE @outside bit, @scanned int, @scanned_again int, @ahead bit, @lowest_id bigint;
+    DECLARE @n bigint, @position bigint, @after bigint, @high bigint, @round bigint;
     BEGIN TRY
         EXEC mq.require_name 'type', @type, 0;
         EXEC mq.require_range 'size', @size, 1, 10000;
         EXEC mq.require_name 'reader', @reader, 1;
         EXEC mq.require_range 'lease_seconds', @lease_seconds, 0, 315360000;
-        SELECT @name = @type, @who = mq.reader_name(@reader), @wanted = COALESCE(@size, 1), @left = COALESCE(@size, 1);
+        SELECT @name = @type, @who = mq.reader_name(@reader), @wanted = COALESCE(@size, 1);
         IF @own = 1
             BEGIN TRANSACTION;
         SELECT @ordered = ordered, @paused = paused, @seconds = COALESCE(@lease_seconds, lease_seconds) FROM mq.policy(@name);
@@ -61,75 +62,39 @@ BEGIN
             ORDER BY n DESC, after_id DESC;
             -- Further ahead than it was put, or a promotion ahead, means that the clock was set back.
             IF @now < @low_until AND @now >= DATEADD(SECOND, -5, @low_until) AND @low_promoted_to <= @now
-                SELECT @full_scan = 0, @low = @low_after, @promoted_to = @low_promoted_to;
-            EXEC mq.scan_ring @name, @full_scan, @promoted_to, @now, @expired OUTPUT, @due OUTPUT, @outside OUTPUT, @scanned OUTPUT;
-            IF @expired = 1
-                EXEC mq.rescue @name, 20, @rescued OUTPUT;
-            SET @promote = CASE WHEN 2 * @wanted > 100 THEN 2 * @wanted ELSE 100 END;
-            IF @due = 1
-            BEGIN
-                EXEC mq.promote @name, @promoted_to, @now, @promote, 0, @moved OUTPUT, @first_run_at OUTPUT;
-                SET @due = CASE WHEN @moved >= @promote THEN 1 ELSE 0 END;
-            END;
-            -- In a type that is no ring yet what has come back stands at its ordinary place.
-            IF @full_scan = 1 AND @outside = 0 AND (@expired = 1 OR @moved > 0) AND mq.is_ring(@name) = 0
-                SET @outside = 1;
-            IF @outside = 1 AND @own = 1
-            BEGIN
-                EXEC mq.move_to_ring @name;
-                SET @outside = mq.outside_ring(@name);
-            END;
+                SELECT @full_scan = 0, @from = @low_after, @promoted_to = @low_promoted_to;
+            EXEC mq.fill_ring @name, @wanted, @full_scan, @promoted_to OUTPUT, @now, @own, @long_scan, @outside OUTPUT, @scanned OUTPUT;
 
-            SELECT TOP (1) @n = n, @place_after = after_id
+            SELECT TOP (1) @n = n, @position = after_id
             FROM mq.ring WITH (READPAST, READCOMMITTEDLOCK)
             WHERE type = @name AND reader = @who
             ORDER BY n DESC, after_id DESC;
-            SET @after = COALESCE(@after_id, @place_after, 0);
+            SELECT @after = COALESCE(@after_id, @position, 0), @high = @after;
+            IF @from > @high
+                SET @high = @from;
             IF @outside = 1
                 EXEC mq.take_around @name, @after, @wanted, @batch_key;
             ELSE
             BEGIN
-                -- What lies after the place comes first.
-                SET @from_id = CASE WHEN @after > @low THEN @after ELSE @low END;
-                EXEC mq.take_ring @name, @from_id, 9223372036854775807, 0, @left, @batch_key, @took OUTPUT;
-                SET @left = @left - @took;
+                EXEC mq.take_ring @name, @high, 9223372036854775807, 0, @wanted, @batch_key, @took OUTPUT;
+                SELECT @left = @wanted - @took, @ahead = CASE @took WHEN 0 THEN 1 ELSE 0 END;
                 IF @left > 0
                 BEGIN
-                    WHILE @tries < 2
-                    BEGIN
-                        SELECT @tries = @tries + 1, @begun = SYSUTCDATETIME(), @next_id = NULL;
-                        IF @left = @wanted
-                            SELECT TOP (1) @last = id
-                            FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK)
-                            WHERE type = @name AND priority = -32768 AND run_at = '0001-01-01' AND id > @from_id
-                            ORDER BY priority, run_at, id;
-                        SELECT TOP (1) @next_id = id
-                        FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK)
-                        WHERE type = @name AND priority = -32768 AND run_at = '0001-01-01' AND id > @low AND id <= @after
-                        ORDER BY priority, run_at, id;
-                        SET @again = DATEDIFF(MICROSECOND, @begun, SYSUTCDATETIME());
-                        IF @again < @long_scan
-                            BREAK;
-                    END;
-                    SELECT @scanned = @scanned + @again, @low = COALESCE(@next_id - 1, @from_id), @last = NULL;
-                    IF @next_id IS NOT NULL
-                        EXEC mq.take_ring @name, @low, @after, 1, @left, @batch_key, @took OUTPUT;
+                    EXEC mq.scan_ring @name, @from, @after, @ahead, @long_scan, @lowest_id OUTPUT, @scanned_again OUTPUT;
+                    SELECT @scanned = @scanned + @scanned_again, @from = COALESCE(@lowest_id - 1, @high);
+                    IF @lowest_id IS NOT NULL
+                        EXEC mq.take_ring @name, @from, @after, 1, @left, @batch_key, @took OUTPUT;
                 END;
             END;
             SELECT TOP (1) @last = id FROM mq.claimed WHERE batch_key = @batch_key ORDER BY priority DESC, id DESC;
             IF @scanned > @long_scan AND @outside = 0 AND (@last IS NOT NULL OR @n IS NOT NULL)
             BEGIN
-                INSERT INTO mq.ring (type, reader, n, after_id, low_until, promoted_to)
-                VALUES (@name, N'', COALESCE(@low_n, 0) + 1, @low,
-                    CASE
-                        WHEN @full_scan = 0 THEN @low_until
-                        WHEN @scanned > 500000 THEN DATEADD(SECOND, 5, SYSUTCDATETIME())
+                IF @full_scan = 1
+                    SET @low_until = CASE
+                        WHEN 10 * @scanned / 1000000 >= @longest THEN DATEADD(SECOND, @longest, SYSUTCDATETIME())
                         ELSE DATEADD(MICROSECOND, 10 * @scanned, SYSUTCDATETIME())
-                    END,
-                    -- Not up to now: somebody may be about to commit what they have failed.
-                    CASE WHEN @due = 1 THEN @promoted_to ELSE DATEADD(SECOND, -1, @now) END);
-                DELETE FROM mq.ring WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
-                WHERE type = @name AND reader = N'' AND n < @low_n AND n >= @low_n - 20;
+                    END;
+                EXEC mq.renew_ring_mark @name, @low_n, @from, @low_until, @promoted_to;
             END;
         END;
 
@@ -137,7 +102,8 @@ BEGIN
             EXEC mq.no_messages;
         ELSE
         BEGIN
-            EXEC mq.save_place @name, @who, @n, @place_after, @after_id, @last, @wanted;
+            SET @round = COALESCE(@n, 0) + CASE WHEN @after_id IS NULL THEN 0 ELSE 1 END + CASE WHEN @last > @after THEN 0 ELSE 1 END;
+            EXEC mq.save_position @name, @who, @wanted, @round, @last, @n, @position;
             EXEC mq.hold @batch_key, @name, @who, @seconds;
         END;
         IF @own = 1

@@ -1,41 +1,38 @@
--- scan_ring: what a claim round a ring has to do before it takes messages, and how long it took to find out.
--- Arguments:   @type, @full_scan (1: everything; 0: only what has become due since @promoted_to), @promoted_to, @now
--- Returns:     @expired (1: claims have expired), @due (1: delayed messages are due), @outside (1: messages stand outside the ring),
---              @scanned (microseconds)
+-- scan_ring: find the lowest ready message of a ring, and measure how long it took.
+-- Arguments:   @type, @from_id and @after_id (ids above the one, up to the other), @ahead (1: nothing was found after @after_id either: that
+--              scan counts as well), @long_scan (microseconds; a scan that took longer is repeated)
+-- Returns:     @lowest_id (NULL when there is none), @scanned (microseconds)
 -- Errors:      none
--- Transaction: joins the caller's, which is READ COMMITTED; passes over locked rows
--- Example:     EXEC mq.scan_ring N'crawl', 1, '0001-01-01', @now, @expired OUTPUT, @due OUTPUT, @outside OUTPUT, @scanned OUTPUT;
+-- Transaction: reads only; passes over locked rows
+-- Example:     EXEC mq.scan_ring N'crawl', 0, 17, 0, 500, @lowest_id OUTPUT, @scanned OUTPUT;
 
 CREATE OR ALTER PROCEDURE mq.scan_ring
     @type nvarchar(400),
-    @full_scan bit,
-    @promoted_to datetime2(7),
-    @now datetime2(7),
-    @expired bit OUTPUT,
-    @due bit OUTPUT,
-    @outside bit OUTPUT,
+    @from_id bigint,
+    @after_id bigint,
+    @ahead bit,
+    @long_scan int,
+    @lowest_id bigint OUTPUT,
     @scanned int OUTPUT
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    -- Microseconds.
-    DECLARE @long_scan int = 500;
-    DECLARE @begun datetime2(7), @tries int = 0;
-    -- What takes long at first, a plan or pages that nobody has read for a while, does not take long again.
+    DECLARE @begun datetime2(7), @tries int = 0, @next_id bigint, @high bigint = @after_id;
+    IF @from_id > @high
+        SET @high = @from_id;
+    -- As in fill_ring: only what takes long twice counts.
     WHILE @tries < 2
     BEGIN
-        SELECT @tries = @tries + 1, @begun = SYSUTCDATETIME(), @expired = 0, @due = 0, @outside = 0;
-        IF @full_scan = 1
-        BEGIN
-            IF EXISTS (SELECT * FROM mq.batch WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type AND lease_until <= @now)
-                SET @expired = 1;
-            SET @outside = mq.outside_ring(@type);
-        END;
-        IF EXISTS (
-            SELECT * FROM mq.delayed WITH (READPAST, READCOMMITTEDLOCK)
-            WHERE type = @type AND run_at > @promoted_to AND run_at <= @now
-        )
-            SET @due = 1;
+        SELECT @tries = @tries + 1, @begun = SYSUTCDATETIME(), @lowest_id = NULL;
+        IF @ahead = 1
+            SELECT TOP (1) @next_id = id
+            FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK)
+            WHERE type = @type AND priority = -32768 AND run_at = '0001-01-01' AND id > @high
+            ORDER BY priority, run_at, id;
+        SELECT TOP (1) @lowest_id = id
+        FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK)
+        WHERE type = @type AND priority = -32768 AND run_at = '0001-01-01' AND id > @from_id AND id <= @after_id
+        ORDER BY priority, run_at, id;
         SET @scanned = DATEDIFF(MICROSECOND, @begun, SYSUTCDATETIME());
         IF @scanned < @long_scan
             BREAK;
