@@ -69,9 +69,8 @@ BEGIN
             FROM mq.ring WITH (READPAST, READCOMMITTEDLOCK)
             WHERE type = @name AND reader = @who
             ORDER BY n DESC, after_id DESC;
-            SELECT @after = COALESCE(@after_id, @position, 0), @high = @after;
-            IF @from > @high
-                SET @high = @from;
+            SET @after = COALESCE(@after_id, @position, 0);
+            SET @high = CASE WHEN @after > @from THEN @after ELSE @from END;
             IF @outside = 1
                 EXEC mq.take_around @name, @after, @wanted, @batch_key;
             ELSE
