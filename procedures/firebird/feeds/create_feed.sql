@@ -100,8 +100,8 @@ BEGIN
             || REPLACE(v_statement, '"', '') || '" ON ' || v_quoted || ' (' || v_sync_quoted || ')');
     END
 
-    EXECUTE PROCEDURE mq_lock_counter('N', v_table, v_sync) RETURNING_VALUES v_last;
-    EXECUTE PROCEDURE mq_lock_counter('N', p_feed, NULL) RETURNING_VALUES v_last;
+    EXECUTE PROCEDURE mq_lock_row('stripe', v_table, v_sync) RETURNING_VALUES v_last;
+    EXECUTE PROCEDURE mq_lock_row('stripe', p_feed, NULL) RETURNING_VALUES v_last;
     SELECT FIRST 1 name, table_name, sync_column, key_columns FROM mq_feed
     WHERE name = :p_feed OR table_name = :v_table AND sync_column = :v_sync
     ORDER BY IIF(name = :p_feed, 0, 1)

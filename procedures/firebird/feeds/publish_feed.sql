@@ -39,7 +39,7 @@ BEGIN
     IF (v_any IS NOT NULL) THEN
     BEGIN
         -- The counter before the rows: whoever waits here holds no row that others want.
-        EXECUTE PROCEDURE mq_lock_counter('F', p_feed, NULL) RETURNING_VALUES v_last;
+        EXECUTE PROCEDURE mq_lock_row('feed', p_feed, NULL) RETURNING_VALUES v_last;
         IF (v_last IS NULL) THEN
             EXECUTE PROCEDURE mq_raise_error('not_found', 'feed: there is no feed ' || p_feed);
         SELECT LIST('t."' || REPLACE(name, '"', '""') || '" AS k' || n), LIST('d.k' || n)

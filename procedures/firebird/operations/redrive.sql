@@ -21,7 +21,7 @@ DECLARE v_ordered smallint;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
     EXECUTE PROCEDURE mq_require_read_committed;
-    SELECT ordered FROM mq_queue WHERE type IN (:p_type, '') ORDER BY CHAR_LENGTH(type) DESC ROWS 1 INTO v_ordered;
+    SELECT ordered FROM mq_policy(:p_type) INTO v_ordered;
     "COUNT" = 0;
     IF (p_id IS NOT NULL) THEN
     BEGIN

@@ -77,7 +77,7 @@ BEGIN
     EXECUTE PROCEDURE mq_require_name('reader', p_reader, 1);
     EXECUTE PROCEDURE mq_require_range('lease_seconds', p_lease_seconds, 0, 315360000);
     SELECT paused, ordered, COALESCE(:p_lease_seconds, lease_seconds)
-    FROM mq_queue WHERE type IN (:p_type, '') ORDER BY CHAR_LENGTH(type) DESC ROWS 1
+    FROM mq_policy(:p_type)
     INTO v_paused, v_ordered, v_seconds;
     IF (v_ordered = 1) THEN
         EXECUTE PROCEDURE mq_raise_error('queue_is_ordered',

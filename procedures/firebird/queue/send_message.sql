@@ -47,9 +47,7 @@ BEGIN
     IF (OCTET_LENGTH(p_headers) > 65536) THEN
         EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'headers: must be a text of up to 64 KiB (65,536 bytes)');
     EXECUTE PROCEDURE mq_require_name('source', p_source, 1);
-    -- Not the greatest type: a name that begins with a control character sorts before the empty one.
-    SELECT ordered, notify FROM mq_queue WHERE type IN (:p_type, '') ORDER BY CHAR_LENGTH(type) DESC ROWS 1
-    INTO v_ordered, v_notify;
+    SELECT ordered, notify FROM mq_policy(:p_type) INTO v_ordered, v_notify;
 
     id = NEXT VALUE FOR mq_message_id;
     -- Not a look first: what is seen may be being finished, and the INSERT waits for that where the transaction may wait.

@@ -35,6 +35,7 @@ DECLARE v_is_string smallint;
 DECLARE v_part mq_text;
 DECLARE v_part_bytes integer = 1;
 DECLARE v_whole mq_text;
+DECLARE v_brace varchar(30) CHARACTER SET ASCII = ''' || ASCII_CHAR(123) || ''';
 BEGIN
     v_part = 'x''7B''';
     FOR SELECT n, name, quoted, type, kind, charset, room, is_text
@@ -111,8 +112,8 @@ BEGIN
             v_value = 'CAST(' || v_value || ' AS varchar(44) CHARACTER SET OCTETS)';
         IF (v_is_string = 1) THEN
             v_value = 'x''FE'' || ' || v_value || ' || x''FE''';
-        -- ,"name":value
-        v_value = TRIM(IIF(v_n > 1, 'x''2CFE''', 'x''FE''')) || ' || CAST(CAST(''' || REPLACE(v_name, '''', '''''')
+        -- ,"name":value. A name with a brace would be taken for a place of the statement that this is put into.
+        v_value = TRIM(IIF(v_n > 1, 'x''2CFE''', 'x''FE''')) || ' || CAST(CAST(''' || REPLACE(REPLACE(v_name, '''', ''''''), '{', v_brace)
             || ''' AS varchar(63) CHARACTER SET UTF8) AS varchar(252) CHARACTER SET OCTETS) || x''FE3A'' || COALESCE(' || v_value
             || ', x''6E756C6C'')';
         v_bytes = v_bytes + 260;

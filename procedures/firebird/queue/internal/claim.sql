@@ -31,7 +31,7 @@ DECLARE v_attempt smallint;
 DECLARE v_n integer = 0;
 BEGIN
     SELECT paused, ordered, COALESCE(:p_lease_seconds, lease_seconds)
-    FROM mq_queue WHERE type IN (:p_type, '') ORDER BY CHAR_LENGTH(type) DESC ROWS 1
+    FROM mq_policy(:p_type)
     INTO v_paused, v_ordered, v_seconds;
     IF (v_paused = 0) THEN
         FOR SELECT id, attempt FROM mq_pick(:p_type, :p_size, :v_ordered, 0) INTO v_id, v_attempt DO

@@ -1,19 +1,20 @@
--- lock_counter: lock a row of feeds until the transaction ends.
--- Arguments:   p_kind (C: the counter p_name; F: the feed p_name; P: the position of p_consumer in the feed p_name; N: nothing
---              but these names, for a row that is to be inserted), p_name, p_consumer
--- Returns:     number: the row's, or NULL when there is none
+-- lock_row: lock a row of the queue until the transaction ends, waiting for a moment while another transaction has it.
+-- Arguments:   p_table (batch, polled_batch, counter, feed, feed_consumer; stripe: no row of these names, which is to be
+--              inserted), p_name (its key), p_consumer (of feed_consumer; else NULL)
+-- Returns:     number: the row's number or position, 1 for a batch; NULL when there is no such row
 -- Errors:      the engine's lock conflict when another transaction keeps the row for longer than two seconds
 -- Transaction: joins the caller's
--- Example:     EXECUTE PROCEDURE mq_lock_counter('F', 'orders', NULL) RETURNING_VALUES v_last;
+-- Example:     EXECUTE PROCEDURE mq_lock_row('feed', 'orders', NULL) RETURNING_VALUES v_last;
 --
--- From Firebird 4.0 on a statement does not see what others have inserted since it began, and an INSERT of the same would
--- fail. Who locks the names first meets the other's lock instead, and then the engine begins the whole call again.
+-- In a NO WAIT transaction, trying again is the only way to wait.
+-- From Firebird 4.0 on a statement does not see what others have inserted since it began, and an INSERT of the same key would
+-- fail. A caller that locks the names first meets the other's lock instead, and then the engine begins the whole call again.
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_lock_counter (
-    p_kind varchar(1) CHARACTER SET ASCII,
-    p_name mq_name,
+CREATE OR ALTER PROCEDURE mq_lock_row (
+    p_table varchar(13) CHARACTER SET ASCII,
+    p_name mq_argument,
     p_consumer mq_name
 )
 RETURNS (
@@ -28,11 +29,15 @@ DECLARE v_seen integer;
 BEGIN
     WHILE (v_done = 0) DO
     BEGIN
-        IF (p_kind = 'C') THEN
+        IF (p_table = 'batch') THEN
+            UPDATE mq_batch SET lease_seconds = lease_seconds WHERE batch_key = :p_name RETURNING 1 INTO number;
+        ELSE IF (p_table = 'polled_batch') THEN
+            UPDATE mq_polled_batch SET lease_seconds = lease_seconds WHERE batch_key = :p_name RETURNING 1 INTO number;
+        ELSE IF (p_table = 'counter') THEN
             UPDATE mq_counter SET last_number = last_number WHERE name = :p_name RETURNING last_number INTO number;
-        ELSE IF (p_kind = 'F') THEN
+        ELSE IF (p_table = 'feed') THEN
             UPDATE mq_feed SET last_number = last_number WHERE name = :p_name RETURNING last_number INTO number;
-        ELSE IF (p_kind = 'P') THEN
+        ELSE IF (p_table = 'feed_consumer') THEN
             UPDATE mq_feed_consumer SET moved_at = moved_at WHERE feed = :p_name AND consumer = :p_consumer
             RETURNING "POSITION" INTO number;
         ELSE
@@ -48,7 +53,7 @@ BEGIN
             -- Something that takes longer than another try: whoever has the row needs the processor too.
             IF (v_tries > 200) THEN
                 IN AUTONOMOUS TRANSACTION DO
-                    SELECT COUNT(*) FROM mq_feed WHERE name = :p_name INTO v_seen;
+                    SELECT COUNT(*) FROM mq_stripe WHERE n = 0 INTO v_seen;
         END
     END
 END^
