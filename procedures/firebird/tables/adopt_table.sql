@@ -100,21 +100,7 @@ BEGIN
         EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'the columns that tell rows of ' || v_table || ' apart may have '
             || v_bytes || ' bytes, at most 15,000 are possible'
             || TRIM(TRAILING FROM IIF(v_keys IS NULL, ': give key_columns', '')));
-    IF (v_keys IS NOT NULL AND NOT EXISTS (
-        SELECT *
-        FROM rdb$indices AS i
-        WHERE i.rdb$relation_name = :v_table AND i.rdb$unique_flag = 1 AND COALESCE(i.rdb$index_inactive, 0) = 0
-            AND i.rdb$expression_blr IS NULL AND mq_index_condition(i.rdb$index_name) = 0
-            AND NOT EXISTS (
-                SELECT *
-                FROM rdb$index_segments AS s
-                JOIN rdb$relation_fields AS r ON r.rdb$relation_name = i.rdb$relation_name AND r.rdb$field_name = s.rdb$field_name
-                JOIN rdb$fields AS f ON f.rdb$field_name = r.rdb$field_source
-                WHERE s.rdb$index_name = i.rdb$index_name
-                    AND (COALESCE(r.rdb$null_flag, f.rdb$null_flag, 0) = 0
-                        OR POSITION(',"' || REPLACE(TRIM(s.rdb$field_name), '"', '""') || '",' IN ',' || :v_keys || ',') = 0)
-            )
-    )) THEN
+    IF (mq_has_key(v_table, v_keys) = 0 AND v_keys IS NOT NULL) THEN
         EXECUTE PROCEDURE mq_raise_error('unsuitable_table',
             'key_columns: ' || v_table || ' has no primary key or unique index of NOT NULL columns within them');
 
