@@ -8,9 +8,9 @@
 -- Transaction: reads only
 -- Example:     SELECT type, first_count FROM mq_count_types('ready', NULL, 10000, mq_utc_now());
 --
--- The scan begins again past a type of which there are enough: at the least name after it, because the engine would read a bound
--- that two types share to its end. The longest names have no such name. Nothing comes before RPAD('', 200, ASCII_CHAR(0)). A
--- cursor that is closed and opened again ends the server (5.0.4).
+-- Each loop counts one type, and ends when it has enough or meets the next type, where it begins again. After enough of one type
+-- that is the least name that may come next: the engine would read a bound that two types share to its end. The longest names
+-- have no such name. Nothing comes before RPAD('', 200, ASCII_CHAR(0)).
 
 SET TERM ^ ;
 
@@ -27,58 +27,100 @@ RETURNS (
     oldest timestamp
 )
 AS
-DECLARE v_enough integer;
 DECLARE v_from mq_name;
 DECLARE v_past mq_name;
-DECLARE v_again smallint = 1;
 DECLARE v_type mq_name;
+DECLARE v_at timestamp;
 DECLARE v_messages bigint;
-DECLARE v_is_first smallint;
-DECLARE v_run_at timestamp;
 BEGIN
-    v_enough = IIF(p_table IN ('delayed', 'batch'), 2 * p_cap, p_cap);
     v_past = RPAD('', 200, ASCII_CHAR(0));
     v_from = COALESCE(p_type, v_past);
-    WHILE (v_again = 1) DO
+    WHILE (v_from IS NOT NULL) DO
     BEGIN
-        v_again = 0;
-        FOR SELECT type, messages, is_first, run_at FROM mq_type_entries(:p_table, :v_from, :v_past, :p_now)
-            INTO v_type, v_messages, v_is_first, v_run_at
-        DO
-        BEGIN
-            IF (v_type IS DISTINCT FROM type) THEN
+        type = NULL;
+        v_type = NULL;
+        first_count = 0;
+        second_count = 0;
+        oldest = NULL;
+        IF (p_table = 'ready') THEN
+            FOR SELECT r.type, r.run_at FROM mq_ready AS r WHERE r.type >= :v_from AND r.type <> :v_past
+                PLAN (r ORDER mq_ready_pk) ORDER BY r.type, r.priority, r.run_at, r.id
+                INTO v_type, v_at
+            DO
             BEGIN
-                IF (type IS NOT NULL) THEN
-                    SUSPEND;
-                IF (v_type <> p_type) THEN
-                    EXIT;
-                type = v_type;
-                first_count = 0;
-                second_count = 0;
-                oldest = v_run_at;
+                type = COALESCE(type, v_type);
+                IF (v_type <> type OR first_count > p_cap) THEN
+                    LEAVE;
+                first_count = first_count + 1;
+                oldest = MINVALUE(COALESCE(oldest, v_at), v_at);
             END
-            IF (v_is_first = 1) THEN
-                first_count = first_count + v_messages;
-            ELSE
-                second_count = second_count + v_messages;
-            IF (v_run_at < oldest) THEN
-                oldest = v_run_at;
-            IF (first_count + second_count > v_enough) THEN
+        ELSE IF (p_table = 'grouped') THEN
+            FOR SELECT g.type, m.run_at FROM mq_grouped AS g LEFT JOIN mq_message AS m ON m.id = g.id
+                WHERE g.type >= :v_from AND g.type <> :v_past
+                PLAN JOIN (g ORDER mq_grouped_pk, m INDEX (mq_message_pk)) ORDER BY g.type, g.group_key, g.id
+                INTO v_type, v_at
+            DO
             BEGIN
-                v_again = 1;
-                LEAVE;
+                type = COALESCE(type, v_type);
+                IF (v_type <> type OR first_count > p_cap) THEN
+                    LEAVE;
+                first_count = first_count + 1;
+                oldest = COALESCE(MINVALUE(oldest, v_at), v_at, oldest);
             END
-        END
-        IF (v_again = 1) THEN
-        BEGIN
-            IF (p_type IS NOT NULL) THEN
-                LEAVE;
-            v_past = type;
-            v_from = IIF(CHAR_LENGTH(type) < 200, RPAD(type, 199) || '!', type);
-        END
-    END
-    IF (type IS NOT NULL) THEN
+        ELSE IF (p_table = 'delayed') THEN
+            FOR SELECT d.type, d.run_at FROM mq_delayed AS d WHERE d.type >= :v_from AND d.type <> :v_past
+                PLAN (d ORDER mq_delayed_due) ORDER BY d.type, d.run_at, d.id
+                INTO v_type, v_at
+            DO
+            BEGIN
+                type = COALESCE(type, v_type);
+                IF (v_type <> type OR first_count + second_count > 2 * p_cap) THEN
+                    LEAVE;
+                IF (v_at <= p_now) THEN
+                BEGIN
+                    first_count = first_count + 1;
+                    oldest = COALESCE(oldest, v_at);
+                END
+                ELSE
+                    second_count = second_count + 1;
+            END
+        ELSE IF (p_table = 'batch') THEN
+            FOR SELECT b.type, b.lease_until,
+                    IIF(b.id IS NULL, (SELECT COUNT(*) FROM mq_claimed AS c WHERE c.batch_key = b.batch_key), 1)
+                FROM mq_batch AS b WHERE b.type >= :v_from AND b.type <> :v_past
+                PLAN (b ORDER mq_batch_lease) ORDER BY b.type, b.lease_until
+                INTO v_type, v_at, v_messages
+            DO
+            BEGIN
+                type = COALESCE(type, v_type);
+                IF (v_type <> type OR first_count + second_count > 2 * p_cap) THEN
+                    LEAVE;
+                first_count = first_count + IIF(v_at > p_now, v_messages, 0);
+                second_count = second_count + IIF(v_at > p_now, 0, v_messages);
+            END
+        ELSE
+            FOR SELECT e.type FROM mq_dead AS e WHERE e.type >= :v_from AND e.type <> :v_past
+                PLAN (e ORDER mq_dead_age) ORDER BY e.type, e.died_at, e.id
+                INTO v_type
+            DO
+            BEGIN
+                type = COALESCE(type, v_type);
+                IF (v_type <> type OR first_count > p_cap) THEN
+                    LEAVE;
+                first_count = first_count + 1;
+            END
+        IF (type IS NULL OR type <> p_type) THEN
+            EXIT;
         SUSPEND;
+        v_past = type;
+        v_from = CASE
+            WHEN p_type IS NOT NULL THEN NULL
+            WHEN v_type <> type THEN v_type
+            WHEN first_count + second_count <= p_cap THEN NULL
+            WHEN CHAR_LENGTH(type) < 200 THEN RPAD(type, 199) || '!'
+            ELSE type
+        END;
+    END
 END^
 
 SET TERM ; ^
