@@ -189,12 +189,6 @@ def private_server(server_name: str, pytestconfig: pytest.Config) -> Iterator[se
     yield from _started(server_name, pytestconfig)
 
 
-@pytest.fixture(scope="module")
-def module_server(server_name: str, pytestconfig: pytest.Config) -> Iterator[servers.Server]:
-    """A running server for the tests of one module, which tidy up what they leave on the server itself."""
-    yield from _started(server_name, pytestconfig)
-
-
 @pytest.fixture
 def clock(private_server: servers.Server, pytestconfig: pytest.Config) -> Iterator[Clock]:
     """The clock of a running server for one test: clock.set(-30) sets it half a minute back.

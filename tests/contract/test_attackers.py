@@ -1,6 +1,6 @@
 """A stranger who has every role of the queue, and no right on a user's table, gets nothing of that table by the queue.
 
-What only one engine knows (types, casts, policies, computed columns, other databases) is in tests/servers/.
+What only one engine knows (types, casts, policies, computed columns, other databases) is in tests/engines/.
 """
 
 import uuid

@@ -167,7 +167,7 @@ def test_connections_that_are_killed_while_a_consumer_starts_do_not_end_it(
 def test_an_apply_goes_on_when_its_server_was_killed_and_the_next_one_when_it_was_killed_itself(
     private_server: Server, start: Start
 ) -> None:
-    """At moments that differ from run to run; tests/servers/test_firebird_install.py has those after each statement."""
+    """At moments that differ from run to run; tests/engines/firebird/test_install.py has those after each statement."""
     url = private_server.create_database()
 
     def apply_until(least: int) -> Running:

@@ -1,0 +1,194 @@
+"""Calls that a Firebird server never answers: as 5.0 sometimes leaves those of a connection that was ended there."""
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from urllib.parse import urlsplit, urlunsplit
+
+import pytest
+from rowqueue.databases import Database, Disconnected, Session, firebird_watch, open_database
+from rowqueue.databases.firebird import Firebird, FirebirdSession
+from servers import Server
+
+pytestmark = [pytest.mark.product("firebird"), pytest.mark.one_version]
+SECONDS = 60  # how long a test waits for what should come at once
+
+
+class Relay:
+    """A port before the server's. `silence` keeps all answers of the connections there are, and no end of theirs."""
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        self._server = (parts.hostname, parts.port)
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        login, port = parts.netloc.rpartition("@")[0], self._listener.getsockname()[1]
+        self.url = urlunsplit(parts._replace(netloc=f"{login}@127.0.0.1:{port}"))
+        self._silenced = 0  # connections up to this
+        self._sockets: list[socket.socket] = []
+        self.holds = False
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def silence(self) -> None:
+        self._silenced = len(self._sockets)
+
+    def close(self) -> None:
+        for one in (self._listener, *self._sockets):
+            one.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                self._sockets.append(client)
+                if self.holds:
+                    continue
+                server = socket.create_connection(self._server)
+                self._sockets.append(server)
+                number = len(self._sockets)
+                for source, target, ends in ((client, server, True), (server, client, False)):
+                    threading.Thread(target=self._copy, args=(source, target, number, ends), daemon=True).start()
+
+    def _copy(self, source: socket.socket, target: socket.socket, number: int, is_clients: bool) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                if is_clients or number > self._silenced:
+                    target.sendall(data)
+        if is_clients or number > self._silenced:
+            with suppress(OSError):
+                target.shutdown(socket.SHUT_WR)
+
+
+@pytest.fixture
+def relay(database: Database) -> Iterator[Relay]:
+    relay = Relay(database.url)
+    yield relay
+    relay.close()
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(firebird_watch, "FIRST_LOOK", 0.5)
+
+
+def end_all(server: Server, url: str) -> None:
+    """End all connections to the database, as an administrator does."""
+    with server.client(url) as client:
+        client.execute("DELETE FROM mon$attachments WHERE mon$attachment_id <> CURRENT_CONNECTION")
+
+
+def ends(work: Callable[[], object]) -> BaseException | None:
+    """What a work raised, which must end."""
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(SECONDS)
+    assert not thread.is_alive(), "it still waits for an answer"
+    return errors[0] if errors else None
+
+
+def connected(relay: Relay) -> FirebirdSession:
+    session = open_database(relay.url).connect("test")
+    assert isinstance(session, FirebirdSession)
+    return session
+
+
+def in_transaction(session: Session) -> None:
+    with session.transaction() as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT 1 FROM rdb$database").fetchall()
+
+
+@pytest.mark.parametrize(
+    "work", [lambda session: session.call("queue_stats", "x"), in_transaction, lambda session: session.now()]
+)
+def test_a_call_that_is_never_answered_ends_when_its_connection_has_gone_from_the_server(
+    server: Server, relay: Relay, work: Callable[[Session], object]
+) -> None:
+    session = connected(relay)
+    relay.silence()
+    end_all(server, relay.url)
+    assert isinstance(ends(lambda: work(session)), Disconnected)
+    assert ends(session.close) is None
+    later = connected(relay)
+    work(later)
+    later.close()
+
+
+def test_a_connection_is_closed_though_the_server_never_answers(server: Server, relay: Relay) -> None:
+    for make in (connected, lambda relay: open_database(relay.url)):
+        made = make(relay)
+        connection = made.open("test") if isinstance(made, Firebird) else made
+        relay.silence()
+        end_all(server, relay.url)
+        assert ends(connection.close) is None
+
+
+def test_a_call_that_takes_long_is_left_alone(relay: Relay) -> None:
+    """The server has the connection, and works for it."""
+    session = connected(relay)
+    with session.transaction() as connection, connection.cursor() as cursor:
+        # Some 3 seconds, or more: the look at it comes after half of one.
+        begun = time.monotonic()
+        while time.monotonic() < begun + 2.5:
+            cursor.execute(
+                "EXECUTE BLOCK RETURNS (n integer) AS BEGIN n = 0; WHILE (n < 300000) DO n = n + 1; SUSPEND; END"
+            ).fetchall()
+    assert session.call("queue_stats", "x")
+    session.close()
+
+
+def test_where_the_server_cannot_be_asked_a_call_ends_as_tcp_would_end_it(
+    relay: Relay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(firebird_watch, "LONGEST", 2.0)
+    session = connected(relay)
+    relay.silence()
+    relay.holds = True
+    begun = time.monotonic()
+    assert isinstance(ends(lambda: session.call("queue_stats", "x")), Disconnected)
+    assert time.monotonic() - begun >= 2
+    assert ends(session.close) is None
+
+
+def test_an_attempt_to_connect_that_is_never_answered_ends(relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rowqueue.databases.firebird_client._ATTACH_SECONDS", 1)
+    relay.holds = True
+    database = open_database(f"{relay.url}?connect_timeout=1")
+    assert isinstance(ends(lambda: database.connect("test")), Disconnected)
+
+
+def test_events_are_registered_anew_when_their_registration_was_never_answered(
+    server: Server, relay: Relay, queue: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rowqueue.databases.firebird_events._PING_SECONDS", 0.2)
+    monkeypatch.setattr("rowqueue.databases.firebird_events._RETRY_SECONDS", 0.1)
+    session = connected(relay)
+    assert session.listen([queue]) is True
+    relay.silence()
+    end_all(server, relay.url)
+    listener = session._listener
+    assert listener is not None
+    deadline = time.monotonic() + SECONDS
+    while listener.is_on:  # until the ping has failed
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    while not listener.is_on:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    sender, reader = connected(relay), os.pipe()
+    listener.clear()
+    sender.call("send", queue, "x")
+    assert session.wait(SECONDS, reader[0]) is True
+    for one in reader:
+        os.close(one)
+    sender.close()
+    session.close()

@@ -1,0 +1,240 @@
+"""What a call reads on MySQL and MariaDB: no scan and no sort of a backlog, and no walk over what is done long since.
+
+A call is measured by the rows that its statements fetch and sort (the session's Handler_read_… and Sort_rows), those
+of the statements inside the procedures included. A scan or a sort of the backlog shows in both. Rows that are deleted
+and not purged are fetched by nobody: they show in the pages that the server reads.
+"""
+
+import statistics
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from rowqueue import install
+from rowqueue.databases import open_database
+from servers import Server
+from servers.mysql import Client
+
+pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_engine]
+
+BACKLOG = 200_000
+READY_BEHIND_DELAYED = 1_000
+SIZE = 20
+# Per call of SIZE messages, measured: at most 700 rows, those of lists and of temporary tables included.
+ROWS = 2_000
+# queue_stats sees up to 10,000 of each state twice: first that there are more, and some in a list of them.
+STATS_ROWS = 50_000
+SORTED = 400
+
+TABLES = (
+    "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = DATABASE() AND engine = 'InnoDB'"
+)
+
+DONE_UNDER_SNAPSHOT = 40_000
+BATCH = 100
+SAMPLE = 50
+
+
+@dataclass
+class Cost:
+    """What one call has read."""
+
+    call: str
+    rows: int
+    sorted: int
+
+
+def run(connection: Client, text: str, *parameters: object) -> list[dict[str, object]]:
+    cursor = connection.execute(text, parameters)
+    rows = list(cursor.fetchall()) if cursor.description else []
+    cursor.close()
+    return rows
+
+
+def counters(connection: Client, scope: str, pattern: str) -> int:
+    rows = run(connection, f"SHOW {scope} STATUS LIKE '{pattern}'")
+    return sum(int(str(row["Value"])) for row in rows)
+
+
+def measured(connection: Client, call: str, *arguments: object) -> Cost:
+    rows, ordered = counters(connection, "SESSION", "Handler_read%"), counters(connection, "SESSION", "Sort_rows")
+    own = counters(connection, "SESSION", "Handler_read%") - rows  # what SHOW STATUS itself has read
+    run(connection, f"CALL mq_{call}", *arguments)
+    ordered = counters(connection, "SESSION", "Sort_rows") - ordered
+    return Cost(call, counters(connection, "SESSION", "Handler_read%") - rows - 3 * own, ordered)
+
+
+@pytest.fixture(scope="module")
+def backlogs(server: Server) -> Iterator[str]:
+    """Two queues: `ready` with 200,000 ready messages, `delayed` with as many for tomorrow before 1,000 ready ones."""
+    url = server.create_database()
+    install.apply(open_database(url))
+    with server.client(url) as connection:
+        for _ in range(BACKLOG // 10_000):
+            connection.execute("CALL mq_send_batch('ready', %s)", ["x\n" * 9_999 + "x"]).close()
+        connection.execute("CALL mq_send_batch('delayed', %s)", ["x\n" * (READY_BEHIND_DELAYED - 1) + "x"]).close()
+        # Nothing looks at their messages before they are due, so they need none.
+        connection.execute(
+            "INSERT INTO mq_delayed (id, run_at, priority, attempts, type)"
+            " SELECT 10000000 + id, UTC_TIMESTAMP(6) + INTERVAL 1 DAY, -5, 0, 'delayed'"
+            " FROM mq_ready WHERE type = 'ready'"
+        )
+    yield url
+    server.drop_database(url)
+
+
+def held(connection: Client, type: str) -> str:
+    """Key of the newest batch."""
+    query = "SELECT batch_key FROM mq_batch WHERE type = %s ORDER BY claimed_at DESC LIMIT 1"
+    return str(run(connection, query, type)[0]["batch_key"])
+
+
+def claimed(connection: Client, key: str) -> list[int]:
+    query = "SELECT j.id FROM mq_batch CROSS JOIN JSON_TABLE(items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j"
+    return [int(str(row["id"])) for row in run(connection, f"{query} WHERE batch_key = %s", key)]
+
+
+def all_calls(connection: Client, type: str) -> Iterator[Cost]:
+    """Every call that finds messages, once; but for claim_wraparound, which has a test of its own."""
+
+    def cost(call: str, *arguments: object) -> Cost:
+        return measured(connection, call, *arguments)
+
+    tomorrow = "UTC_TIMESTAMP() + INTERVAL 1 DAY"
+    yield cost("send(%s, 'x')", type)
+    yield cost(f"send_message(%s, 'x', {tomorrow}, 3, 'g', %s, NULL, NULL, NULL)", type, uuid.uuid4().hex)
+    yield cost("send_batch(%s, %s)", type, "x\n" * (SIZE - 1) + "x")
+    yield cost("claim_batch(%s, %s, NULL, NULL)", type, SIZE)
+    key = held(connection, type)
+    ids = claimed(connection, key)
+    yield cost("extend_lease(%s, 60)", key)
+    yield cost("complete(%s, %s)", ids[0], key)
+    yield cost("fail(%s, %s, 'no', -1)", ids[1], key)
+    yield cost("peek(%s, 'A', %s)", type, SIZE)
+    yield cost("finish_batch(%s, %s, %s)", key, f"{ids[2]},0,no\n{ids[3]},-1,no", SIZE)
+    yield cost("release_batch(%s)", held(connection, type))
+    yield cost("claim_batch(%s, %s, NULL, NULL)", type, SIZE)
+    yield cost("complete_batch(%s)", held(connection, type))
+    yield cost("take_batch(%s, %s)", type, SIZE)
+    yield cost("get_message(%s)", type)
+    yield cost("claim_batch(%s, %s, 'expired', 0)", type, SIZE)
+    yield cost("rescue_expired(%s)", type)
+    yield cost("rescue_expired(NULL)")
+    yield cost("peek(%s, 'N', %s)", type, SIZE)
+    yield cost("peek(%s, 'E', %s)", type, SIZE)
+    ready = run(connection, "SELECT id FROM mq_ready WHERE type = %s LIMIT 2 OFFSET 500", type)
+    yield cost("fail(%s, NULL, 'no', 0)", ready[0]["id"])
+    yield cost("cancel(%s)", ready[1]["id"])
+    yield cost("redrive(%s, NULL)", type)
+    yield cost("wait_for_message(%s, 0)", type)
+    yield cost("queue_stats(%s)", type)
+    yield cost("queue_stats(NULL)")
+
+
+def assert_cheap(cost: Cost) -> None:
+    assert cost.rows <= (STATS_ROWS if cost.call.startswith("queue_stats") else ROWS), cost
+    assert cost.sorted <= SORTED, cost
+
+
+def set_statistics(connection: Client, statistics: str) -> None:
+    """Let the optimizer believe what ANALYZE finds, or that every table is empty, as it may when a backlog is new."""
+    tables = [str(row["name"]) for row in run(connection, TABLES)]
+    if statistics == "analyzed":
+        run(connection, f"ANALYZE TABLE {', '.join(tables)}")
+    elif statistics == "of-empty-tables":
+        run(connection, "UPDATE mysql.innodb_table_stats SET n_rows = 0 WHERE database_name = DATABASE()")
+        run(connection, "UPDATE mysql.innodb_index_stats SET stat_value = 1 WHERE database_name = DATABASE()")
+        run(connection, f"FLUSH TABLES {', '.join(tables)}")
+
+
+@pytest.mark.parametrize("type", ["ready", "delayed"])
+@pytest.mark.parametrize("statistics", ["as-they-are", "analyzed", "of-empty-tables"])
+def test_no_call_reads_more_than_it_needs_on_a_backlog(
+    server: Server, backlogs: str, statistics: str, type: str
+) -> None:
+    with server.client(backlogs) as connection:
+        for _ in range(3):
+            set_statistics(connection, statistics)
+            connection.begin()
+            for cost in all_calls(connection, type):
+                assert_cheap(cost)
+            connection.rollback()
+
+
+@pytest.mark.parametrize("statistics", ["as-they-are", "of-empty-tables"])
+def test_a_claim_of_a_ring_reads_what_it_takes(server: Server, backlogs: str, statistics: str) -> None:
+    with server.client(backlogs) as connection:
+        set_statistics(connection, statistics)
+        connection.begin()
+        connection.execute("UPDATE mq_ready SET priority = -32768, run_at = '1000-01-01' WHERE type = 'ready'")
+        [middle] = run(connection, "SELECT id FROM mq_ready WHERE type = 'ready' LIMIT 1 OFFSET 100000")
+        connection.execute(
+            "INSERT INTO mq_ring (n, after_id, type, reader) VALUES (1, %s, 'ready', 'r')", [middle["id"]]
+        )
+        for after in ("NULL", "NULL", "100000000"):
+            assert_cheap(measured(connection, f"claim_wraparound('ready', %s, 'r', NULL, {after})", SIZE))
+        connection.rollback()
+
+
+@pytest.mark.parametrize("call", ["wait_for_message(%s, 0)", "claim_batch(%s, 20, NULL, NULL)", "take_batch(%s, 20)"])
+def test_a_queue_with_nothing_due_is_polled_past_its_delayed_messages(server: Server, backlogs: str, call: str) -> None:
+    with server.client(backlogs) as connection:
+        connection.begin()
+        connection.execute("DELETE FROM mq_ready WHERE type = 'delayed'")
+        for _ in range(3):
+            assert_cheap(measured(connection, call, "delayed"))
+        connection.rollback()
+
+
+def test_a_poll_passes_over_thousands_of_leases_that_hold(server: Server, backlogs: str) -> None:
+    with server.client(backlogs) as connection:
+        connection.begin()
+        connection.execute(
+            "INSERT INTO mq_batch (batch_key, claimed_at, lease_until, lease_seconds, type, reader, items)"
+            " SELECT UUID(), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 1 HOUR, 3600, 'leased', 'x', '[[1,1]]'"
+            " FROM mq_message LIMIT 5000"
+        )
+        for call in ("wait_for_message(%s, 0)", "claim_batch(%s, 20, NULL, NULL)", "rescue_expired(%s)"):
+            assert_cheap(measured(connection, call, "leased"))
+        connection.rollback()
+
+
+def test_an_open_snapshot_does_not_make_claims_dearer(private_server: Server) -> None:
+    """In a server of its own: pages are counted for all sessions together."""
+    url = private_server.create_database()
+    install.apply(open_database(url))
+    with private_server.client(url) as connection, private_server.client(url) as other:
+        for _ in range(DONE_UNDER_SNAPSHOT // 10_000 + 1):
+            run(connection, "CALL mq_send_batch('q', %s)", "x\n" * 9_999 + "x")
+        other.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        other.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+        [row, *_] = run(connection, "CALL mq_claim_batch('q', %s, NULL, 3600)", BATCH)
+        key = row["batch_key"]
+
+        def pages() -> int:
+            return counters(connection, "GLOBAL", "Innodb_buffer_pool_read_requests")
+
+        def finish() -> int:
+            nonlocal key
+            before = pages()
+            key = run(connection, "CALL mq_finish_batch(%s, NULL, %s)", key, BATCH)[0]["batch_key"]
+            return pages() - before
+
+        def take() -> int:
+            before = pages()
+            run(connection, "CALL mq_take_batch('q', 1)")
+            return pages() - before
+
+        taken = [take() for _ in range(10)]
+        finished = [finish() for _ in range(DONE_UNDER_SNAPSHOT // BATCH)]
+        left = run(connection, "SELECT COUNT(*) AS n FROM mq_ready WHERE type = 'q'")
+        assert left == [{"n": 10_000 - BATCH - 10}], "so many were processed, and one batch is held"
+        # Statistics count the living: with few of them left, to read the whole table looks cheap.
+        run(connection, "CALL mq_take_batch('q', 9000)")
+        set_statistics(connection, "analyzed")
+        taken_late = [take() for _ in range(10)]
+        other.rollback()
+    for name, first, last in (("finish", finished[:SAMPLE], finished[-SAMPLE:]), ("take", taken, taken_late)):
+        before, after = statistics.median(first), statistics.median(last)
+        assert after <= 2 * before, f"{name}: {before} pages a call at first, {after} after {DONE_UNDER_SNAPSHOT}"

@@ -1,0 +1,175 @@
+"""MySQL and MariaDB: a dump on a server that knows none of the queue's accounts, and in a database of another name."""
+
+import subprocess
+import tempfile
+from contextlib import closing
+from urllib.parse import unquote, urlsplit
+
+import pymysql
+import pytest
+from rowqueue import install
+from rowqueue.databases import Database, DatabaseError, open_database
+from servers import Server
+from servers.mysql import programs
+
+from .test_driver import client
+
+pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_version]
+
+ACCOUNTS = ("USER 'mq_owner'@'localhost'", "ROLE mq_producer", "ROLE mq_consumer", "ROLE mq_operator")
+
+
+def fill(server: Server, database: Database) -> None:
+    """Messages in all states, a feed, a watched table and an adopted table with claims."""
+    url = database.url
+    server.query(url, "CREATE TABLE work (id int PRIMARY KEY, status char(1), KEY (status, id))")
+    server.query(url, "INSERT INTO work VALUES (1, 'N'), (2, 'N'), (3, 'N')")
+    server.query(url, "CREATE TABLE fed (id int PRIMARY KEY, sync bigint, KEY (sync))")
+    server.query(url, "INSERT INTO fed (id) VALUES (1), (2)")
+    server.query(url, "CREATE TABLE seen (id int PRIMARY KEY)")
+    server.query(url, "GRANT SELECT, TRIGGER ON seen TO 'mq_owner'@'localhost'")
+    with closing(database.connect("test")) as session:
+        for body in "abcd":
+            session.call("send", "q", body)
+        [dead, active] = session.call("claim_batch", "q", 2, "r", 3600)
+        session.call("fail", dead["id"], dead["batch_key"], "broken", -1)
+        assert active["body"] == "b"
+        session.call("send_message", "q", "late", None, None, None, "key")
+        session.call("adopt_table", "work", "work", "id", None, "status", "N", "A", "D", "E")
+        session.call("claim_rows", "work", 1, "r", 0)
+        session.call("create_feed", "fed", "fed", "id", "sync")
+        session.call("publish_feed", "fed", 1)
+        for row in session.call("watch_table", "seen"):
+            session.execute(row["statement"])
+        session.call("subscribe", "seen", "I", "seen")
+
+
+def works(server: Server, database: Database) -> None:
+    """Everything of `fill` goes on, and no stranger may call anything."""
+    with closing(database.connect("test")) as session:
+        states = sorted(row["state"] for row in server.query(database.url, "SELECT state FROM mq_message_state"))
+        assert states == ["A", "E", "N", "N", "N"]
+        assert session.call("redrive", "q", None) == [{"count": 1}]
+        assert len(session.call("claim_batch", "q", 10)) == 4
+        rows = session.call("claim_rows", "work", 10)
+        assert [row["attempt"] for row in rows] == [2, 1, 1]
+        [finished] = session.call("finish_rows", rows[0]["batch_key"], None)
+        assert finished["done"] == 3
+        assert session.call("publish_feed", "fed", 10) == [{"count": 1}]
+        assert [row["position"] for row in session.call("fetch_feed", "fed", "c", 10)] == [1, 2]
+        server.query(database.url, "INSERT INTO seen VALUES (7)")
+        [told] = session.call("claim_batch", "seen", 10)
+        assert told["body"] == '{"table":"seen","action":"I","key":{"id":7}}'
+    assert database.rights_problems() == []
+    assert install.apply(database) == install.Applied()
+    with server.login(database.url, "stranger") as url, pytest.raises(pymysql.err.OperationalError):
+        server.query(url, "SELECT 1")
+
+
+def dumped(server: Server, database: Database) -> str:
+    parts = urlsplit(server.url)
+    with tempfile.NamedTemporaryFile("w", suffix=".cnf") as settings:
+        settings.write(
+            f"[client]\nprotocol=tcp\nhost={parts.hostname}\nport={parts.port}\nuser={parts.username}\n"
+            f'password="{unquote(parts.password or "")}"\n'
+        )
+        settings.flush()
+        done = subprocess.run(
+            [
+                *programs(server.name).program("mysqldump"),
+                f"--defaults-file={settings.name}",
+                *("--single-transaction", "--routines", "--triggers", "--hex-blob", "--set-gtid-purged=OFF"),
+                database.url.rpartition("/")[2],
+            ],
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.product("mysql")
+def test_a_dump_goes_into_a_database_of_another_name(server: Server, empty_database: Database) -> None:
+    install.apply(empty_database)
+    fill(server, empty_database)
+    other = open_database(server.create_database())
+    done = client(server, other.url, input=dumped(server, empty_database))
+    assert done.returncode == 0, done.stderr
+    with closing(other.connect("test")) as session, pytest.raises(DatabaseError):
+        session.call("send", "q", "x")
+    assert other.rights_problems()
+    assert install.apply(other).procedures
+    works(server, other)
+    server.drop_database(other.url)
+
+
+@pytest.mark.product("mysql")
+def test_a_dump_goes_onto_a_server_without_the_accounts(
+    server: Server, empty_database: Database, private_server: Server
+) -> None:
+    install.apply(empty_database)
+    fill(server, empty_database)
+    for account in ACCOUNTS:
+        kind, _, name = account.partition(" ")
+        private_server.query(private_server.url, f"DROP {kind} IF EXISTS {name}")
+    restored = open_database(private_server.create_database())
+    done = client(private_server, restored.url, input=dumped(server, empty_database))
+    assert done.returncode == 0, done.stderr
+    assert any("does not exist" in problem for problem in restored.rights_problems())
+    install.apply(restored)
+    works(private_server, restored)
+
+
+def test_apply_makes_the_accounts_that_are_missing_and_gives_them_their_rights(private_server: Server) -> None:
+    """As after a restore onto another server, also where there is no program to dump with."""
+    database = open_database(private_server.create_database())
+    install.apply(database)
+    fill(private_server, database)
+    for account in ACCOUNTS:
+        private_server.query(private_server.url, f"DROP {account}")
+    with closing(database.connect("test")) as session, pytest.raises(DatabaseError):
+        session.call("send", "q", "x")
+    assert any("mq_owner" in problem and "does not exist" in problem for problem in database.rights_problems())
+    install.apply(database)
+    works(private_server, database)
+
+
+def test_apply_mends_grants_and_definers_when_no_file_is_pending(private_server: Server) -> None:
+    server = private_server
+    database = open_database(server.create_database())
+    install.apply(database)
+    before = server.catalog(database.url)
+    schema = database.url.rpartition("/")[2]
+    is_mariadb = "MariaDB" in server.query(server.url, "SELECT VERSION() AS v")[0]["v"]
+    server.query(database.url, "REVOKE EXECUTE ON PROCEDURE mq_claim_rows FROM mq_consumer")
+    server.query(database.url, "GRANT SELECT ON mq_message TO mq_producer")
+    server.query(database.url, "REVOKE INSERT ON mq_ready FROM 'mq_owner'@'localhost'")
+    wanted = ["mq_consumer lacks EXECUTE on mq_claim_rows", "mq_producer has SELECT on mq_message"]
+    wanted += ["mq_owner lacks INSERT on mq_ready"]
+    if is_mariadb:
+        server.query(database.url, "GRANT EXECUTE ON PROCEDURE mq_send TO PUBLIC")
+        wanted += ["everybody has EXECUTE on mq_send"]
+    assert sorted(database.rights_problems()) == sorted(wanted)
+    assert sorted(install.apply(database).mended) == sorted(wanted)
+    assert database.rights_problems() == [] and server.catalog(database.url) == before
+    # A definer that is another account.
+    [row] = server.query(database.url, "SHOW CREATE PROCEDURE mq_purge")
+    text = row["Create Procedure"].replace("`mq_owner`@`localhost`", "CURRENT_USER")
+    server.query(database.url, "DROP PROCEDURE mq_purge")
+    server.query(database.url, text)
+    assert any(problem.startswith("mq_purge belongs to") for problem in database.rights_problems())
+    install.apply(database)
+    assert database.rights_problems() == [] and server.catalog(database.url) == before
+    assert schema
+
+
+def test_the_servers_own_databases_are_refused_before_anything_is_made(server: Server) -> None:
+    for name in ("mysql", "sys", "information_schema"):
+        database = open_database(f"{server.url.rpartition('/')[0]}/{name}")
+        with pytest.raises(DatabaseError, match=f"{name} is a database of the server's own"):
+            install.apply(database)
+        scripted = client(server, database.url, input="\n".join(install.script("mysql")))
+        assert scripted.returncode and "this database is the server's own: name one of yours" in scripted.stderr
+    made = "SELECT table_name FROM information_schema.tables WHERE table_schema IN ('mysql', 'sys')"
+    assert list(server.query(server.url, f"{made} AND table_name REGEXP '^mq_|yoyo'")) == []

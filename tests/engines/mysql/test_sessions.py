@@ -1,0 +1,97 @@
+"""MySQL and MariaDB: whatever the server or the session has set, the installation and the calls do the same."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from rowqueue import install
+from rowqueue.databases import Database, open_database
+from servers import Server
+
+from .test_driver import client
+
+pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_version]
+
+Sql = Callable[..., list[dict[str, Any]]]
+
+
+def bodies(server: Server, database: Database) -> list[str]:
+    return [row["body"] for row in server.query(database.url, "SELECT body FROM mq_message ORDER BY id")]
+
+
+def test_a_server_without_autocommit_keeps_what_apply_the_script_and_a_session_do(private_server: Server) -> None:
+    server = private_server
+    server.query(server.url, "SET GLOBAL autocommit = 0")
+    applied, scripted = (open_database(server.create_database()) for _ in range(2))
+    install.apply(applied)
+    done = client(server, scripted.url, input="\n".join(install.script("mysql")))
+    assert (done.returncode, done.stderr) == (0, "")
+    for database in (applied, scripted):
+        assert {file.state for file in install.status(database)} == {"ok"}
+        assert install.apply(database) == install.Applied()
+        session = database.connect("test")
+        session.call("send", "z", "hello")
+        session.close()
+        assert bodies(server, database) == ["hello"]
+
+
+SETTINGS = {
+    "big-selects": "sql_big_selects = 0, SESSION max_join_size = 1",
+    "safe-updates": "sql_safe_updates = 1",
+    "ansi": "sql_mode = 'ANSI_QUOTES,PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES,PAD_CHAR_TO_FULL_LENGTH,IGNORE_SPACE'",
+    "lenient": "sql_mode = ''",
+    "traditional": "sql_mode = 'TRADITIONAL,ONLY_FULL_GROUP_BY,HIGH_NOT_PRECEDENCE'",
+    "zone": "time_zone = '-11:00'",
+    "latin1": "character_set_client = latin1, SESSION character_set_connection = latin1",
+    "collation": "collation_connection = utf8mb4_general_ci",
+    "short-lists": "group_concat_max_len = 4",
+    "repeatable": "TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+    "serializable": "TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+    "uncommitted": "TRANSACTION ISOLATION LEVEL READ UNCOMMITTED",
+    "clock": "timestamp = 86400",
+    "timestamps": "explicit_defaults_for_timestamp = 0",
+    "chain": "completion_type = 'CHAIN'",
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_session_may_have_set_what_it_likes(server: Server, database: Database, queue: str, name: str) -> None:
+    ordered = f"{queue}.o"
+    with server.client(database.url) as connection:
+
+        def call(text: str, *arguments: Any) -> list[dict[str, Any]]:
+            cursor = connection.execute(f"CALL mq_{text}", arguments)
+            rows = list(cursor.fetchall())
+            while cursor.nextset():
+                pass
+            return rows
+
+        connection.autocommit(True)
+        if name == "timestamps" and connection.is_mariadb:
+            pytest.skip("MariaDB knows no such setting of a session")
+        connection.execute(f"SET SESSION {SETTINGS[name]}")
+        [policy] = call("set_queue(%s, 60, 5, 0, 0, 'archive', 1, 1)", ordered)
+        assert (policy["ordered"], policy["on_complete"]) == (1, "archive")
+        for type in (queue, ordered):
+            call("send_message(%s, 'a\"b', NULL, 0, 'g', 'd', NULL, NULL, NULL)", type)
+            assert call("send_batch(%s, %s)", type, "x\ny\nz")
+            if name != "big-selects":  # of the calls that only read the session's limit is the limit
+                assert call("queue_stats(%s)", type)[0]["ready"] == 4
+            rows = call("claim_batch(%s, 10, NULL, NULL)", type)
+            assert sorted(row["body"] for row in rows) == sorted(['a"b', "x", "y", "z"][: len(rows)])
+            call("fail(%s, %s, 'no', 0)", rows[0]["id"], rows[0]["batch_key"])
+            call("complete_batch(%s)", rows[0]["batch_key"])
+            while rows := call("claim_batch(%s, 10, NULL, NULL)", type):
+                call("complete_batch(%s)", rows[0]["batch_key"])
+            call("rescue_expired(%s)", type)
+        if name == "big-selects":
+            assert connection.execute("SELECT @@SESSION.sql_big_selects AS big").fetchall() == [{"big": 0}]
+    left = server.query(database.url, "SELECT type, body FROM mq_message WHERE type IN (%s, %s)", queue, ordered)
+    # A session whose clock stands still does not see that what has failed has become due in the meantime: others do.
+    assert left == ([{"type": queue, "body": 'a"b'}] if name == "clock" else [])
+    session = database.connect("another")
+    for type in (queue, ordered):
+        while rows := session.call("claim_batch", type, 10):
+            session.call("complete_batch", rows[0]["batch_key"])
+    session.close()
+    assert server.query(database.url, "SELECT 1 FROM mq_message WHERE type IN (%s, %s)", queue, ordered) == []

@@ -1,0 +1,118 @@
+"""What MySQL and MariaDB do their own way with a watched table: upserts, cascades, locks and rights."""
+
+import json
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from rowqueue.databases import Database, QueueError, Session
+from servers import Server
+
+pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_version]
+
+Sql = Callable[..., list[dict[str, Any]]]
+RIGHTS = "SELECT, TRIGGER ON {} TO 'mq_owner'@'localhost'"
+
+
+@pytest.fixture
+def table(sql: Sql, session: Session, queue: str) -> Iterator[str]:
+    """A watched table that this queue is told of."""
+    name = f"t_{uuid.uuid4().hex[:12]}"
+    sql(f"CREATE TABLE {name} (id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, n INT)")
+    sql(f"GRANT {RIGHTS.format(name)}")
+    for row in session.call("watch_table", name):
+        sql(row["statement"])
+    session.call("subscribe", name, "IUD", queue)
+    yield name
+    session.call("unwatch_table", name)
+    sql(f"DROP TABLE {name}")
+
+
+def events(sql: Sql, type: str) -> list[tuple[Any, ...]]:
+    """Action and key of the messages of a type, which are taken away."""
+    rows = [json.loads(row["body"]) for row in sql("SELECT body FROM mq_message WHERE type = %s ORDER BY id", type)]
+    sql("DELETE FROM mq_message WHERE type = %s", type)
+    return [(row["action"], *row["key"].values()) for row in rows]
+
+
+def test_upserts_tell_what_the_server_makes_of_them(sql: Sql, table: str, queue: str) -> None:
+    sql(f"INSERT INTO {table} VALUES (1, 1)")
+    assert events(sql, queue) == [("I", 1)]
+    sql(f"INSERT INTO {table} VALUES (1, 2), (2, 2) ON DUPLICATE KEY UPDATE n = 3")
+    assert events(sql, queue) == [("U", 1), ("I", 2)]
+    sql(f"REPLACE INTO {table} VALUES (1, 4)")
+    assert events(sql, queue) == [("D", 1), ("I", 1)]
+    sql(f"INSERT IGNORE INTO {table} VALUES (1, 5), (3, 5)")
+    assert events(sql, queue) == [("I", 3)]
+    sql(f"TRUNCATE TABLE {table}")
+    assert events(sql, queue) == []
+
+
+def test_a_foreign_keys_cascade_is_not_told(sql: Sql, session: Session, queue: str) -> None:
+    """The storage engine does it, past all triggers: the guide says so. A server that tells it would let this fail."""
+    parent, child = (f"{kind}_{uuid.uuid4().hex[:12]}" for kind in ("parent", "child"))
+    sql(f"CREATE TABLE {parent} (id INT NOT NULL PRIMARY KEY)")
+    sql(
+        f"CREATE TABLE {child} (id INT NOT NULL PRIMARY KEY, p INT,"
+        f" FOREIGN KEY (p) REFERENCES {parent} (id) ON DELETE CASCADE)"
+    )
+    sql(f"GRANT {RIGHTS.format(child)}")
+    for row in session.call("watch_table", child):
+        sql(row["statement"])
+    session.call("subscribe", child, "IUD", queue)
+    sql(f"INSERT INTO {parent} VALUES (1)")
+    sql(f"INSERT INTO {child} VALUES (1, 1)")
+    sql(f"DELETE FROM {parent}")
+    told = events(sql, queue)
+    session.call("unwatch_table", child)
+    sql(f"DROP TABLE {child}")
+    sql(f"DROP TABLE {parent}")
+    assert told == [("I", 1)]
+
+
+def test_a_writers_last_insert_id_is_that_of_his_own_table(sql: Sql, table: str) -> None:
+    sql(f"INSERT INTO {table} (n) VALUES (1)")
+    assert sql("SELECT LAST_INSERT_ID() AS id") == sql(f"SELECT id FROM {table}")
+
+
+@pytest.mark.parametrize("level", ["READ COMMITTED", "REPEATABLE READ"])
+def test_an_open_writer_stops_nobody_from_subscribing(
+    sql: Sql, server: Server, database: Database, session: Session, table: str, queue: str, level: str
+) -> None:
+    """With a lock on what it read, the writers behind would wait as well."""
+    with server.client(database.url) as writer, session.transaction() as connection:
+        writer.execute(f"SET SESSION TRANSACTION ISOLATION LEVEL {level}")
+        writer.execute("BEGIN")
+        writer.execute(f"INSERT INTO {table} (n) VALUES (1)")
+        connection.cursor().execute("SET SESSION innodb_lock_wait_timeout = 1")
+        assert session.call("subscribe", table, "I", f"{queue}.new") == [{"count": 1}]
+        assert session.call("unsubscribe", table) == [{"count": 4}]
+        writer.execute("COMMIT")
+
+
+def test_what_mq_owner_may_not_do_is_refused_before_a_writer_fails(sql: Sql, session: Session) -> None:
+    name = f"t_{uuid.uuid4().hex[:12]}"
+    sql(f"CREATE TABLE {name} (id INT NOT NULL PRIMARY KEY)")
+    sql(f"GRANT SELECT ON {name} TO 'mq_owner'@'localhost'")
+    with pytest.raises(QueueError, match=rf"unsuitable_table: GRANT SELECT, TRIGGER ON .*{name}.* TO 'mq_owner'"):
+        session.call("watch_table", name)
+    sql(f"DROP TABLE {name}")
+
+
+def test_a_table_of_another_database_is_watched_by_its_full_name(
+    sql: Sql, server: Server, session: Session, queue: str
+) -> None:
+    other = server.create_database()
+    name = f"{other.rpartition('/')[2]}.stock"
+    sql(f"CREATE TABLE {name} (id INT NOT NULL PRIMARY KEY)")
+    sql(f"GRANT {RIGHTS.format(name)}")
+    for row in session.call("watch_table", name):
+        sql(row["statement"])
+    session.call("subscribe", name, "I", queue)
+    server.query(other, "INSERT INTO stock VALUES (7)")
+    assert sql("SELECT body FROM mq_message WHERE type = %s", queue) == [
+        {"body": f'{{"table":"{name}","action":"I","key":{{"id":7}}}}'}
+    ]
+    session.call("unwatch_table", name)
+    server.drop_database(other)

@@ -1,0 +1,285 @@
+"""What a call reads: no scan and no sort of a backlog, whatever its size, and no walk over what is done long since.
+
+A call is measured by the rows its statements fetch (pg_stat_xact_user_tables) and by the pages they touch, those of the
+statements inside the functions included. A scan or a sort of 1,000,000 messages shows in both.
+"""
+
+import statistics
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from rowqueue import install
+from rowqueue.databases import Database, open_database
+from servers import Server
+
+pytestmark = pytest.mark.product("postgresql")
+
+BACKLOG = 1_000_000
+READY_BEHIND_DELAYED = 1_000
+SIZE = 20
+# Per call of SIZE messages, measured: at most 150 rows and 900 pages.
+ROWS = 400
+PAGES = 2_000
+# queue_stats counts up to 10,000 of each state.
+STATS_ROWS = 12_000
+STATS_PAGES = 15_000
+
+DONE_UNDER_SNAPSHOT = 100_000
+SAMPLE = 250
+
+Connection = Any
+
+
+@dataclass
+class Cost:
+    """What one call has read."""
+
+    call: str
+    rows: int
+    scanned: int
+    pages: int
+
+
+def fetched(connection: Connection) -> tuple[int, int]:
+    row = connection.execute(
+        "SELECT sum(coalesce(idx_tup_fetch, 0) + seq_tup_read) AS rows, sum(seq_tup_read) AS scanned"
+        " FROM pg_stat_xact_user_tables WHERE schemaname = 'mq'"
+    ).fetchone()
+    return int(row["rows"]), int(row["scanned"])
+
+
+def pages(connection: Connection, call: str, *arguments: Any) -> int:
+    """Run a call and count the pages it touches."""
+    explain = f"EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) SELECT * FROM mq.{call}"
+    plan = connection.execute(explain, arguments).fetchone()["QUERY PLAN"][0]["Plan"]
+    return int(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
+
+
+def measured(connection: Connection, call: str, *arguments: Any) -> Cost:
+    rows, scanned = fetched(connection)
+    touched = pages(connection, call, *arguments)
+    rows_after, scanned_after = fetched(connection)
+    return Cost(call, rows_after - rows, scanned_after - scanned, touched)
+
+
+@pytest.fixture(scope="module")
+def backlogs(server: Server) -> Iterator[str]:
+    """Two queues: `ready` with 1,000,000 ready messages, `delayed` with 1,000,000 urgent ones for tomorrow before a
+    few that are ready. No statistics are taken but by the tests."""
+    url = server.create_database()
+    install.apply(open_database(url))
+    with server.client(url) as connection:
+        for table in ("message", "ready", "delayed"):
+            connection.execute(f"ALTER TABLE mq.{table} SET (autovacuum_enabled = off)")
+        connection.execute(
+            "INSERT INTO mq.message (run_at, created_at, priority, type, body)"
+            " SELECT now(), now(), 0, CASE WHEN n <= %s THEN 'ready' ELSE 'delayed' END, 'x'"
+            " FROM generate_series(1, %s) AS n",
+            [BACKLOG, BACKLOG + READY_BEHIND_DELAYED],
+        )
+        connection.execute(
+            "INSERT INTO mq.ready (run_at, id, priority, attempts, type)"
+            " SELECT run_at, id, priority, 0, type FROM mq.message"
+        )
+        # Nothing looks at their messages before they are due, so they need none.
+        connection.execute(
+            "INSERT INTO mq.delayed (id, run_at, priority, attempts, type)"
+            " SELECT 10000000 + n, now() + interval '1 day', -5, 0, 'delayed' FROM generate_series(1, %s) AS n",
+            [BACKLOG],
+        )
+    yield url
+    server.drop_database(url)
+
+
+def held(connection: Connection, type: str) -> tuple[Any, list[int]]:
+    """Key and messages of the newest batch."""
+    row = connection.execute(
+        "SELECT batch_key, ids FROM mq.batch WHERE type = %s ORDER BY claimed_at DESC LIMIT 1", [type]
+    ).fetchone()
+    return row["batch_key"], row["ids"]
+
+
+def all_calls(connection: Connection, type: str) -> Iterator[Cost]:
+    """Every call that finds messages, once."""
+
+    def cost(call: str, *arguments: Any) -> Cost:
+        return measured(connection, call, *arguments)
+
+    yield cost("send(%s, 'x')", type)
+    yield cost("send_message(%s, 'x', now() + interval '1 hour', 3, 'group', %s)", type, uuid.uuid4().hex)
+    yield cost("send_batch(%s, %s)", type, "x\n" * (SIZE - 1) + "x")
+    yield cost("claim_batch(%s, %s)", type, SIZE)
+    key, ids = held(connection, type)
+    yield cost("extend_lease(%s, 60)", key)
+    yield cost("complete(%s, %s)", ids[0], key)
+    yield cost("fail(%s, %s, 'no', -1)", ids[1], key)
+    yield cost("peek(%s, 'A', %s)", type, SIZE)
+    yield cost("finish_batch(%s, %s, %s)", key, f"{ids[2]},0,no\n{ids[3]},-1,no", SIZE)
+    yield cost("release_batch(%s)", held(connection, type)[0])
+    yield cost("claim_wraparound(%s, %s)", type, SIZE)
+    yield cost("complete_batch(%s)", held(connection, type)[0])
+    yield cost("claim_wraparound(%s, %s, NULL, NULL, %s)", type, SIZE, BACKLOG * 2)
+    yield cost("take_batch(%s, %s)", type, SIZE)
+    yield cost("get_message(%s)", type)
+    yield cost("claim_batch(%s, %s, 'expired', 0)", type, SIZE)
+    yield cost("rescue_expired(%s)", type)
+    yield cost("rescue_expired()")
+    yield cost("peek(%s, 'N', %s)", type, SIZE)
+    yield cost("peek(%s, 'E', %s)", type, SIZE)
+    ready = connection.execute("SELECT id FROM mq.ready WHERE type = %s OFFSET 500 LIMIT 2", [type]).fetchall()
+    yield cost("fail(%s, NULL, 'no', 0)", ready[0]["id"])
+    yield cost("cancel(%s)", ready[1]["id"])
+    yield cost("redrive(%s)", type)
+    yield cost("wait_for_message(%s, 0)", type)
+    yield cost("queue_stats(%s)", type)
+
+
+def assert_cheap(cost: Cost) -> None:
+    stats = cost.call.startswith("queue_stats")
+    assert cost.scanned <= 10, cost
+    assert cost.rows <= (STATS_ROWS if stats else ROWS), cost
+    assert cost.pages <= (STATS_PAGES if stats else PAGES), cost
+
+
+@pytest.mark.parametrize("type", ["ready", "delayed"])
+@pytest.mark.parametrize("analyzed", [False, True], ids=["never-analyzed", "analyzed"])
+def test_no_call_reads_more_than_it_needs_on_a_backlog_of_a_million(
+    server: Server, backlogs: str, analyzed: bool, type: str
+) -> None:
+    with server.client(backlogs) as connection:
+        if analyzed:
+            connection.execute("ANALYZE mq.message, mq.ready, mq.delayed, mq.batch, mq.dead, mq.mark")
+        # Twelve rounds: from the sixth on a session may use generic plans.
+        for _ in range(12):
+            with connection.transaction(force_rollback=True):
+                for cost in all_calls(connection, type):
+                    assert_cheap(cost)
+
+
+@pytest.mark.parametrize("statistics", ["ANALYZE", "VACUUM ANALYZE"])
+def test_statistics_of_an_empty_queue_make_no_call_dearer_when_it_fills(
+    server: Server, installed_database: Database, queue: str, statistics: str
+) -> None:
+    """Autovacuum comes round when all is done: a table of no rows, and any plan looks as good as the next."""
+    with server.client(installed_database.url) as connection:
+        for table in ("message", "ready", "delayed", "batch"):
+            connection.execute(f"ALTER TABLE mq.{table} SET (autovacuum_enabled = off)")
+        fill(connection, queue)
+        while connection.execute("SELECT count(*) AS n FROM mq.take_batch(%s, 10000)", [queue]).fetchone()["n"]:
+            pass
+        for _ in range(2):
+            connection.execute(statistics)
+            connection.execute("SELECT mq.send('other', 'x')")
+        fill(connection, queue)
+        for _ in range(12):
+            with connection.transaction(force_rollback=True):
+                for cost in all_calls(connection, queue):
+                    assert_cheap(cost)
+
+
+def fill(connection: Connection, type: str) -> None:
+    for _ in range(3):
+        connection.execute("SELECT mq.send_batch(%s, rtrim(repeat(E'x\n', 10000), E'\n'))", [type])
+
+
+@pytest.mark.parametrize(
+    "call", ["wait_for_message(%s, 0)", "claim_batch(%s, 20)", "claim_wraparound(%s, 20)", "take_batch(%s, 20)"]
+)
+def test_a_queue_with_nothing_due_is_polled_past_a_million_delayed_messages(
+    server: Server, backlogs: str, call: str
+) -> None:
+    with server.client(backlogs) as connection, connection.transaction(force_rollback=True):
+        connection.execute("DELETE FROM mq.ready WHERE type = 'delayed'")
+        for _ in range(12):
+            assert_cheap(measured(connection, call, "delayed"))
+
+
+def test_a_poll_passes_over_thousands_of_leases_that_hold(server: Server, backlogs: str) -> None:
+    with server.client(backlogs) as connection, connection.transaction(force_rollback=True):
+        connection.execute(
+            "INSERT INTO mq.batch (claimed_at, lease_until, lease_seconds, type, reader, ids, attempts)"
+            " SELECT now(), now() + interval '1 hour', 3600, 'leased', 'x', '{1}', '{1}' FROM generate_series(1, 5000)"
+        )
+        for call in ("wait_for_message(%s, 0)", "claim_batch(%s, 20)", "claim_wraparound(%s)", "rescue_expired(%s)"):
+            assert_cheap(measured(connection, call, "leased"))
+
+
+def process(connection: Connection, type: str, calls: int) -> None:
+    """So many times finish and claim, each in a transaction of its own, without the client's part."""
+    connection.execute(
+        "DO $$ DECLARE v_key uuid; BEGIN"
+        f" FOR i IN 1..{calls} LOOP"
+        f" SELECT batch_key INTO v_key FROM mq.batch WHERE type = '{type}' ORDER BY claimed_at DESC LIMIT 1;"
+        f" PERFORM mq.finish_batch(v_key, NULL, {SIZE}); COMMIT;"
+        " END LOOP; END $$"
+    )
+
+
+def test_an_open_snapshot_does_not_make_claims_dearer(server: Server, database: Database, queue: str) -> None:
+    with server.client(database.url) as connection, server.client(database.url) as other:
+        connection.execute("SET synchronous_commit = off")
+        for _ in range(DONE_UNDER_SNAPSHOT // 10_000 + 1):
+            connection.execute("SELECT mq.send_batch(%s, rtrim(repeat(E'x\\n', 10000), E'\\n'))", [queue])
+        other.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        other.execute("SELECT 1")
+
+        def sample() -> float:
+            return statistics.median(
+                pages(connection, "finish_batch(%s, NULL, %s)", held(connection, queue)[0], SIZE) for _ in range(SAMPLE)
+            )
+
+        connection.execute("SELECT mq.claim_batch(%s, %s)", [queue, SIZE])
+        first = sample()
+        process(connection, queue, DONE_UNDER_SNAPSHOT // SIZE - 2 * SAMPLE)
+        last = sample()
+        left = connection.execute("SELECT count(*) AS n FROM mq.ready WHERE type = %s", [queue]).fetchone()["n"]
+        assert left == 10_000 - SIZE, "so many were processed, and one batch is held"
+        other.execute("ROLLBACK")
+    assert last <= 2 * first, f"{first} pages a claim at first, {last} after {DONE_UNDER_SNAPSHOT}"
+
+
+def test_an_open_snapshot_does_not_make_claims_of_a_ring_dearer(server: Server, database: Database, queue: str) -> None:
+    """A claim that comes short goes round to the lowest id, past all that is done."""
+
+    def short_claims(connection: Connection, type: str) -> float:
+        touched = []
+        for _ in range(40):
+            connection.execute("SELECT mq.send_batch(%s, E'x\\nx')", [type])
+            touched.append(pages(connection, "claim_wraparound(%s, %s, 'r', 600)", type, SIZE))
+            key, ids = held(connection, type)
+            assert len(ids) == 2
+            connection.execute("SELECT mq.complete_batch(%s)", [key])
+        return statistics.median(touched)
+
+    with server.client(database.url) as connection, server.client(database.url) as other:
+        connection.execute("SET synchronous_commit = off")
+        other.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        other.execute("SELECT 1")
+        first = short_claims(connection, f"{queue}.new")
+        for _ in range(3):
+            connection.execute("SELECT mq.send_batch(%s, rtrim(repeat(E'x\\n', 10000), E'\\n'))", [queue])
+        connection.execute("SELECT mq.claim_wraparound(%s, 1, 'keeper', 600)", [queue])
+        key, [kept] = held(connection, queue)
+        connection.execute(
+            "DO $$ DECLARE v_key uuid; BEGIN FOR i IN 1..150 LOOP"
+            f" SELECT batch_key INTO v_key FROM mq.claim_wraparound('{queue}', 200, 'r', 600);"
+            " PERFORM mq.complete_batch(v_key); COMMIT; END LOOP; END $$"
+        )
+        last = short_claims(connection, queue)
+        # What comes back to where claims no longer look is claimed at once all the same.
+        for n in range(10):
+            connection.execute("SELECT mq.send(%s, 'x')", [queue])
+            connection.execute("SELECT mq.claim_wraparound(%s, %s, 'r', 600)", [queue, SIZE])
+            connection.execute("SELECT mq.complete_batch(%s)", [held(connection, queue)[0]])
+            if n % 2:
+                connection.execute("SELECT mq.fail(%s, %s, 'again', 0)", [kept, key])
+            else:
+                connection.execute("SELECT mq.release_batch(%s)", [key])
+            connection.execute("SELECT mq.claim_wraparound(%s, %s, 'r', 600)", [queue, SIZE])
+            key, ids = held(connection, queue)
+            assert ids == [kept]
+        other.execute("ROLLBACK")
+    assert last <= 2 * first, f"{first} pages a claim at first, {last} after 30,000"

@@ -1,0 +1,512 @@
+"""PostgreSQL: dumps restored elsewhere, search paths, settings that a DBA changes, and taking the queue away."""
+
+import subprocess
+import uuid
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+import servers
+from queues import call, refused
+from rowqueue import install
+from rowqueue.databases import (
+    Conflict,
+    Database,
+    DatabaseError,
+    Forbidden,
+    ReadOnly,
+    SchemaMissing,
+    Session,
+    open_database,
+)
+from servers.postgresql import programs
+
+pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]
+
+Sql = Callable[..., list[dict[str, Any]]]
+STATUS = {"key_columns": "id", "status_column": "status", "ready_value": "N", "active_value": "A", "done_value": "D"}
+STATUS["error_value"] = "E"
+
+
+@pytest.fixture
+def run(request: pytest.FixtureRequest, server: servers.Server) -> Callable[..., list[dict[str, Any]]]:
+    """Runs SQL in the database of the test."""
+    name = "installed_database" if "installed_database" in request.fixturenames else "empty_database"
+    database: Database = request.getfixturevalue(name)
+    return lambda text, *values: server.query(database.url, text, *values)
+
+
+def fill(session: Session, run: Sql) -> None:
+    """Messages in all states, a feed, a subscription and an adopted table with a claimed, a waiting and a dead row."""
+    run("CREATE TABLE orders (id int PRIMARY KEY, status text, sync bigint)")
+    run("CREATE INDEX ON orders (status, id)")
+    run("CREATE INDEX ON orders (sync)")
+    call(session, "watch_table", "orders")
+    call(session, "subscribe", "orders", "I", "told")
+    run("INSERT INTO orders SELECT n, 'N' FROM generate_series(1, 5) AS n")
+    call(session, "set_queue", "q", on_complete="archive")
+    for n in range(4):
+        session.call("send", "q", str(n))
+    call(session, "send_message", "q", "later", run_at=datetime(2035, 1, 1, tzinfo=UTC))
+    rows = session.call("claim_batch", "q", 3)
+    session.call("fail", rows[0]["id"], rows[0]["batch_key"], "no", -1)
+    session.call("complete", rows[1]["id"], rows[1]["batch_key"])
+    call(session, "create_feed", "f", "orders", "id", "sync")
+    session.call("publish_feed", "f", 2)
+    session.call("advance_feed", "f", "c", 1)
+    call(session, "adopt_table", "orders", "orders", **STATUS)
+    rows = session.call("claim_rows", "orders", 3)
+    session.call("finish_rows", rows[0]["batch_key"], f"{rows[0]['id']},0,again\n{rows[1]['id']},-1,dead")
+    session.call("claim_rows", "orders", 1, None, 0)
+
+
+def works(session: Session, run: Sql) -> None:
+    assert run("SELECT state, count(*) AS n FROM mq.message_state WHERE type = 'q' GROUP BY 1 ORDER BY 1") == [
+        {"state": "A", "n": 1},
+        {"state": "C", "n": 1},
+        {"state": "E", "n": 1},
+        {"state": "N", "n": 2},
+    ]
+    assert len(session.call("claim_batch", "q", 9)) == 1
+    assert [row["position"] for row in session.call("fetch_feed", "f", "c")] == [2]
+    assert session.call("publish_feed", "f") == [{"count": 3}]
+    run("INSERT INTO orders VALUES (6, 'N')")
+    assert len(session.call("take_batch", "told", 10)) == 6
+    rows = session.call("claim_rows", "orders", 10)
+    assert [row["attempt"] for row in rows] == [3, 1, 1, 1]
+    assert call(session, "finish_rows", rows[0]["batch_key"])[0]["done"] == 4
+    assert session.call("retry_rows", "orders") == [{"count": 1}]
+    assert session.call("release_table", "orders") == [{"count": 1}]
+
+
+@pytest.mark.parametrize("options", [[], ["--no-owner", "--no-acl"]], ids=["as it is", "no owner, no acl"])
+@pytest.mark.parametrize("roles", [True, False], ids=["roles", "no roles"])
+def test_a_restored_queue_is_put_right_by_apply(
+    server: servers.Server, installed_database: Database, run: Sql, options: list[str], roles: bool
+) -> None:
+    session = installed_database.connect("before")
+    fill(session, run)
+    session.close()
+    command = [str(programs(18) / "pg_dump"), *options, f"--dbname={installed_database.url}"]
+    dump = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    with elsewhere(server, None if roles else "postgresql-18") as (there, url):
+        # Lines about roles that are not there fail, and the rest goes on, as for a DBA.
+        subprocess.run([str(programs(18) / "psql"), "-q", url], input=dump, capture_output=True, text=True, check=True)
+        restored = open_database(url)
+        if options or not roles:
+            wrong = restored.rights_problems()
+            assert any("mq" in line for line in wrong)
+            if options:
+                assert "PUBLIC may execute mq.send(text,text)" in wrong
+        install.apply(restored)
+        assert restored.rights_problems() == []
+        assert install.apply(restored) == install.Applied()
+        with there.login(url, f"stranger_{uuid.uuid4().hex[:8]}") as stranger_url:
+            stranger = open_database(stranger_url).connect("stranger")
+            for procedure, *values in (("send", "q", "x"), ("queue_stats",), ("peek_rows", "orders")):
+                with pytest.raises(Forbidden):
+                    call(stranger, procedure, *values)
+            stranger.close()
+        session = restored.connect("after")
+        works(session, lambda text, *values: there.query(url, text, *values))
+        session.close()
+
+
+class elsewhere:
+    """Another database of this server, or of a new one without any role."""
+
+    def __init__(self, server: servers.Server, fresh: str | None) -> None:
+        self.server = servers.make(fresh) if fresh else server
+        self.is_fresh = fresh is not None
+
+    def __enter__(self) -> tuple[servers.Server, str]:
+        if self.is_fresh:
+            self.server.start()
+        self.url = self.server.create_database()
+        return self.server, self.url
+
+    def __exit__(self, *_: object) -> None:
+        if self.is_fresh:
+            self.server.close()
+        else:
+            self.server.drop_database(self.url)
+
+
+def test_owners_that_differ_are_told_and_put_right(installed_database: Database, run: Sql) -> None:
+    name = f"u{uuid.uuid4().hex[:12]}"
+    run(f"CREATE ROLE {name}")
+    run(f"ALTER FUNCTION mq.send(text, text) OWNER TO {name}")
+    run(f"ALTER TABLE mq.message OWNER TO {name}")
+    run("GRANT EXECUTE ON FUNCTION mq.purge(text, text) TO PUBLIC")
+    run("REVOKE EXECUTE ON FUNCTION mq.claim_batch(text, integer, text, integer) FROM mq_consumer")
+    # Steps of the queue's own: to a role that has others, and to a role of the user's, which may have a procedure.
+    run("GRANT EXECUTE ON FUNCTION mq.policy(text) TO mq_producer")
+    run("GRANT EXECUTE ON FUNCTION mq.drop_watched, mq.erase TO mq_consumer")
+    run("REVOKE EXECUTE ON FUNCTION mq.polled_settings FROM mq_operator")
+    run(f"GRANT EXECUTE ON FUNCTION mq.resume, mq.erase TO {name} WITH GRANT OPTION")
+    told = "\n".join(installed_database.rights_problems())
+    assert "mq_producer may execute mq.policy(text)" in told and "mq_consumer may execute mq.drop_watched(" in told
+    assert "mq_consumer may execute mq.erase(" in told and f"{name} may execute mq.erase(" in told
+    assert f"{name} may execute mq.resume(" not in told and "mq_operator lacks EXECUTE on mq.polled_settings(" in told
+    assert f"mq.message is owned by {name}" in told and f"mq.send(text,text) is owned by {name}" in told
+    assert "PUBLIC may execute mq.purge(text,text)" in told
+    assert "mq_consumer lacks EXECUTE on mq.claim_batch" in told
+    assert install.apply(installed_database).mended
+    assert installed_database.rights_problems() == []
+    assert run("SELECT has_function_privilege(%s, 'mq.resume(text)', 'EXECUTE') AS may", name) == [{"may": True}]
+    run(f"DROP OWNED BY {name}")
+    run(f"DROP ROLE {name}")
+
+
+def test_the_records_of_migrations_are_found_whatever_the_search_path(
+    server: servers.Server, installed_database: Database, run: Sql
+) -> None:
+    name = installed_database.url.rpartition("/")[2]
+    run("CREATE SCHEMA app")
+    run(f"ALTER DATABASE {name} SET search_path = app, public")
+    assert install.apply(installed_database) == install.Applied()
+    run("UPDATE mq.installed SET sha256 = 'x' WHERE name = 'send'")
+    assert install.apply(installed_database).procedures
+    installed_database.uninstall()
+    left = "SELECT c.oid::regclass::text AS name FROM pg_class AS c WHERE strpos(relname, 'yoyo') > 0 AND relkind = 'r'"
+    assert run(left) == []
+    install.apply(installed_database)
+    assert {row["name"].partition(".")[0] for row in run(left)} == {"public"} or run("SHOW search_path")
+    run(f"ALTER DATABASE {name} RESET search_path")
+    assert install.apply(installed_database) == install.Applied()
+    installed_database.uninstall()
+    assert run(left) == []
+
+
+def test_uninstalling_gives_claimed_rows_back_and_takes_nothing_of_anybody_elses(
+    installed_database: Database, run: Sql
+) -> None:
+    session = installed_database.connect("test")
+    fill(session, run)
+    session.call("claim_rows", "orders", 1)
+    session.close()
+    assert "A" in {row["status"] for row in run("SELECT status FROM orders")}
+    run("CREATE SCHEMA shop")
+    run("CREATE VIEW shop.waiting AS SELECT count(*) AS n FROM mq.ready")
+    run("CREATE TABLE shop.t (id bigint DEFAULT mq.send('a', 'b'))")
+    with pytest.raises(install.InstallError, match=r"view shop\.waiting"):
+        install.uninstall(installed_database)
+    run("DROP VIEW shop.waiting")
+    with pytest.raises(install.InstallError, match=r"shop\.t"):
+        install.uninstall(installed_database)
+    run("DROP TABLE shop.t")
+    assert install.uninstall(installed_database) == ["orders"]
+    assert {row["status"] for row in run("SELECT status FROM orders")} <= {"N", "D", "E"}
+    assert run("SELECT tgname FROM pg_trigger WHERE NOT tgisinternal") == []
+
+
+# All that a group has at once: each takes an installation. What a version does not know is left out.
+SETTINGS: list[dict[str, str]] = [
+    {
+        "standard_conforming_strings": "off",
+        "backslash_quote": "off",
+        "escape_string_warning": "off",
+        "search_path": "nowhere, public",
+        "transform_null_equals": "on",
+        "array_nulls": "off",
+        "statement_timeout": "60s",
+        "lock_timeout": "60s",
+        "check_function_bodies": "off",
+        "default_table_access_method": "heap",
+        "default_toast_compression": "pglz",
+        "default_transaction_isolation": "repeatable read",
+        "plan_cache_mode": "force_generic_plan",
+        "lc_messages": "POSIX",
+        "jit": "on",
+        "jit_above_cost": "0",
+        "jit_inline_above_cost": "0",
+        "jit_optimize_above_cost": "0",
+        "max_parallel_workers_per_gather": "4",
+        "parallel_setup_cost": "0",
+        "parallel_tuple_cost": "0",
+        "min_parallel_table_scan_size": "0",
+        "min_parallel_index_scan_size": "0",
+        "force_parallel_mode": "on",
+        "debug_parallel_query": "on",
+        "work_mem": "64kB",
+        "synchronous_commit": "off",
+    },
+    {
+        "datestyle": "SQL, DMY",
+        "intervalstyle": "sql_standard",
+        "timezone": "Asia/Kolkata",
+        "quote_all_identifiers": "on",
+        "search_path": "''",
+        "default_transaction_isolation": "serializable",
+        "default_transaction_deferrable": "on",
+        "bytea_output": "escape",
+        "extra_float_digits": "-3",
+        "xmlbinary": "hex",
+        "client_min_messages": "error",
+        "row_security": "off",
+        "client_encoding": "LATIN1",
+        "plan_cache_mode": "force_custom_plan",
+        "lc_messages": "C.UTF-8",
+        "max_parallel_workers": "0",
+        "from_collapse_limit": "1",
+        "join_collapse_limit": "1",
+        "constraint_exclusion": "on",
+        "cursor_tuple_fraction": "1",
+    },
+]
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=["strings", "values"])
+def test_a_setting_that_a_dba_may_change_changes_nothing(
+    server: servers.Server, empty_database: Database, settings: dict[str, str]
+) -> None:
+    url = empty_database.url
+
+    def run(text: str, *values: object) -> list[dict[str, Any]]:
+        return server.query(f"{url}?options=-csearch_path%3Dpublic", text, *values)
+
+    known = {row["name"] for row in run("SELECT name FROM pg_settings")}
+    if settings["plan_cache_mode"] == "force_custom_plan":
+        settings = settings | {name: "off" for name in known if name.startswith("enable_")}
+    for setting in known & settings.keys():
+        value = settings[setting]
+        run(
+            f"ALTER DATABASE {url.rpartition('/')[2]} SET {setting} = "
+            + (value if setting == "search_path" else f"'{value}'")
+        )
+    install.apply(empty_database)
+    assert install.apply(empty_database) == install.Applied()
+    # Our own connections name their encoding; a client that does not gets the database's.
+    session = open_database(f"{url}?client_encoding={settings.get('client_encoding', 'utf8')}").connect("test")
+    fill(session, run)
+    assert not [row for row in call(session, "queue_health") if row["name"] == "changed_objects" and row["value"]]
+    # A name that a lost backslash would shorten, beside its neighbour.
+    run("CREATE TABLE stock (id int PRIMARY KEY, sync bigint)")
+    run("CREATE TABLE tock (id int PRIMARY KEY, sync bigint)")
+    for table in ("stock", "tock"):
+        run(f"CREATE INDEX ON {table} (sync)")
+        run(f"INSERT INTO {table} VALUES (1)")
+    call(session, "create_feed", "stock", " stock ", "id", "sync")
+    assert session.call("publish_feed", "stock") == [{"count": 1}]
+    assert run("SELECT sync FROM stock") == [{"sync": 1}] and run("SELECT sync FROM tock") == [{"sync": None}]
+    works(session, run)
+    session.call("send", "late", "na\u00efve")
+    [row] = session.call("claim_batch", "late", 1, None, 60)
+    assert row["lease_until"] > datetime.now(UTC) and row["body"] == "na\u00efve"
+    session.call("finish_batch", row["batch_key"], f'{row["id"]},0,"two\\nlines"', 0)
+    assert session.call("peek", "late")[0]["error"] == "two\nlines"
+    session.close()
+    assert install.uninstall(empty_database) == []
+
+
+def test_triggers_that_are_off_tell_nothing_and_claims_go_on(
+    server: servers.Server, installed_database: Database, run: Sql
+) -> None:
+    """session_replication_role = replica, as restores and replication set it: triggers do not fire."""
+    url = f"{installed_database.url}?options=-csession_replication_role%3Dreplica"
+    session = open_database(url).connect("test")
+    fill(session, lambda text, *values: server.query(url, text, *values))
+    assert session.call("take_batch", "told", 10) == []
+    for n in range(5):
+        session.call("send", "told", str(n))
+    works(session, run)
+    session.close()
+
+
+def test_a_database_that_takes_no_changes_by_default_is_told_as_such(
+    server: servers.Server, empty_database: Database, run: Sql
+) -> None:
+    name = empty_database.url.rpartition("/")[2]
+    writable = f"{empty_database.url}?options=-cdefault_transaction_read_only%3Doff"
+    read_only = f"ALTER DATABASE {name} SET default_transaction_read_only = on"
+    run(read_only)
+    with pytest.raises(DatabaseError, match=r"the server takes no changes: .* default_transaction_read_only"):
+        install.apply(empty_database)
+    install.apply(open_database(writable))
+    session = open_database(writable).connect("test")
+    fill(session, lambda text, *values: server.query(writable, text, *values))
+    works(session, lambda text, *values: server.query(writable, text, *values))
+    session.call("send", "q", "x")
+    session.close()
+    refused_session = empty_database.connect("test")
+    for procedure, *values in (
+        ("send", "q", "x"),
+        ("claim_batch", "q"),
+        ("take_batch", "q"),
+        ("publish_feed", "f"),
+        ("watch_table", "orders"),
+    ):
+        with pytest.raises(ReadOnly, match=r"the server takes no changes: .* default_transaction_read_only"):
+            call(refused_session, procedure, *values)
+    assert refused_session.call("queue_stats")
+    refused_session.close()
+
+
+@pytest.mark.parametrize(
+    ("setting", "kind", "message"),
+    [
+        ("lock_timeout", Conflict, "canceling statement due to lock timeout"),
+        ("statement_timeout", DatabaseError, "canceling statement due to statement timeout"),
+    ],
+)
+def test_a_time_limit_is_told_and_leaves_nothing_behind(
+    server: servers.Server, installed_database: Database, run: Sql, setting: str, kind: type[Exception], message: str
+) -> None:
+    session = installed_database.connect("before")
+    fill(session, run)
+    session.close()
+    run("SELECT mq.set_queue('o', p_ordered => 1)")
+    before = run("SELECT state, count(*) AS n FROM mq.message_state GROUP BY 1 ORDER BY 1")
+    limited = open_database(f"{installed_database.url}?options=-c{setting}%3D300ms").connect("limited")
+    with server.client(installed_database.url) as other, other.transaction():
+        other.execute("LOCK TABLE mq.message, mq.polled, mq.feed, orders IN ACCESS EXCLUSIVE MODE")
+        for procedure, *values in (
+            ("send", "q", "x"),
+            ("claim_batch", "q"),
+            ("publish_feed", "f"),
+            ("claim_rows", "orders"),
+            ("watch_table", "orders"),
+        ):
+            with pytest.raises(kind, match=message):
+                call(limited, procedure, *values)
+    assert run("SELECT state, count(*) AS n FROM mq.message_state GROUP BY 1 ORDER BY 1") == before
+    limited.execute(f"SET {setting} = 0")  # which a busy machine might reach
+    works(limited, run)
+    limited.close()
+
+
+def test_a_server_that_speaks_another_language_is_understood() -> None:
+    """What is told apart goes by its number; what is shown is the server's own text."""
+    server = servers.make("postgresql-15")
+    # For gettext any locale but C will do: LANGUAGE says which language.
+    server.environment = {"LANGUAGE": "de"}
+    server.start()
+    try:
+        url = server.create_database()
+        server.query(server.url, "ALTER SYSTEM SET lc_messages = 'C.UTF-8'")
+        server.query(server.url, "SELECT pg_reload_conf()")
+        database = open_database(url)
+        with pytest.raises(SchemaMissing, match="runner apply"):
+            database.connect("test").call("send", "q", "x")
+        install.apply(database)
+        session = database.connect("test")
+        run = lambda text, *values: server.query(url, text, *values)  # noqa: E731
+        fill(session, run)
+        with refused("not_found"):
+            session.call("claim_rows", "nowhere")
+        with refused("invalid_argument", "size: must be"):
+            session.call("claim_batch", "q", 1 << 31)
+        with pytest.raises(DatabaseError, match="existiert nicht"):
+            open_database(url + "x").connect("test")
+        run("DROP INDEX orders_status_id_idx")
+        run("UPDATE mq.polled SET looked_at = NULL")
+        with refused("unsuitable_table", "CREATE INDEX ON public.orders"):
+            session.call("claim_rows", "orders")
+        run("CREATE INDEX ON orders (status, id)")
+        works(session, run)
+        with server.login(url, "stranger") as stranger_url, pytest.raises(Forbidden):
+            open_database(stranger_url).connect("test").call("send", "q", "x")
+        session.close()
+        with pytest.raises(DatabaseError, match=r"Read-Only-Transaktion"):
+            open_database(url + "?options=-cdefault_transaction_read_only%3Don").connect("test").call("send", "q", "x")
+    finally:
+        server.close()
+
+
+def test_a_time_that_no_client_can_show_is_refused(installed_database: Database, run: Sql) -> None:
+    with pytest.raises(Exception, match="run_at: must be in the year 1 or later"):
+        run("SELECT mq.send_message('a', 'b', '4713-01-01 BC')")
+
+
+def test_types_with_operators_of_their_own_are_keys_like_others(installed_database: Database, run: Sql) -> None:
+    """A type whose operators are found in no path of the queue's, as ltree's and citext's are."""
+    run("CREATE SCHEMA ext")
+    if not run("SELECT 1 FROM pg_available_extensions WHERE name = 'ltree'"):
+        pytest.skip("the server has no ltree")
+    run("CREATE EXTENSION ltree SCHEMA ext")
+    run("CREATE EXTENSION citext SCHEMA ext")
+    run("CREATE TABLE t (p ext.ltree PRIMARY KEY, status ext.citext)")
+    run("CREATE INDEX ON t (status, p)")
+    run("INSERT INTO t SELECT ('a.b' || n)::ext.ltree, 'n' FROM generate_series(1, 4) AS n")
+    session = installed_database.connect("test")
+    call(session, "adopt_table", "t", "t", **{**STATUS, "key_columns": "p"})
+    rows = session.call("claim_rows", "t", 2)
+    assert call(session, "finish_rows", rows[0]["batch_key"], f"{rows[1]['id']},0,x")[0]["done"] == 1
+    rows = session.call("claim_rows", "t", 2, None, 0)
+    rows = session.call("claim_rows", "t", 2)
+    assert call(session, "finish_rows", rows[0]["batch_key"])[0]["done"] == 2
+    session.close()
+
+
+def test_what_is_dropped_after_adoption_is_told_with_what_to_run(installed_database: Database, run: Sql) -> None:
+    session = installed_database.connect("test")
+    fill(session, run)
+    run("DROP INDEX orders_status_id_idx")
+    with refused("unsuitable_table", "CREATE INDEX ON public.orders (status, id)"):
+        run("UPDATE mq.polled SET looked_at = NULL")
+        session.call("claim_rows", "orders")
+    run("CREATE INDEX ON orders (status, id)")
+    run("ALTER TABLE orders RENAME id TO number")
+    with refused("unsuitable_table", "release_table, then adopt_table again"):
+        session.call("claim_rows", "orders")
+    with refused(
+        "invalid_argument", "ALTER TABLE public.orders ADD COLUMN gone bigint; CREATE INDEX ON public.orders (gone)"
+    ):
+        call(session, "create_feed", "g", "orders", "number", "gone")
+    session.close()
+
+
+def test_stuck_groups_are_found_and_rescue_expired_mends_them(installed_database: Database, run: Sql) -> None:
+    session = installed_database.connect("test")
+    call(session, "set_queue", "o", ordered=1)
+    for group in "ab":
+        for body in "12":
+            call(session, "send_message", "o", body, group_key=group)
+    session.call("claim_batch", "o", 1)
+
+    def stuck() -> Any:
+        [row] = [row for row in call(session, "queue_health") if row["name"] == "stuck_groups"]
+        return row["verdict"], row["value"]
+
+    assert stuck() == ("ok", 0)
+    run("DELETE FROM mq.ready WHERE type = 'o'")
+    assert stuck() == ("bad", 1)
+    assert session.call("claim_batch", "o", 10) == []
+    session.call("rescue_expired", "o")
+    assert stuck() == ("ok", 0)
+    assert [row["group_key"] for row in session.call("claim_batch", "o", 10)] == ["b"]
+    run("DELETE FROM mq.batch WHERE type = 'o'")
+    assert stuck()[0] == "bad"
+    session.call("rescue_expired")
+    assert stuck() == ("ok", 0)
+    session.close()
+
+
+@pytest.fixture
+def many(installed_database: Database, run: Sql) -> Iterator[Session]:
+    run(
+        "INSERT INTO mq.message (run_at, created_at, priority, type, body)"
+        " SELECT now(), now(), 0, 'type.' || n, 'b' FROM generate_series(1, 100000) AS n"
+    )
+    run("INSERT INTO mq.ready SELECT run_at, id, 0, 0, type FROM mq.message")
+    run("INSERT INTO mq.dead SELECT id, now(), 1, type FROM mq.message WHERE id & 1 = 0")
+    session = installed_database.connect("test")
+    yield session
+    session.close()
+
+
+def test_a_hundred_thousand_types_are_counted_in_a_moment(many: Session, run: Sql) -> None:
+    run("SET statement_timeout = 0")
+    rows = call(many, "queue_stats")
+    assert len(rows) == 100_000
+    assert sum(row["ready"] for row in rows) == 100_000 and sum(row["dead"] for row in rows) == 50_000
+
+
+def test_the_plain_script_says_when_there_is_something_to_change(empty_database: Database) -> None:
+    script = "".join(install.script("postgresql"))
+    command = [str(programs(18) / "psql"), "-q", empty_database.url]
+    subprocess.run(command, input=script, text=True, check=True, capture_output=True)
+    again = subprocess.run(command, input=script, text=True, check=False, capture_output=True)
+    assert again.returncode == 3 and "schema mq is there already" in again.stderr
+    assert install.apply(empty_database) == install.Applied()

@@ -1,0 +1,199 @@
+"""Races that only PostgreSQL's way of doing things has, with their steps in a fixed order."""
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from rowqueue.databases import Database, QueueError, Session
+from servers import Server
+
+pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]
+
+Claimed = list[dict[str, Any]]
+
+
+@pytest.fixture
+def slow_claim(server: Server, database: Database, connect: Callable[..., Session], queue: str) -> Callable[[], Any]:
+    """A claim that stops when it comes to group `a` and goes on when the block ends: `with slow_claim() as rows`."""
+    slow = connect("slow")
+    waiting = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'slow' AND wait_event_type = 'Lock'"
+
+    @contextmanager
+    def claiming() -> Iterator[Claimed]:
+        claimed: Claimed = []
+        thread = threading.Thread(target=lambda: claimed.extend(slow.call("claim_batch", queue, 10, "slow", 60)))
+        with server.client(database.url) as other, server.client(database.url) as looking:
+            with other.transaction(force_rollback=True):
+                other.execute("INSERT INTO mq.group_lock (id, type, group_key) VALUES (-1, %s, 'a')", [queue])
+                thread.start()
+                deadline = time.monotonic() + 30
+                while not looking.execute(waiting).fetchone():
+                    assert time.monotonic() < deadline, "the claim does not wait"
+                    time.sleep(0.01)
+                yield claimed
+            thread.join(30)
+
+    return claiming
+
+
+@pytest.fixture
+def ordered(session: Session, queue: str) -> Session:
+    session.call("set_queue", queue, None, None, None, None, None, 1)
+    return session
+
+
+def claim_one(session: Session, queue: str, group: str) -> dict[str, Any]:
+    row = session.call("claim_batch", queue, 1)[0]
+    assert row["group_key"] == group
+    return row
+
+
+def test_a_slow_claim_does_not_claim_a_message_that_was_finished_meanwhile(
+    ordered: Session, queue: str, slow_claim: Any, sql: Callable[..., Claimed]
+) -> None:
+    """Its cursor still sees the message: without a second look the claim would hold a message that is no more, and its
+    group would be locked for good."""
+    first = ordered.call("send_message", queue, "first", None, 0, "a")[0]["id"]
+    ordered.call("send_message", queue, "head of its group, less urgent", None, 2, "b")
+    ordered.call("send_message", queue, "second of its group, more urgent", None, 1, "b")
+    with slow_claim() as claimed:
+        for _ in range(2):
+            row = claim_one(ordered, queue, "b")
+            assert ordered.call("complete", row["id"], row["batch_key"])[0]["count"] == 1
+    assert [row["id"] for row in claimed] == [first]
+    assert sql("SELECT ids FROM mq.batch WHERE type = %s", queue) == [{"ids": [first]}]
+    assert sql("SELECT group_key FROM mq.group_lock WHERE type = %s", queue) == [{"group_key": "a"}]
+
+
+def test_a_message_that_is_redriven_while_a_claim_drops_its_old_ticket_gets_a_new_one(
+    ordered: Session, queue: str, slow_claim: Any
+) -> None:
+    ordered.call("send_message", queue, "first", None, 5, "a")
+    head = ordered.call("send_message", queue, "head of its group, less urgent", None, 0, "b")[0]["id"]
+    ordered.call("send_message", queue, "second of its group, more urgent", None, -1, "b")
+    # The head goes with the ticket of the second; its own stays.
+    row = claim_one(ordered, queue, "b")
+    assert row["id"] == head
+    ordered.call("fail", head, row["batch_key"], "no", -1)
+    row = claim_one(ordered, queue, "b")
+    ordered.call("complete", row["id"], row["batch_key"])
+    with slow_claim() as claimed:
+        assert ordered.call("redrive", queue, head)[0]["count"] == 1
+    assert [row["group_key"] for row in claimed] == ["a"]
+    assert claim_one(ordered, queue, "b")["id"] == head
+
+
+def test_an_ordered_queue_is_not_worked_from_a_snapshot(ordered: Session, queue: str) -> None:
+    """Who finishes from a snapshot would not see the group's next message, and the group would be stuck."""
+    ordered.call("send_message", queue, "first", None, None, "a")
+    ordered.call("send_message", queue, "second", None, None, "a")
+    row = claim_one(ordered, queue, "a")
+    calls: list[tuple[Any, ...]] = [
+        ("claim_batch", queue),
+        ("take_batch", queue),
+        ("complete", row["id"], row["batch_key"]),
+        ("complete_batch", row["batch_key"]),
+        ("finish_batch", row["batch_key"]),
+        ("release_batch", row["batch_key"]),
+        ("fail", row["id"], row["batch_key"], "no", -1),
+        ("purge", queue, "N"),
+    ]
+    for call in calls:
+        with (
+            pytest.raises(QueueError, match="wrong_isolation") as refused,
+            ordered.transaction() as tx,
+        ):
+            tx.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            ordered.call(*call)
+        assert refused.value.number == 50001, call
+    with ordered.transaction() as tx:
+        tx.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        ordered.call("send_message", queue, "third", None, None, "a")
+    assert ordered.call("complete_batch", row["batch_key"])[0]["count"] == 1
+    assert claim_one(ordered, queue, "a")["body"] == "second"
+
+
+def test_a_take_passes_over_any_number_of_tickets_of_groups_at_work(
+    ordered: Session, queue: str, sql: Callable[..., Claimed]
+) -> None:
+    ordered.call("send_message", queue, "head of the long group", None, None, "a")
+    claim_one(ordered, queue, "a")
+    sql(
+        "SELECT count(mq.send_message(%s, 'more', p_group_key => 'a')) FROM generate_series(1, 10001)",
+        queue,
+    )
+    ordered.call("send_message", queue, "other", None, None, "b")
+    assert [row["body"] for row in ordered.call("take_batch", queue, 10)] == ["other"]
+
+
+@pytest.mark.parametrize("ending", ["commit", "rollback"])
+def test_a_group_goes_on_though_its_next_message_is_being_cancelled(
+    ordered: Session, queue: str, connect: Callable[..., Session], ending: str
+) -> None:
+    """A cancel in a transaction that stays open: its group's head is finished meanwhile, and nobody waits."""
+    ids = [ordered.call("send_message", queue, body, None, None, "a")[0]["id"] for body in ("1", "2", "3")]
+    head = claim_one(ordered, queue, "a")
+    operator = connect("operator")
+    with contextlib.suppress(KeyError), operator.transaction():
+        assert operator.call("cancel", ids[1])[0]["count"] == 1
+        assert ordered.call("claim_batch", queue, 10) == [], "the group is at work; its other tickets are dropped"
+        with ordered.transaction() as tx:
+            tx.execute("SET LOCAL lock_timeout = '5s'")
+            assert ordered.call("complete", head["id"], head["batch_key"])[0]["count"] == 1
+        if ending == "rollback":
+            raise KeyError
+    assert claim_one(ordered, queue, "a")["body"] == {"commit": "3", "rollback": "2"}[ending]
+
+
+TAKES = 80
+TAKE_GROUPS = 250
+
+
+@pytest.mark.long
+def test_a_transaction_takes_of_twenty_thousand_groups_beside_claims_and_nothing_is_stuck(
+    ordered: Session, queue: str, connect: Callable[..., Session], sql: Callable[..., Claimed]
+) -> None:
+    """Each take has as many groups as one may; what the transaction holds of the stripes makes others wait only."""
+    sql(
+        "SELECT count(mq.send_message(%s, 'g' || g || '/' || n, p_group_key => 'g' || g))"
+        " FROM generate_series(1, 2) AS n CROSS JOIN generate_series(1, %s) AS g",
+        queue,
+        TAKES * TAKE_GROUPS,
+    )
+    handled: dict[str, list[str]] = {}
+
+    def handle(rows: Claimed) -> Claimed:
+        for row in rows:
+            handled.setdefault(row["group_key"], []).append(row["body"].partition("/")[2])
+        return rows
+
+    other = connect("other")
+    taken: Claimed = []
+    claimed: Claimed = []
+    with contextlib.suppress(ZeroDivisionError), ordered.transaction():
+        assert len(ordered.call("take_batch", queue, 10_000)) == TAKE_GROUPS
+        _ = 1 // 0
+    with ordered.transaction():
+        for n in range(TAKES):
+            taken += handle(ordered.call("take_batch", queue, TAKE_GROUPS))
+            if n % 8 == 4:
+                claimed += handle(other.call("claim_batch", queue, 40, None, 600))
+            if n % 8 == 6 and claimed:
+                other.call("complete_batch", claimed[-1]["batch_key"])
+    assert len({row["group_key"] for row in taken}) >= TAKES * TAKE_GROUPS // 2 and claimed
+    for key in {str(row["batch_key"]) for row in claimed}:
+        other.call("complete_batch", key)
+    while handle(ordered.call("take_batch", queue, 10_000)):
+        pass
+    assert len(handled) == TAKES * TAKE_GROUPS
+    assert all(numbers == ["1", "2"] for numbers in handled.values())
+    left = [
+        table
+        for table in ("message", "ready", "grouped", "group_lock", "batch")
+        if sql(f"SELECT 1 FROM mq.{table} WHERE type = %s LIMIT 1", queue)
+    ]
+    assert left == []

@@ -1,0 +1,247 @@
+"""What PostgreSQL does its own way with a watched table: transition tables, partitions, cascades, rights, dumps."""
+
+import json
+import random
+import subprocess
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from psycopg.errors import InsufficientPrivilege
+from rowqueue.databases import Database, Session, open_database
+from servers import Server
+from servers.postgresql import programs
+
+pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]
+
+Sql = Callable[..., list[dict[str, Any]]]
+
+
+@pytest.fixture
+def schema(sql: Sql) -> Iterator[str]:
+    """A schema for the tables of one test."""
+    name = f"s_{uuid.uuid4().hex[:12]}"
+    sql(f"CREATE SCHEMA {name}")
+    yield name
+    sql(f"DROP SCHEMA {name} CASCADE")
+
+
+def watch(session: Session, table: str, *types: str) -> None:
+    assert session.call("watch_table", table) == []
+    for type in types:
+        session.call("subscribe", table, "IUD", type)
+
+
+def events(sql: Sql, type: str) -> list[tuple[Any, ...]]:
+    """Action, key and old key of the messages of a type, which are taken away."""
+    rows = [json.loads(row["body"]) for row in sql("SELECT body FROM mq.message WHERE type = %s ORDER BY id", type)]
+    sql("DELETE FROM mq.message WHERE type = %s", type)
+    names = ("key", "old_key")
+    return [(row["action"], *(tuple(row[name].values()) for name in names if name in row)) for row in rows]
+
+
+def test_each_new_key_is_told_with_its_own_old_one_however_many_rows_change_theirs(
+    sql: Sql, session: Session, schema: str, queue: str
+) -> None:
+    """The documentation does not promise that the two transition tables have one order: this test watches it."""
+    table = f"{schema}.t"
+    sql(f"CREATE TABLE {table} (id integer PRIMARY KEY DEFERRABLE, note text)")
+    sql(f"INSERT INTO {table} SELECT n FROM generate_series(1, 3000) AS n ORDER BY random()")
+    sql(f"UPDATE {table} SET note = 'moved' WHERE id % 3 = 0")  # rows in the order of the table no more
+    watch(session, table, queue)
+    sql(f"UPDATE {table} SET id = CASE WHEN id BETWEEN 501 AND 2500 THEN 3001 - id ELSE id END")
+    moved = {("U", (3001 - n,), (n,)) for n in range(501, 2501)}
+    assert set(found := events(sql, queue)) == moved | {("U", (n,)) for n in range(1, 3001) if not 501 <= n <= 2500}
+    assert len(found) == 3000
+    sql(
+        f"MERGE INTO {table} USING (SELECT n FROM generate_series(2900, 3100) AS n ORDER BY random()) AS s ON id = n"
+        " WHEN MATCHED THEN UPDATE SET id = id + 10000 WHEN NOT MATCHED THEN INSERT (id) VALUES (n)"
+    )
+    found = events(sql, queue)
+    assert all(event[1][0] == event[2][0] + 10_000 for event in found if event[0] == "U")
+    assert {event[0] for event in found} == {"I", "U"} and len(found) == 201
+
+
+def test_upserts_copies_and_cascades_are_told(sql: Sql, session: Session, schema: str, queue: str) -> None:
+    parent, child = f"{schema}.parent", f"{schema}.child"
+    sql(f"CREATE TABLE {parent} (id integer PRIMARY KEY)")
+    cascade = f"REFERENCES {parent} ON DELETE CASCADE ON UPDATE CASCADE"
+    sql(f"CREATE TABLE {child} (id integer PRIMARY KEY, p integer {cascade})")
+    watch(session, child, queue)
+    sql(f"INSERT INTO {parent} VALUES (1), (2)")
+    with session.transaction() as connection, connection.cursor().copy(f"COPY {child} FROM STDIN") as copy:
+        for id in range(5):
+            copy.write_row((id, 1))
+    assert events(sql, queue) == [("I", (id,)) for id in range(5)]
+    sql(f"INSERT INTO {child} VALUES (4, 2), (5, 2) ON CONFLICT (id) DO UPDATE SET p = excluded.p")
+    assert sorted(events(sql, queue)) == [("I", (5,)), ("U", (4,))]
+    sql(f"UPDATE {parent} SET id = 3 WHERE id = 2")
+    assert sorted(events(sql, queue)) == [("U", (4,)), ("U", (5,))]
+    sql(f"DELETE FROM {parent} WHERE id = 3")
+    assert sorted(events(sql, queue)) == [("D", (4,)), ("D", (5,))]
+    sql(f"TRUNCATE {child}")
+    assert events(sql, queue) == []
+
+
+def test_a_partitioned_table_tells_what_is_written_through_it(
+    sql: Sql, session: Session, schema: str, queue: str
+) -> None:
+    """A row that moves to another partition was updated; who writes to a partition by its own name is not seen."""
+    table = f"{schema}.t"
+    sql(f"CREATE TABLE {table} (id integer PRIMARY KEY DEFERRABLE, note text) PARTITION BY RANGE (id)")
+    for n in range(2):
+        sql(f"CREATE TABLE {table}_{n} PARTITION OF {table} FOR VALUES FROM ({n * 100}) TO ({n * 100 + 100})")
+    watch(session, table, queue)
+    sql(f"INSERT INTO {table} VALUES (1), (2), (101)")
+    assert events(sql, queue) == [("I", (1,)), ("I", (2,)), ("I", (101,))]
+    sql(f"UPDATE {table} SET id = (id + 100) % 200")
+    assert sorted(events(sql, queue)) == [("U", (1,), (101,)), ("U", (101,), (1,)), ("U", (102,), (2,))]
+    sql(f"UPDATE {table}_1 SET note = 'direct'")
+    assert events(sql, queue) == []
+    watch(session, f"{table}_1", queue)
+    sql(f"UPDATE {table}_1 SET note = 'direct'")
+    assert sorted(events(sql, queue)) == [("U", (101,)), ("U", (102,))]
+    sql(f"UPDATE {table} SET note = 'once'")
+    assert len(events(sql, queue)) == 3
+    # A trigger of the table's own swallows rows on their way: fewer new ones than old ones.
+    sql(
+        f"CREATE FUNCTION {schema}.swallow() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN RETURN CASE WHEN NEW.id <> 1 THEN NEW END; END $$"
+    )
+    sql(f"CREATE TRIGGER s BEFORE INSERT ON {table}_0 FOR EACH ROW EXECUTE FUNCTION {schema}.swallow()")
+    sql(f"UPDATE {table} SET id = id - 100 WHERE id > 100")
+    assert events(sql, queue) == [("U", (2,))]
+
+
+def test_columns_that_change_under_a_watched_table_stop_no_writer(
+    sql: Sql, session: Session, schema: str, queue: str
+) -> None:
+    table = f"{schema}.t"
+    sql(f"CREATE TABLE {table} (a integer, b integer, PRIMARY KEY (b, a))")
+    watch(session, table, queue)
+    for change, key in (
+        ("SELECT 1", {"b": 1, "a": 2}),
+        (f'ALTER TABLE {table} RENAME b TO "B\'b"', {"B'b": 1, "a": 2}),
+        (f"ALTER TABLE {table} ALTER a TYPE text", {"B'b": 1, "a": "2"}),
+        (f"ALTER TABLE {table} DROP a", {}),
+    ):
+        sql(change)
+        sql(f"INSERT INTO {table} VALUES (2, 1)" if key else f"INSERT INTO {table} VALUES (1)")
+        [row] = sql("SELECT body FROM mq.message WHERE type = %s", queue)
+        assert json.loads(row["body"])["key"] == key
+        events(sql, queue)
+        sql(f"TRUNCATE {table}")
+
+
+def test_a_thousand_rows_and_more_are_told_in_the_order_of_the_statement(
+    sql: Sql, session: Session, schema: str, queue: str
+) -> None:
+    """Also where they are told in parts."""
+    table, ids = f"{schema}.t", random.Random(1).sample(range(100_000), 25_000)
+    sql(f"CREATE TABLE {table} (id integer PRIMARY KEY)")
+    watch(session, table, queue)
+    sql(f"INSERT INTO {table} SELECT unnest(%s::integer[])", ids)
+    assert events(sql, queue) == [("I", (id,)) for id in ids]
+
+
+def test_who_may_make_no_trigger_on_a_table_cannot_have_it_watched(
+    sql: Sql, server: Server, database: Database, schema: str, queue: str
+) -> None:
+    """Nor gets what the queue's owner could do. What only the table's owner may drop is told, and does nothing."""
+    table, name = f"{schema}.t", f"login_{uuid.uuid4().hex[:12]}"
+    sql(f"CREATE TABLE {table} (id integer PRIMARY KEY)")
+    with server.login(database.url, name, "mq_operator") as url:
+        session = open_database(url).connect("test")
+        for right in (f"GRANT USAGE ON SCHEMA {schema} TO {name}", f"GRANT TRIGGER ON {table} TO {name}"):
+            with pytest.raises(Exception, match=f"unsuitable_table.*{right}"):
+                session.call("watch_table", table)
+            sql(right)
+        watch(session, table, queue)
+        told = session.call("unwatch_table", table)
+        assert [row["statement"] for row in told] == [
+            f"DROP TRIGGER mq_{action} ON {schema}.t" for action in ("delete", "insert", "update")
+        ]
+        session.close()
+        sql(f"REVOKE ALL ON {table} FROM {name}")
+        sql(f"REVOKE ALL ON SCHEMA {schema} FROM {name}")
+
+
+def test_triggers_cannot_be_made_by_strangers(sql: Sql, server: Server, database: Database) -> None:
+    """The trigger's function would tell the keys of any table to any subscription of that name."""
+    name = f"login_{uuid.uuid4().hex[:12]}"
+    with server.login(database.url, name) as url, server.client(url) as connection:
+        connection.execute("CREATE TEMPORARY TABLE t (id integer PRIMARY KEY)")
+        with pytest.raises(InsufficientPrivilege):
+            connection.execute(
+                "CREATE TRIGGER t AFTER INSERT ON t REFERENCING NEW TABLE AS new_rows"
+                " FOR EACH STATEMENT EXECUTE FUNCTION mq.tell_changes('t')"
+            )
+
+
+def test_a_replica_and_a_disabled_trigger_tell_nothing(sql: Sql, session: Session, schema: str, queue: str) -> None:
+    table = f"{schema}.t"
+    sql(f"CREATE TABLE {table} (id integer PRIMARY KEY)")
+    watch(session, table, queue)
+    sql("SET session_replication_role = replica")
+    sql(f"INSERT INTO {table} VALUES (1)")
+    sql("RESET session_replication_role")
+    sql(f"ALTER TABLE {table} DISABLE TRIGGER mq_insert")
+    sql(f"INSERT INTO {table} VALUES (2)")
+    assert events(sql, queue) == []
+    watch(session, table)
+    sql(f"INSERT INTO {table} VALUES (3)")
+    assert events(sql, queue) == [("I", (3,))]
+
+
+def test_a_restored_dump_is_watched_as_before(server: Server, installed_database: Database, queue: str) -> None:
+    """And the restoring tells nothing."""
+    session = installed_database.connect("test")
+    server.query(installed_database.url, "CREATE TABLE stock (gone text, id integer PRIMARY KEY, at timestamptz)")
+    server.query(installed_database.url, "ALTER TABLE stock DROP gone")
+    server.query(installed_database.url, "INSERT INTO stock VALUES (1)")
+    watch(session, "stock", queue)
+    session.close()
+    dump = [str(programs(18) / "pg_dump"), f"--dbname={installed_database.url}"]
+    text = subprocess.run(dump, check=True, capture_output=True, text=True).stdout
+    url = server.create_database()
+    load = [str(programs(18) / "psql"), "--no-psqlrc", "--quiet", f"--dbname={url}"]
+    subprocess.run(load, input=text, check=True, capture_output=True, text=True)
+    assert server.query(url, "SELECT count(*) AS n FROM mq.message") == [{"n": 0}]
+    server.query(url, "UPDATE stock SET id = 2")
+    [row] = server.query(url, "SELECT body FROM mq.message")
+    assert row["body"] == '{"table":"stock","action":"U","key":{"id":2},"old_key":{"id":1}}'
+    server.drop_database(url)
+
+
+def test_keys_do_not_follow_the_writers_settings(sql: Sql, session: Session, schema: str, queue: str) -> None:
+    table = f"{schema}.t"
+    sql(f"CREATE TABLE {table} (at timestamptz, f float8, PRIMARY KEY (at, f))")
+    watch(session, table, queue)
+    for setting in ("timezone = 'Asia/Tokyo'", "datestyle = 'German'", "extra_float_digits = -15"):
+        sql(f"SET {setting}")
+    sql(f"INSERT INTO {table} VALUES ('2026-11-22 12:00:00+00', 0.1::float8 + 0.2)")
+    assert events(sql, queue) == [("I", ("2026-11-22T12:00:00+00:00", 0.30000000000000004))]
+    assert sql("SHOW timezone")[0]["TimeZone"] == "Asia/Tokyo"
+
+
+def test_a_write_without_subscription_reads_one_index_entry(sql: Sql, session: Session, schema: str) -> None:
+    """However many subscriptions other tables have."""
+    table, other = f"{schema}.t", f"{schema}.u"
+    for name in (table, other):
+        sql(f"CREATE TABLE {name} (id integer PRIMARY KEY)")
+        watch(session, name)
+    sql("INSERT INTO mq.subscription SELECT %s, 'I', 'many.' || n FROM generate_series(1, 5000) AS n", other)
+    sql("ANALYZE mq.subscription")
+    [row] = sql(f"EXPLAIN (FORMAT JSON) SELECT FROM mq.subscription WHERE label = '{table}' AND action = 'I'")
+    assert "Seq Scan" not in json.dumps(row)
+    with session.transaction() as connection:
+        cursor = connection.cursor()
+        cursor.execute(f"INSERT INTO {table} VALUES (1)")
+        cursor.execute(
+            "SELECT seq_scan, idx_scan, idx_tup_fetch FROM pg_stat_xact_user_tables"
+            " WHERE relid = 'mq.subscription'::regclass"
+        )
+        found = cursor.fetchone()
+        assert tuple(found.values() if isinstance(found, dict) else found) == (0, 1, 0)
+    session.call("unwatch_table", other)

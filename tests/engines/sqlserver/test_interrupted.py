@@ -1,0 +1,101 @@
+"""SQL Server: an installation that is killed in any file leaves nothing of it, and the next one goes on."""
+
+import re
+from contextlib import suppress
+from typing import Any
+
+import pymssql
+import pytest
+import yoyo
+from rowqueue import install
+from rowqueue.databases import Database, DatabaseError
+from rowqueue.databases.sqlserver import SQLServer, _Connection, _Cursor
+from servers.sqlserver import ExternalSQLServer
+from yoyo.exceptions import LockTimeout
+
+pytestmark = pytest.mark.product("sqlserver")
+
+# In the order in which an installation comes to them, and what is not there when it was killed behind them.
+POINTS = (
+    (r"INSERT INTO .*_yoyo_version", "dbo._yoyo_migration"),
+    (r"INSERT INTO dbo\.yoyo_lock", "mq.queue"),
+    (r"CREATE TABLE mq\.queue\b", "mq.queue"),
+    (r"INSERT INTO .*_yoyo_log", "mq.queue"),
+    (r"INSERT INTO .*_yoyo_migration", "mq.queue"),
+    (r"CREATE TABLE mq\.feed_consumer\b", "mq.counter"),
+    (r"CREATE (OR ALTER )?PROCEDURE mq\.put_back\b", "mq.put_back"),
+    (r"GRANT EXECUTE\b", ""),
+    (r"UPDATE mq\.installed SET fingerprint\b", ""),
+)
+
+
+class Killed(BaseException):
+    """As a signal would end the process."""
+
+
+def apply_until(database: Database, point: str, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Apply, killed behind the first statement that looks so, with all its connections; whether it came to it."""
+    opened: list[_Connection] = []
+    struck = False
+    open_, command, execute = SQLServer.open, _Connection.command, _Cursor.execute
+
+    def opening(self: SQLServer, application_name: str) -> _Connection:
+        opened.append(open_(self, application_name))
+        return opened[-1]
+
+    def strike(text: str) -> None:
+        nonlocal struck
+        if not struck and re.search(point, text):
+            struck = True
+            for connection in opened:
+                connection.close()
+            raise Killed
+
+    def commanding(self: _Connection, text: str) -> Any:
+        result = command(self, text)
+        strike(text)
+        return result
+
+    def executing(self: _Cursor, operation: Any, params: Any = None) -> None:
+        execute(self, operation, params)
+        strike(operation)
+
+    with monkeypatch.context() as patched, suppress(Killed, DatabaseError, pymssql.Error):
+        patched.setattr(SQLServer, "open", opening)
+        patched.setattr(_Connection, "command", commanding)
+        patched.setattr(_Cursor, "execute", executing)
+        install.apply(database)
+    return struck
+
+
+@pytest.mark.timeout(1800)  # a stand-in takes a minute and more for one installation
+def test_an_installation_that_is_killed_in_any_file_is_gone_on_with(
+    server: ExternalSQLServer, database: Database, empty_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def own(url: str) -> list[str]:
+        """What is in the catalog of the queue's own: other tests leave tables of theirs."""
+        return [line for line in server.catalog(url) if " | mq | " in line]
+
+    for point, missing in POINTS:
+        assert apply_until(empty_database, point, monkeypatch), point
+        if missing:
+            [row] = server.query(empty_database.url, "SELECT OBJECT_ID(%s) AS id", missing)
+            assert row["id"] is None, point
+    # Nobody breaks a lock: it went with who held it.
+    install.apply(empty_database)
+    assert own(empty_database.url) == own(database.url)
+    assert install.apply(empty_database) == install.Applied()
+    assert empty_database.rights_problems() == []
+
+
+def test_yoyos_lock_goes_with_who_holds_it(empty_database: Database) -> None:
+    with (
+        yoyo.get_backend(empty_database.yoyo_url()) as killed,
+        yoyo.get_backend(empty_database.yoyo_url()) as other,
+        killed.lock(60),
+    ):
+        with pytest.raises(LockTimeout), other.lock(1):
+            pass
+        killed._lock.close()
+        with other.lock(60):
+            pass

@@ -1,0 +1,121 @@
+"""What only docs/dba-guide.md says, and the README of psql; the repairs of all guides are in test_repairs.py."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from rowqueue import install
+from rowqueue.databases import Database, open_database
+from servers import LocalPostgreSQL, Server
+from servers.postgresql import programs
+from shops import OWNERSHIP, REMOVAL, PostgreSQLShop, blocks, psql
+
+pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]
+
+ROOT = Path(__file__).resolve().parents[2]
+GUIDE = PostgreSQLShop.page
+README = (ROOT / "README.md").read_text("utf-8")
+
+
+@pytest.fixture
+def shop(installed_database: Database, server: Server, tmp_path: Path) -> PostgreSQLShop:
+    shop = PostgreSQLShop(server, installed_database.url, tmp_path)
+    shop.fill()
+    return shop
+
+
+def statements(page: str, heading: str | None = None) -> list[str]:
+    return [text for kind, text in blocks(page, heading) if kind == "sql"]
+
+
+def test_every_statement_of_the_guide_runs_in_its_order(private_server: LocalPostgreSQL) -> None:
+    url = private_server.create_database()
+    owner = statements(GUIDE, OWNERSHIP)
+    psql(url, owner[0])
+    install.apply(open_database(url.replace("postgres@", "queue_owner@")))
+    assert private_server.query(url, "SELECT DISTINCT proowner::regrole::text AS o FROM pg_proc WHERE prosecdef") == [
+        {"o": "queue_owner"}
+    ]
+    psql(
+        url,
+        "SELECT mq.send_batch('email', string_agg('{\"n\":' || n || '}', E'\\n')) FROM generate_series(1, 100) AS n;",
+        "SELECT FROM mq.claim_batch('email', 30, 'worker-1');",
+        "SELECT mq.fail(id, batch_key, 'timed out', -1) FROM mq.message_state WHERE id BETWEEN 11 AND 30;",
+        "SELECT mq.set_queue('invoice', p_ordered => 1);",
+        "SELECT mq.send_message('invoice', 'x', p_group_key => 'g') FROM generate_series(1, 3);",
+        "SELECT FROM mq.claim_batch('invoice', 2, 'worker-1');",
+    )
+    psql(url, *(block for block in statements(GUIDE) if block not in (owner[0], *statements(GUIDE, REMOVAL))))
+    # Roles that were given rights on this database go with it, as far as the guide does not remove them.
+    psql(url, "DROP OWNED BY shop, on_duty;", *statements(GUIDE, REMOVAL))
+    assert private_server.query(url, "SELECT to_regnamespace('mq') AS it") == [{"it": None}]
+    assert private_server.query(url, "SELECT rolname FROM pg_roles WHERE rolname LIKE 'mq%%'") == []
+
+
+def test_the_owner_of_the_guide_can_read_other_users_sessions_and_no_more(private_server: LocalPostgreSQL) -> None:
+    url = private_server.create_database()
+    psql(url, statements(GUIDE, OWNERSHIP)[0])
+    owner = url.replace("postgres@", "queue_owner@")
+    install.apply(open_database(owner))
+    with private_server.client(url) as other:
+        other.execute("BEGIN")
+        other.execute("SELECT 'look at me'")
+        assert "look at me" in psql(owner, "SELECT detail FROM mq.queue_health() WHERE name = 'oldest_transaction';")
+    assert private_server.query(url, "SELECT rolsuper, rolcreaterole FROM pg_roles WHERE rolname = 'queue_owner'") == [
+        {"rolsuper": False, "rolcreaterole": False}
+    ]
+
+
+def test_roles_that_come_after_the_installation_are_given_their_rights_by_the_grants_file(
+    private_server: LocalPostgreSQL,
+) -> None:
+    url = private_server.create_database()
+    psql(url, statements(GUIDE, OWNERSHIP)[0], "DROP ROLE mq_producer, mq_consumer, mq_operator;")
+    owner = url.replace("postgres@", "queue_owner@")
+    assert any("mq_producer does not exist" in notice for notice in install.apply(open_database(owner)).notices)
+    psql(url, "CREATE ROLE mq_producer NOLOGIN; CREATE ROLE mq_consumer NOLOGIN; CREATE ROLE mq_operator NOLOGIN;")
+    psql(owner, (ROOT / "procedures" / "postgresql" / "grants.sql").read_text("utf-8"))
+    psql(url, "CREATE ROLE shop LOGIN; GRANT mq_producer TO shop;")
+    psql(url.replace("postgres@", "shop@"), "SELECT mq.send('email', 'x');")
+
+
+def test_the_queue_moves_to_another_database_with_all_its_states(shop: PostgreSQLShop, server: Server) -> None:
+    shop("SELECT FROM mq.claim_batch('email', 5)")
+    shop("SELECT mq.fail(id, batch_key, 'no', -1) FROM mq.message_state WHERE state = 'A' AND id = 1")
+    shop("SELECT mq.set_queue('email', p_on_complete => 'archive')")
+    shop("SELECT mq.complete(id, batch_key) FROM mq.message_state WHERE state = 'A' AND id = 2")
+    command = re.search(r"^pg_dump (.*) postgresql://\S+ \\$", GUIDE, re.M)
+    assert command
+    dump = subprocess.run(
+        [str(programs(18) / "pg_dump"), *command[1].split(), shop.url], check=True, capture_output=True, text=True
+    ).stdout.replace("SET transaction_timeout = 0;", "")  # a newer pg_dump than the server
+    there = server.create_database()
+    install.apply(open_database(there))
+    psql(there, dump)
+    assert install.pending(open_database(there)) == []
+    rows = "SELECT id, state, body, attempts, error FROM mq.message_state ORDER BY id"
+    assert server.query(there, rows) == shop(rows)
+    assert server.query(there, "SELECT mq.send('email', 'next') AS id") == [{"id": 21}]
+    server.drop_database(there)
+
+
+def test_claims_go_on_under_a_publication_of_all_tables(shop: PostgreSQLShop) -> None:
+    """Tables without a replica identity would refuse every DELETE."""
+    shop("CREATE PUBLICATION everything FOR ALL TABLES")
+    shop("SELECT mq.set_queue('email', p_on_complete => 'archive')")
+    for procedure in ("claim_batch", "claim_wraparound"):
+        for _ in range(3):
+            assert shop(f"SELECT mq.complete_batch(batch_key) AS count FROM mq.{procedure}('email')") == [{"count": 1}]
+            shop("SELECT mq.lower_mark('email')")
+    assert shop("SELECT mq.purge('email', 'C') AS count") == [{"count": 6}]
+
+
+def test_the_sql_of_the_readme_does_what_it_says(private_server: LocalPostgreSQL) -> None:
+    url = private_server.create_database()
+    install.apply(open_database(url))
+    psql(url, *statements(README, "Quick start in psql"), *statements(README, "Roles"))
+    assert private_server.query(url, "SELECT body FROM delivered") == [{"body": '{"to":"nobody@gone.example"}'}]
+    left = private_server.query(url, "SELECT state, body, error FROM mq.message_state ORDER BY id")
+    assert [(row["state"], row["error"]) for row in left] == [("N", "mailbox busy"), ("N", None)]
+    assert left[1]["body"] == '{"to":"edsger@example.org"}'

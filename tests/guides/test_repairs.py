@@ -1,0 +1,140 @@
+"""The repairs of the guides for DBAs, on every engine: what their blocks say, done as it stands there, repairs."""
+
+import re
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from rowqueue.databases import Database
+from servers import Server
+from shops import DOCS, SHOPS, Shop, make
+
+pytestmark = pytest.mark.one_engine
+
+
+@pytest.fixture
+def shop(database: Database, server: Server, tmp_path: Path) -> Shop:
+    return make(server, database.url, tmp_path).only_emails()
+
+
+def test_a_stuck_consumer_loses_its_messages(shop: Shop) -> None:
+    for reader in ("worker-1", "worker-2", "worker-1"):
+        shop.call("claim_batch", "email", 4, reader)
+    shop.follow("A stuck consumer", 0)
+    assert {row["attempts"] for row in shop.call("peek", "email", "N", 100)} == {0}
+    assert {row["reader"] for row in shop.call("peek", "email", "A", 100)} == {"worker-2"}
+    shop.call("claim_batch", "email", 5, "worker-1")
+    shop.follow("A stuck consumer", 1)
+    assert shop.states() == {"N": 16, "A": 4}
+    assert sum(row["attempts"] == 1 for row in shop.call("peek", "email", "N", 100)) == 5
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_a_poisoned_message_is_dead_at_once(shop: Shop, held: bool) -> None:
+    if held:
+        shop.call("claim_batch", "email", 20, "worker-1")
+    assert re.search(r"^E\s*$", shop.follow("A poisoned message"), re.M)
+    assert shop.states() == {"E": 1, "A" if held else "N": 19}
+    [dead] = shop.call("peek", "email", "E", 10)
+    assert (dead["id"], dead["error"]) == (shop.first + 16, "kills the worker, see ticket 4711")
+
+
+def test_dead_letters_are_redriven_one_some_and_all_and_purged(shop: Shop) -> None:
+    def die() -> None:
+        rows = shop.call("claim_batch", "email", 20)
+        errors = ["it timed out" if row["id"] >= shop.first + 10 else "refused" for row in rows]
+        failures = "\n".join(f"{row['id']},-1,{error}" for row, error in zip(rows, errors, strict=True))
+        shop.call("finish_batch", rows[0]["batch_key"], failures)
+        assert shop.states() == {"E": 20}
+
+    die()
+    seen = []
+    for number in range(3):
+        shop.follow("Dead letters", number)
+        seen.append(shop.states()["N"])
+    assert seen == [1, 10, 20]
+    die()
+    shop(f"UPDATE {shop.table('message')} SET body = 'to ada@exmaple.org' WHERE id = {shop.first + 16}")
+    shop.follow("Dead letters", 3)
+    [mended] = shop.call("peek", "email", "N", 10)
+    assert (mended["id"], mended["body"]) == (shop.first + 16, "to ada@example.org")
+    shop.follow("Dead letters", 4)
+    assert shop.states() == {"N": 1}
+
+
+@pytest.mark.parametrize("ordered", [0, 1])
+def test_messages_in_no_state_are_new_again_and_ids_without_message_are_gone(shop: Shop, ordered: int) -> None:
+    ready, message = shop.table("ready"), shop.table("message")
+    shop.call("purge", "email", "N")
+    shop.call("set_queue", "email", None, None, None, None, None, ordered)
+    with shop.session() as session:
+        ids = [session.call("send_message", "email", "x", None, None, f"g{n}")[0]["id"] for n in range(20)]
+    shop(f"DELETE FROM {ready} WHERE id >= {ids[10]}")
+    shop(f"DELETE FROM {shop.table('grouped')} WHERE id >= {ids[10]}")
+    shop(f"DELETE FROM {message} WHERE id < {ids[2]}")
+    assert shop.states() == {"N": 8, None: 10}
+    shop.follow("A message in no state")
+    assert shop.states() == {"N": 18}
+    assert shop(f"SELECT COUNT(*) AS n FROM {ready} WHERE id < {ids[2]}") == [{"n": 0}]
+    assert len(shop.call("claim_batch", "email", 100)) == 18
+
+
+def test_a_group_that_was_damaged_by_hand_goes_on_and_healthy_groups_stay(shop: Shop) -> None:
+    shop.call("set_queue", "invoice", None, None, None, None, None, 1)
+    groups = ("lost head", "lost ticket", "at work", "waiting")
+    for group in groups * 2:
+        shop.call("send_message", "invoice", group, None, None, group)
+    claimed = {row["body"]: row for row in shop.call("claim_batch", "invoice", 4)}
+    assert set(claimed) == set(groups)
+    key = claimed["at work"]["batch_key"]
+    shop.call("fail", claimed["waiting"]["id"], key, "later", 600)
+    shop.call("complete", claimed["lost ticket"]["id"], key)
+    shop(f"DELETE FROM {shop.table('ready')} WHERE type = 'invoice'")
+    shop.empty_batches_but(claimed["at work"]["id"])
+    shop(f"DELETE FROM {shop.table('message')} WHERE id = {claimed['lost head']['id']}")
+    assert shop.call("claim_batch", "invoice", 10) == []
+    said = shop.follow("A group of an ordered queue that does not go on")
+    assert [group in said for group in groups] == [True, False, True, True]
+    bodies = [row["body"] for row in shop.call("claim_batch", "invoice", 10)]
+    assert sorted(bodies) == ["lost head", "lost ticket"]
+
+
+def test_a_queue_is_emptied_and_goes_on(shop: Shop) -> None:
+    shop.call("claim_batch", "email", 5)
+    with shop.session() as session:
+        [later] = session.call("send_message", "email", "later", session.now() + timedelta(days=1))
+    shop.follow("Emptying a queue", 0)
+    assert shop.states() == {"A": 5}
+    assert shop.call("queue_stats", "email")[0]["paused"] == 0
+    shop.follow("Emptying a queue", 1)
+    assert shop.states() == {}
+    assert shop.call("send", "email", "new")[0]["id"] > later["id"]
+    assert len(shop.call("claim_batch", "email")) == 1
+
+
+def test_everything_is_paused_after_a_restore_and_goes_on(shop: Shop) -> None:
+    shop.call("set_queue", "invoice", 7)
+    shop.call("send", "invoice", "x")
+    shop.follow("Backup, restore, moving", 0, kind="sql")
+    assert {row["paused"] for row in shop.call("queue_stats")} == {1}
+    assert shop.call("claim_batch", "email") == []
+    shop.follow("Backup, restore, moving", 1, kind="sql")
+    assert {row["paused"] for row in shop.call("queue_stats")} == {0}
+    assert len(shop.call("claim_batch", "email")) == 1
+
+
+# Headings that only the guide of one engine has.
+OWN_HEADINGS = {
+    "postgresql": {"Vacuum"},
+    "mysql": {"Purge and disk space"},
+    "firebird": {"Transactions in isql", "Sweep and disk space", "Time zones", "Events", "Embedded use"},
+    "sqlserver": {"Ghosts and disk space"},
+}
+
+
+def test_all_guides_have_the_same_headings() -> None:
+    pages = {name: (DOCS / shop.guide).read_text("utf-8") for name, shop in SHOPS.items()}
+    headings = {name: set(re.findall(r"^##+ (.*)$", page, re.M)) for name, page in pages.items()}
+    assert {name: found - OWN_HEADINGS[name] for name, found in headings.items()} == dict.fromkeys(
+        SHOPS, headings["postgresql"] - OWN_HEADINGS["postgresql"]
+    )
