@@ -1,4 +1,4 @@
--- fetch_feed: the rows behind a consumer's position, in the order of their numbers.
+-- fetch_feed: the rows after a consumer's position, in the order of their numbers.
 -- Arguments:   p_feed, p_consumer (1 to 200 characters each; a consumer that is new begins with the first row), p_size (1 to
 --              10,000; NULL: 100)
 -- Returns:     position, key (a JSON object of the key columns), row (a JSON object of all columns)

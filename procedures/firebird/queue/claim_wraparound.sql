@@ -10,6 +10,8 @@
 -- all that is done up to the first message that is left. So does the search for what is due. If that took long, the next claims
 -- begin there, for ten times as long as it took, at most 5 seconds: the mark is the place of a reader without a name, good until
 -- low_until. What comes back below it calls lower_ring. What a late sender commits there waits for the next full scan.
+--
+-- It is long because its result and its variables are.
 
 SET TERM ^ ;
 
@@ -35,27 +37,28 @@ RETURNS (
     lease_until timestamp
 )
 AS
--- Milliseconds; to scan 1,000 dead rows takes about one.
-DECLARE c_long_scan integer = 2;
+-- A scan that takes longer leaves a low-water mark, in milliseconds: two are as long as 2,000 dead rows take.
+DECLARE c_long integer = 2;
+-- A mark holds for ten times as long as its scans took, so that full scans take a tenth of the time, and no longer than this.
+DECLARE c_longest integer = 5000;
 DECLARE v_now timestamp;
 DECLARE v_paused smallint;
 DECLARE v_ordered smallint;
 DECLARE v_seconds integer;
 DECLARE v_reader mq_name;
 DECLARE v_size integer;
-DECLARE v_n bigint;
+DECLARE v_old_n bigint;
 DECLARE v_after bigint;
-DECLARE v_place_after bigint;
+DECLARE v_old_after bigint;
 DECLARE v_round bigint;
-DECLARE v_next_id bigint;
+DECLARE v_lowest_id bigint;
 DECLARE v_low_n bigint;
 DECLARE v_low_after bigint;
 DECLARE v_low_until timestamp;
 DECLARE v_promoted_to timestamp;
 DECLARE v_full_scan smallint = 0;
 DECLARE v_from bigint = -9223372036854775807;
-DECLARE v_all_promoted smallint;
-DECLARE v_milliseconds bigint;
+DECLARE v_scanned bigint;
 DECLARE v_more bigint;
 DECLARE v_last bigint;
 DECLARE v_count integer = 0;
@@ -87,14 +90,14 @@ BEGIN
         v_full_scan = 1;
         v_promoted_to = '1900-01-01';
     END
-    EXECUTE PROCEDURE mq_promote_ring(p_type, v_full_scan, v_promoted_to, v_size)
-        RETURNING_VALUES v_all_promoted, v_milliseconds;
+    EXECUTE PROCEDURE mq_fill_ring(p_type, v_size, v_full_scan, v_promoted_to, v_now, c_long)
+        RETURNING_VALUES v_promoted_to, v_scanned;
 
     SELECT n, after_id FROM mq_ring WHERE type = :p_type AND reader = :v_reader
     ORDER BY type DESC, reader DESC, n DESC, after_id DESC ROWS 1
-    INTO v_n, v_place_after;
-    v_after = COALESCE(p_after_id, v_place_after, 0);
-    v_round = COALESCE(v_n, 0) + IIF(p_after_id IS NULL, 0, 1);
+    INTO v_old_n, v_old_after;
+    v_after = COALESCE(p_after_id, v_old_after, 0);
+    v_round = COALESCE(v_old_n, 0) + IIF(p_after_id IS NULL, 0, 1);
     FOR SELECT id, attempt FROM mq_take_ring(:p_type, MAXVALUE(:v_after, :v_from), 9223372036854775807, :v_size)
         INTO id, attempt
     DO
@@ -106,18 +109,16 @@ BEGIN
     v_low_after = v_from;
     IF (v_count < v_size) THEN
     BEGIN
-        EXECUTE PROCEDURE mq_scan_ring(p_type, v_from, v_after, IIF(v_count = 0, MAXVALUE(v_after, v_from), NULL))
-            RETURNING_VALUES v_next_id, v_more;
-        v_milliseconds = v_milliseconds + v_more;
+        EXECUTE PROCEDURE mq_scan_ring(p_type, v_from, v_after, IIF(v_count = 0, 1, 0), c_long)
+            RETURNING_VALUES v_lowest_id, v_more;
+        v_scanned = v_scanned + v_more;
         v_low_after = CASE
-            WHEN v_next_id IS NOT NULL THEN v_next_id - 1
+            WHEN v_lowest_id IS NOT NULL THEN v_lowest_id - 1
             WHEN v_count > 0 THEN MAXVALUE(v_after, v_from)
-            -- Nothing is left: up to the newest id there is.
-            ELSE GEN_ID(mq_message_id, 0)
         END;
         v_more = v_count;
-        IF (v_next_id IS NOT NULL) THEN
-            FOR SELECT id, attempt FROM mq_take_ring(:p_type, :v_next_id - 1, :v_after, :v_size - :v_more) INTO id, attempt DO
+        IF (v_lowest_id IS NOT NULL) THEN
+            FOR SELECT id, attempt FROM mq_take_ring(:p_type, :v_lowest_id - 1, :v_after, :v_size - :v_more) INTO id, attempt DO
             BEGIN
                 v_count = v_count + 1;
                 v_last = id;
@@ -125,17 +126,13 @@ BEGIN
             END
         v_round = v_round + IIF(v_count > v_more, 1, 0);
     END
-    IF (v_milliseconds >= c_long_scan) THEN
-        EXECUTE PROCEDURE mq_save_place(p_type, '', COALESCE(v_low_n, 0) + 1, v_low_after,
-            IIF(v_full_scan = 1, DATEADD(MINVALUE(10 * v_milliseconds, 5000) MILLISECOND TO mq_utc_now()), v_low_until),
-            -- Not up to now: a transaction that has failed messages may be about to commit.
-            IIF(v_all_promoted = 1, DATEADD(-1 SECOND TO v_now), v_promoted_to), v_low_n, NULL, 20, NULL);
+    IF (v_scanned >= c_long) THEN
+        EXECUTE PROCEDURE mq_renew_ring_mark(p_type, v_low_n, v_low_after,
+            IIF(v_full_scan = 1, DATEADD(MINVALUE(10 * v_scanned, c_longest) MILLISECOND TO mq_utc_now()), v_low_until),
+            v_promoted_to);
     IF (v_count = 0) THEN
         EXIT;
-
-    -- With it go the place before, those that other claims left a little before that, and at the end of a round the last two.
-    EXECUTE PROCEDURE mq_save_place(p_type, v_reader, v_round, v_last, NULL, NULL, v_n, v_place_after,
-        IIF(v_round = v_n, 0, 1), 20 * v_size);
+    EXECUTE PROCEDURE mq_save_position(p_type, v_reader, v_size, v_round, v_last, v_old_n, v_old_after);
     EXECUTE PROCEDURE mq_hold(batch_key, p_type, v_reader, v_seconds, NULL, NULL) RETURNING_VALUES lease_until;
     -- The sort is of narrow rows, and the join begins with them.
     FOR SELECT c.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, c.attempt, m.created_at, m.source

@@ -9,7 +9,7 @@
 --
 -- On 3.0 the trigger gets its rights in a transaction of their own, while it is empty and inactive. There, writers who meet a new
 -- trigger and its rights in one commit may be refused (no permission for SELECT access to TABLE MQ_SUBSCRIPTION), again and again
--- until they connect anew; those who meet the rights first are not.
+-- until they connect again; those who meet the rights first are not.
 
 SET TERM ^ ;
 
@@ -83,7 +83,7 @@ BEGIN
     END
     ELSE
         EXECUTE PROCEDURE mq_make_trigger(v_trigger, v_quoted, v_label, v_new);
-    -- For each action a look first: writers of what nobody has subscribed to pay for no more than that.
+    -- For each action a check first: writers of what nobody has subscribed to pay for no more than that.
     v_source = 'AS
 BEGIN
     IF (INSERTING) THEN

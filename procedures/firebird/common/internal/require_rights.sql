@@ -1,4 +1,4 @@
--- require_rights: refuse a caller who has not himself the rights on a user's table that the call uses.
+-- require_rights: refuse a caller who lacks a right on a user's table that the call uses.
 -- Arguments:   p_quoted (the table, as find_table returns it for SQL), p_column (one that can be written, quoted; NULL: none is),
 --              p_delete (1: rows are deleted)
 -- Returns:     nothing

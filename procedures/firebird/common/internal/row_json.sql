@@ -8,6 +8,8 @@
 --
 -- Texts are put together as bytes, with the byte FE for the quotes around them, and escape_json does the rest. As VARCHAR as
 -- long as the greatest lengths allow it, which is much quicker, else as a BLOB.
+--
+-- It is long because Firebird has no JSON: each type is written as text in its own way.
 
 SET TERM ^ ;
 

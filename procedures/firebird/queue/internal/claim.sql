@@ -36,7 +36,7 @@ BEGIN
     IF (v_paused = 0) THEN
         FOR SELECT id, attempt FROM mq_pick(:p_type, :p_size, :v_ordered, 0) INTO v_id, v_attempt DO
         BEGIN
-            -- Random numbers cost more than a look at an empty queue.
+            -- Random numbers cost more than a scan of an empty queue.
             IF (v_n = 0) THEN
                 v_key = LOWER(UUID_TO_CHAR(GEN_UUID()));
             v_n = v_n + 1;

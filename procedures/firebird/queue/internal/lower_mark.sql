@@ -1,4 +1,4 @@
--- lower_mark: what was put back lies below the low-water mark: let the next claim look from the very start.
+-- lower_mark: what was put back lies below the low-water mark: the next claim makes a full scan.
 -- Arguments:   p_type
 -- Returns:     nothing
 -- Errors:      none

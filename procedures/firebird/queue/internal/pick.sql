@@ -19,6 +19,8 @@
 --
 -- The engine may begin a claim again, and what it had before then lies below the marks. So a claim that finds nothing makes a full
 -- scan at once, and one that comes short asks the next claim for one.
+--
+-- It is long because a helper between it and take_ready would cost each message as much again as reading it.
 
 SET TERM ^ ;
 

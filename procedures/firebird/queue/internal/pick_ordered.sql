@@ -12,6 +12,8 @@
 -- message that is there stays whatever the group's consumer does at this moment. Whoever ends a group's work issues a new one.
 --
 -- What was met is noted in mq_met: U taken in this call, B at work, K at work and its first ticket locked, X to be left alone.
+--
+-- It is long because each case of a ticket met is a branch of its own.
 
 SET TERM ^ ;
 

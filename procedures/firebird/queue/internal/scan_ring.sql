@@ -1,42 +1,42 @@
--- scan_ring: the first ready message of a ring in the span of ids where a claim goes on that came short.
--- Arguments:   p_type, p_from and p_until (ids above the one, up to the other), p_after (NULL: none; else ids above this one are
---              scanned as well, for the time that it takes)
--- Returns:     id (NULL: there is none), milliseconds (how long it took)
+-- scan_ring: find the lowest ready message of a ring, and measure how long it took.
+-- Arguments:   p_type, p_from and p_after (ids above the one, up to the other), p_ahead (1: nothing was found after p_after either:
+--              that scan counts as well), p_long (milliseconds: a scan that took longer is repeated)
+-- Returns:     lowest_id (NULL when there is none; it may be locked), scanned (the milliseconds that it took)
 -- Errors:      none
 -- Transaction: reads only
--- Example:     EXECUTE PROCEDURE mq_scan_ring('crawl', 0, 170, NULL) RETURNING_VALUES v_next_id, v_milliseconds;
+-- Example:     EXECUTE PROCEDURE mq_scan_ring('crawl', 0, 17, 0, 2) RETURNING_VALUES v_lowest_id, v_scanned;
 
 SET TERM ^ ;
 
 CREATE OR ALTER PROCEDURE mq_scan_ring (
     p_type mq_name,
     p_from bigint,
-    p_until bigint,
-    p_after bigint
+    p_after bigint,
+    p_ahead smallint,
+    p_long integer
 )
 RETURNS (
-    id bigint,
-    milliseconds bigint
+    lowest_id bigint,
+    scanned bigint
 )
 AS
-DECLARE c_long_scan integer = 2;
 DECLARE v_begun timestamp;
 DECLARE v_tries integer = 1;
 BEGIN
-    -- What takes long at first, a plan or pages that nobody has read for a while, does not take long again.
+    -- As in fill_ring: only what takes long twice counts.
     WHILE (v_tries <= 2) DO
     BEGIN
         v_begun = mq_utc_now();
-        IF (p_after IS NOT NULL) THEN
-            SELECT r.id FROM mq_ready AS r WHERE r.type = :p_type AND r.id > :p_after
+        IF (p_ahead = 1) THEN
+            SELECT r.id FROM mq_ready AS r WHERE r.type = :p_type AND r.id > MAXVALUE(:p_after, :p_from)
             PLAN (r ORDER mq_ready_ring) ORDER BY r.type, r.id ROWS 1
-            INTO id;
-        id = NULL;
-        SELECT r.id FROM mq_ready AS r WHERE r.type = :p_type AND r.id > :p_from AND r.id <= :p_until
+            INTO lowest_id;
+        lowest_id = NULL;
+        SELECT r.id FROM mq_ready AS r WHERE r.type = :p_type AND r.id > :p_from AND r.id <= :p_after
         PLAN (r ORDER mq_ready_ring) ORDER BY r.type, r.id ROWS 1
-        INTO id;
-        milliseconds = DATEDIFF(MILLISECOND FROM v_begun TO mq_utc_now());
-        v_tries = IIF(milliseconds < c_long_scan, 3, v_tries + 1);
+        INTO lowest_id;
+        scanned = DATEDIFF(MILLISECOND FROM v_begun TO mq_utc_now());
+        v_tries = IIF(scanned < p_long, 3, v_tries + 1);
     END
 END^
 

@@ -9,7 +9,7 @@
 -- The user's table is read and written by dynamic statements, which have the rights of the connected user only; the queue's tables
 -- by static ones, which have ours. So each row of a cursor over the table is looked up here, and locked or changed by a statement
 -- of its own, which takes its values as parameters and is prepared once for all rows.
--- Entries are looked for after the row was read and before it is locked: a row whose claim was finished meanwhile is gone or has
+-- Entries are read after the row was read and before it is locked: a row whose claim was finished meanwhile is gone or has
 -- another status by then.
 
 SET TERM ^ ;
@@ -20,7 +20,7 @@ CREATE OR ALTER PROCEDURE mq_pick_rows (
     p_batch_key mq_key
 )
 AS
--- A scan from the very start is made so often, in milliseconds; and so often it is looked for lost claims.
+-- A scan from the very start is made so often, in milliseconds; and as often one for lost claims.
 DECLARE c_look integer = 1000;
 DECLARE v_kind varchar(1) CHARACTER SET ASCII;
 DECLARE v_counted smallint;

@@ -9,6 +9,8 @@
 --
 -- A row at a time, each by a statement of its own, with the rights of the connected user: what a trigger or a constraint refuses
 -- does not stop the others. Of equal rows each turn changes one.
+--
+-- It is long because half of it is a template, written as the statement will be.
 
 SET TERM ^ ;
 
