@@ -133,7 +133,7 @@ BEGIN
     IF (v_count = 0) THEN
         EXIT;
     EXECUTE PROCEDURE mq_save_position(p_type, v_reader, v_size, v_round, v_last, v_old_n, v_old_after);
-    EXECUTE PROCEDURE mq_hold(batch_key, p_type, v_reader, v_seconds, NULL, NULL) RETURNING_VALUES lease_until;
+    EXECUTE PROCEDURE mq_write_batch(batch_key, p_type, v_reader, v_seconds, NULL, NULL) RETURNING_VALUES lease_until;
     -- The sort is of narrow rows, and the join begins with them.
     FOR SELECT c.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, c.attempt, m.created_at, m.source
         FROM (SELECT id, attempt FROM mq_claimed WHERE batch_key = :batch_key ORDER BY n) AS c

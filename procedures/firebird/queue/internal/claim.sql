@@ -49,7 +49,7 @@ BEGIN
         END
     IF (v_n > 0) THEN
     BEGIN
-        EXECUTE PROCEDURE mq_hold(v_key, p_type, mq_reader_name(p_reader), v_seconds, v_id, v_attempt)
+        EXECUTE PROCEDURE mq_write_batch(v_key, p_type, mq_reader_name(p_reader), v_seconds, v_id, v_attempt)
             RETURNING_VALUES lease_until;
         batch_key = v_key;
     END
