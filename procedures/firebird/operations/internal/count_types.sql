@@ -48,11 +48,13 @@ BEGIN
                 INTO v_type, v_at
             DO
             BEGIN
-                type = COALESCE(type, v_type);
+                IF (type IS NULL) THEN
+                    type = v_type;
                 IF (v_type <> type OR first_count > p_cap) THEN
                     LEAVE;
                 first_count = first_count + 1;
-                oldest = MINVALUE(COALESCE(oldest, v_at), v_at);
+                IF (oldest IS NULL OR v_at < oldest) THEN
+                    oldest = v_at;
             END
         ELSE IF (p_table = 'grouped') THEN
             FOR SELECT g.type, m.run_at FROM mq_grouped AS g LEFT JOIN mq_message AS m ON m.id = g.id
@@ -61,11 +63,13 @@ BEGIN
                 INTO v_type, v_at
             DO
             BEGIN
-                type = COALESCE(type, v_type);
+                IF (type IS NULL) THEN
+                    type = v_type;
                 IF (v_type <> type OR first_count > p_cap) THEN
                     LEAVE;
                 first_count = first_count + 1;
-                oldest = COALESCE(MINVALUE(oldest, v_at), v_at, oldest);
+                IF (oldest IS NULL OR v_at < oldest) THEN
+                    oldest = v_at;
             END
         ELSE IF (p_table = 'delayed') THEN
             FOR SELECT d.type, d.run_at FROM mq_delayed AS d WHERE d.type >= :v_from AND d.type <> :v_past
@@ -73,7 +77,8 @@ BEGIN
                 INTO v_type, v_at
             DO
             BEGIN
-                type = COALESCE(type, v_type);
+                IF (type IS NULL) THEN
+                    type = v_type;
                 IF (v_type <> type OR first_count + second_count > 2 * p_cap) THEN
                     LEAVE;
                 IF (v_at <= p_now) THEN
@@ -92,7 +97,8 @@ BEGIN
                 INTO v_type, v_at, v_messages
             DO
             BEGIN
-                type = COALESCE(type, v_type);
+                IF (type IS NULL) THEN
+                    type = v_type;
                 IF (v_type <> type OR first_count + second_count > 2 * p_cap) THEN
                     LEAVE;
                 first_count = first_count + IIF(v_at > p_now, v_messages, 0);
@@ -104,7 +110,8 @@ BEGIN
                 INTO v_type
             DO
             BEGIN
-                type = COALESCE(type, v_type);
+                IF (type IS NULL) THEN
+                    type = v_type;
                 IF (v_type <> type OR first_count > p_cap) THEN
                     LEAVE;
                 first_count = first_count + 1;
