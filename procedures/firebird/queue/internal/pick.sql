@@ -37,7 +37,7 @@ RETURNS (
 AS
 -- A mark is renewed when the front has moved by so many ids.
 DECLARE c_stride integer = 1000;
--- Every mark costs a scan in each claim that comes short. Further priorities are claimed without marks.
+-- Every mark costs a scan in each claim that comes short. Priorities after the eighth are never learned.
 DECLARE c_marks integer = 8;
 -- A full scan that took so many milliseconds and found nothing has read dead rows: idle consumers need not do it all the time.
 DECLARE c_long_scan integer = 5;
@@ -55,6 +55,7 @@ DECLARE v_lowered_to timestamp;
 DECLARE v_scans integer = 1;
 DECLARE v_begun timestamp;
 DECLARE v_milliseconds integer;
+DECLARE v_segment integer;
 DECLARE v_priority integer;
 DECLARE v_from_run_at timestamp;
 DECLARE v_from_id bigint;
@@ -115,6 +116,7 @@ BEGIN
     WHILE (v_scans > 0) DO
     BEGIN
         v_begun = IIF(v_full_scan = 1, mq_utc_now(), NULL);
+        v_segment = 1;
         v_priority = -32769;
         v_from_run_at = NULL;
         -- The segment of a full scan is the only one.
@@ -140,11 +142,11 @@ BEGIN
                         IF (v_full_scan = 1 AND v_milliseconds IS NULL) THEN
                             v_milliseconds = DATEDIFF(MILLISECOND FROM v_begun TO mq_utc_now());
                         -- A full scan is noted, the front has moved, or there is a priority that may have a mark and has none.
-                        IF (v_full_scan = 1 OR v_scans = 2
-                            OR IIF(v_found_priority = v_priority, ABS(id - v_id) > c_stride, CHAR_LENGTH(v_found) < 48 * c_marks))
+                        IF (v_full_scan = 1 OR v_scans = 2 OR v_found_priority = v_priority AND ABS(id - v_id) > c_stride
+                            OR v_found_priority > v_priority AND v_segment <= c_marks)
                         THEN
                             v_marks_changed = 1;
-                        IF (CHAR_LENGTH(v_found) < 48 * c_marks) THEN
+                        IF (CHAR_LENGTH(v_found) < 48 * c_marks AND (v_found_priority = v_priority OR v_segment <= c_marks)) THEN
                             v_found = v_found || LPAD(v_found_priority + 32768, 5, '0') || v_found_run_at || LPAD(id, 19, '0');
                     END
                     v_left = v_left - 1;
@@ -154,6 +156,7 @@ BEGIN
             -- marks of one number: the first of a priority counts.
             IF (v_end > v_priority) THEN
             BEGIN
+                v_segment = v_segment + 1;
                 v_priority = v_end;
                 v_id = v_next_id;
                 v_from_run_at = MINVALUE(v_next_run_at, v_lowered_to, DATEADD(-1 SECOND TO v_now));
