@@ -30,9 +30,9 @@ BEGIN
     WHILE (v_done = 0) DO
     BEGIN
         IF (p_table = 'batch') THEN
-            UPDATE mq_batch SET lease_seconds = lease_seconds WHERE batch_key = :p_name RETURNING 1 INTO number;
+            UPDATE mq_batch SET lease_seconds = lease_seconds WHERE batch_key = :p_name;
         ELSE IF (p_table = 'polled_batch') THEN
-            UPDATE mq_polled_batch SET lease_seconds = lease_seconds WHERE batch_key = :p_name RETURNING 1 INTO number;
+            UPDATE mq_polled_batch SET lease_seconds = lease_seconds WHERE batch_key = :p_name;
         ELSE IF (p_table = 'counter') THEN
             UPDATE mq_counter SET last_number = last_number WHERE name = :p_name RETURNING last_number INTO number;
         ELSE IF (p_table = 'feed') THEN
@@ -43,6 +43,9 @@ BEGIN
         ELSE
             UPDATE mq_stripe SET n = n
             WHERE n = MOD(ABS(HASH(:p_name || ASCII_CHAR(10) || COALESCE(:p_consumer, ''))), 16384);
+        -- Not RETURNING 1: 3.0 returns nothing for a row that another transaction has changed since this statement began.
+        IF (p_table IN ('batch', 'polled_batch') AND ROW_COUNT > 0) THEN
+            number = 1;
         v_done = 1;
         WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
         BEGIN

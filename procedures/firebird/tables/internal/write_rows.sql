@@ -86,7 +86,8 @@ BEGIN
                 INTO v_found AS CURSOR c
             DO
             BEGIN
-                outcome = 'W';
+                IF (p_do = 'L') THEN
+                    outcome = 'W';
                 {"update"}
                 {"delete"}
             END
@@ -114,11 +115,15 @@ BEGIN
         outcome = 'G';
     SUSPEND;
 END]';
-    v_write = REPLACE(v_write, '{"update"}', IIF(v_kind = 'S',
-        'IF (p_do NOT IN (''L'', ''X'')) THEN UPDATE {"table"} SET {"status"} = :s_to WHERE CURRENT OF c;', ''));
+    -- The outcome after the change, which can end the block on 4.0 without an answer: see publish_feed.
+    v_write = REPLACE(v_write, '{"update"}', IIF(v_kind = 'S', q'[IF (p_do NOT IN ('L', 'X')) THEN
+                BEGIN
+                    UPDATE {"table"} SET {"status"} = :s_to WHERE CURRENT OF c;
+                    outcome = 'W';
+                END]', ''));
     -- Where nothing is ever deleted, nobody needs the right to.
     v_write = REPLACE(v_write, '{"delete"}', IIF(v_delete = 1,
-        'IF (p_do = ''X'') THEN DELETE FROM {"table"} WHERE CURRENT OF c;', ''));
+        'IF (p_do = ''X'') THEN BEGIN DELETE FROM {"table"} WHERE CURRENT OF c; outcome = ''W''; END', ''));
     -- A trigger may have set it to something else.
     v_write = REPLACE(v_write, '{"check"}', IIF(v_kind = 'S', q'[IF (outcome = 'W' AND p_do NOT IN ('L', 'X')) THEN
             BEGIN
