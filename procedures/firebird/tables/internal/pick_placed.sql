@@ -5,6 +5,8 @@
 -- Errors:      those of the statements
 -- Transaction: joins the caller's, which has the row of mq_polled
 -- Example:     EXECUTE PROCEDURE mq_pick_placed('events', v_key, 10, '"EVENTS"', '"MADE"', '"EVENTS_MADE"', v_place, v_ident, v_take);
+--
+-- It is long because half of it is two templates, written as the statements will be.
 
 SET TERM ^ ;
 
