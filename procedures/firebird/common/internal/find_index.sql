@@ -1,13 +1,13 @@
--- claim_index: an index of a table that begins with these columns, in this order and ascending.
+-- find_index: an index of a table that begins with these columns, in this order and ascending.
 -- Arguments:   p_table (as find_table returns its name), p_columns (quoted, with commas between them; NULL: none is wanted)
 -- Returns:     its name, quoted; NULL when there is none
 -- Errors:      none
 -- Transaction: reads the catalog only
--- Example:     SELECT mq_claim_index('ORDERS', '"STATUS","ID"') FROM rdb$database;
+-- Example:     SELECT mq_find_index('ORDERS', '"STATUS","ID"') FROM rdb$database;
 
 SET TERM ^ ;
 
-CREATE OR ALTER FUNCTION mq_claim_index (
+CREATE OR ALTER FUNCTION mq_find_index (
     p_table varchar(63) CHARACTER SET UTF8,
     p_columns mq_text
 )

@@ -1,15 +1,15 @@
--- fail_messages: an attempt has failed: the message waits for its next attempt, or is dead when it has none left. The caller
+-- fail_message: an attempt has failed: the message waits for its next attempt, or is dead when it has none left. The caller
 --                wakes consumers when all have been told.
 -- Arguments:   p_type, p_reader, p_id, p_attempt (this attempt's number), p_retry (seconds; NULL: the policy's backoff; -1:
 --              dead now), p_error (cut to 4,000 characters)
 -- Returns:     state: N or E
 -- Errors:      none
 -- Transaction: joins the caller's
--- Example:     EXECUTE PROCEDURE mq_fail_messages('email', 'worker-1', 17, 1, 30, 'busy') RETURNING_VALUES v_state;
+-- Example:     EXECUTE PROCEDURE mq_fail_message('email', 'worker-1', 17, 1, 30, 'busy') RETURNING_VALUES v_state;
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_fail_messages (
+CREATE OR ALTER PROCEDURE mq_fail_message (
     p_type mq_name,
     p_reader mq_name,
     p_id bigint,
@@ -30,7 +30,7 @@ DECLARE v_group_key mq_name;
 DECLARE v_delay double precision;
 BEGIN
     SELECT max_attempts, backoff_seconds, backoff_max_seconds, ordered
-    FROM mq_queue WHERE type IN (:p_type, '') ORDER BY CHAR_LENGTH(type) DESC ROWS 1
+    FROM mq_policy(:p_type)
     INTO v_max_attempts, v_backoff, v_backoff_max, v_ordered;
     SELECT COALESCE(max_attempts, :v_max_attempts), priority, group_key FROM mq_message WHERE id = :p_id
     INTO v_max_attempts, v_priority, v_group_key;
