@@ -53,7 +53,7 @@ def test_every_module_has_a_layer() -> None:
     assert {name.partition(".")[0] for name in FILES} - {""} == LEVELS.keys()
 
 
-@pytest.mark.parametrize("name", FILES.keys() - {""})
+@pytest.mark.parametrize("name", sorted(FILES.keys() - {""}))
 def test_nothing_is_imported_from_a_higher_layer(name: str) -> None:
     level = LEVELS[name.partition(".")[0]]
     assert [other for other in IMPORTS[name] if LEVELS.get(other.partition(".")[0], -1) > level] == []
@@ -76,6 +76,6 @@ def test_the_package_itself_loads_only_what_handlers_need() -> None:
     assert IMPORTS[""] == {"messages"}
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", sorted(FILES))
 def test_no_module_is_long(name: str) -> None:
     assert len(FILES[name].read_text("utf-8").splitlines()) <= LONGEST

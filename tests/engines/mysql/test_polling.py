@@ -113,6 +113,7 @@ def test_an_index_that_is_gone_is_told_with_the_statement_that_makes_it(table: P
     assert table.values(table.claim()) == ["2"]
 
 
+@pytest.mark.long
 def test_rows_that_are_longer_than_a_packet_together_are_claimed_in_parts(table: Polled, sql: Sql) -> None:
     name = table.name
     sql(f"CREATE TABLE {name} (id int PRIMARY KEY, v longtext, status char(1), KEY i (status))")
