@@ -156,7 +156,7 @@ CREATE INDEX archive_id ON mq.archive (id);
 
 CREATE TABLE mq.mark (
     n bigint NOT NULL,
-    looked_at timestamptz NOT NULL,
+    scanned_at timestamptz NOT NULL,
     promoted_to timestamptz NOT NULL,
     run_at timestamptz NOT NULL,
     id bigint NOT NULL,

@@ -30,7 +30,7 @@ $$;
 
 -- After a restore tables have other numbers: those that their names stand for now are the adopted ones.
 UPDATE mq.polled
-SET table_id = coalesce(mq.relation_of(schema_name, table_name), table_id), queue_id = 'mq.polled'::regclass
+SET table_id = coalesce(mq.relation_of(table_schema, table_name), table_id), queue_id = 'mq.polled'::regclass
 WHERE queue_id <> 'mq.polled'::regclass;
 
 REVOKE ALL ON SCHEMA mq FROM PUBLIC;

@@ -113,7 +113,7 @@ BEGIN
     FROM pg_attribute AS a
     WHERE a.attrelid = v_table.id AND a.attnum > 0 AND NOT a.attisdropped
         AND CASE WHEN v_keys IS NULL THEN a.attname IS DISTINCT FROM v_status ELSE a.attname = ANY (v_keys) END;
-    v_new := ROW(p_name, v_table.schema_name, v_table.table_name, v_table.id, 0, v_keys, v_idents, v_types,
+    v_new := ROW(p_name, v_table.table_schema, v_table.table_name, v_table.id, 0, v_keys, v_idents, v_types,
         mq.find_one_column('order_column', v_table.id, p_order_column), v_status, p_ready_value, p_active_value, p_done_value,
         p_error_value, coalesce(p_on_complete, 'keep'), p_late_seconds, coalesce(p_equal_rows, 0) = 1, coalesce(p_max_attempts, 10),
         NULL, NULL, NULL, NULL);

@@ -91,7 +91,7 @@ BEGIN
         END IF;
         v_priority := v_mark.priority;
         v_run_at := least(v_mark.run_at, p_latest);
-        v_id := CASE WHEN v_run_at = v_mark.run_at THEN v_mark.id ELSE 0 END;
+        v_id := CASE WHEN v_mark.run_at < p_latest THEN v_mark.id ELSE 0 END;
         v_end := v_mark.next_priority;
     END LOOP;
 END

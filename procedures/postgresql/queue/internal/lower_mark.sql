@@ -15,7 +15,7 @@ DECLARE
 BEGIN
     SELECT n INTO v_n FROM mq.mark WHERE type = p_type ORDER BY type, n DESC LIMIT 1;
     IF FOUND THEN
-        INSERT INTO mq.mark (n, looked_at, promoted_to, run_at, id, next_priority, priority, type)
+        INSERT INTO mq.mark (n, scanned_at, promoted_to, run_at, id, next_priority, priority, type)
         -- Two higher: a claim at work at this moment leaves marks that are one higher, and those must not count.
         VALUES (v_n + 2, '-infinity', '-infinity', '-infinity', 0, 32768, -32768, p_type);
     END IF;

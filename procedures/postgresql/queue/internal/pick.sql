@@ -41,7 +41,7 @@ DECLARE
     v_now timestamptz := clock_timestamp();
     v_mark mq.mark;
     v_n bigint;
-    v_looked_at timestamptz;
+    v_scanned_at timestamptz;
     v_promoted_to timestamptz := '-infinity';
     v_full_scan boolean;
     v_marks_changed boolean := false;
@@ -51,10 +51,10 @@ DECLARE
 BEGIN
     SELECT * INTO v_mark FROM mq.mark WHERE type = p_queue.type ORDER BY type, n DESC, priority, run_at LIMIT 1;
     v_n := v_mark.n;
-    v_looked_at := v_mark.looked_at;
-    v_full_scan := v_n IS NULL OR v_now NOT BETWEEN v_looked_at AND v_looked_at + c_late;
+    v_scanned_at := v_mark.scanned_at;
+    v_full_scan := v_n IS NULL OR v_now NOT BETWEEN v_scanned_at AND v_scanned_at + c_late;
     IF v_full_scan THEN
-        v_looked_at := v_now;
+        v_scanned_at := v_now;
         IF EXISTS (SELECT FROM mq.batch WHERE type = p_queue.type AND lease_until <= v_now) THEN
             PERFORM mq.rescue(p_queue, v_rescue);
         END IF;
@@ -77,7 +77,7 @@ BEGIN
         SELECT o.picked, o.attempts INTO picked, attempts FROM mq.pick_ordered(p_queue.type, p_size, p_take) AS o;
         IF v_full_scan AND picked IS NOT NULL THEN
             -- No claim of tickets starts at a mark. They only tell when the last full scan was.
-            PERFORM mq.renew_marks(p_queue.type, v_n, v_looked_at, '-infinity', NULL, '-infinity', 'infinity');
+            PERFORM mq.renew_marks(p_queue.type, v_n, v_scanned_at, '-infinity', NULL, '-infinity', 'infinity');
         END IF;
         RETURN;
     END IF;
@@ -88,14 +88,14 @@ BEGIN
     v_found := mq.lock_ready(p_queue.type, p_size, v_mark, least(v_lowered_to, v_now - c_late));
     IF v_found.ids IS NOT NULL THEN
         IF v_full_scan OR v_marks_changed OR v_found.front_moved THEN
-            PERFORM mq.renew_marks(p_queue.type, v_n, v_looked_at, v_promoted_to, v_found.rows, '-infinity', v_lowered_to);
+            PERFORM mq.renew_marks(p_queue.type, v_n, v_scanned_at, v_promoted_to, v_found.rows, '-infinity', v_lowered_to);
         END IF;
         DELETE FROM mq.ready WHERE ctid = ANY (v_found.rows);
         picked := v_found.ids;
         attempts := v_found.attempts;
     ELSIF v_full_scan AND v_n IS NOT NULL AND clock_timestamp() > v_now + c_long_scan THEN
         -- Nothing is ready: all marks move up to now.
-        PERFORM mq.renew_marks(p_queue.type, v_n, v_looked_at, v_promoted_to, NULL, v_now, 'infinity');
+        PERFORM mq.renew_marks(p_queue.type, v_n, v_scanned_at, v_promoted_to, NULL, v_now, 'infinity');
     END IF;
 END
 $$;
