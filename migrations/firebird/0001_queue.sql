@@ -168,7 +168,7 @@ CREATE TABLE mq_mark (
     priority smallint NOT NULL,
     run_at timestamp NOT NULL,
     id bigint NOT NULL,
-    looked_at timestamp NOT NULL,
+    scanned_at timestamp NOT NULL,
     promoted_to timestamp NOT NULL
 );
 

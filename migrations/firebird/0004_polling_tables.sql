@@ -29,7 +29,7 @@ CREATE TABLE mq_polled (
     place varchar(8000) CHARACTER SET OCTETS,
     place_ident mq_ident,
     copies integer,
-    looked_at timestamp,
+    scanned_at timestamp,
     reader mq_name,
     CONSTRAINT mq_polled_pk PRIMARY KEY (name),
     CONSTRAINT mq_polled_on_complete CHECK (on_complete IN ('keep', 'delete'))

@@ -140,7 +140,7 @@ PARTITION BY LIST (month) (
 CREATE TABLE IF NOT EXISTS mq_mark (
     id bigint NOT NULL AUTO_INCREMENT,
     n bigint NOT NULL,
-    looked_at datetime(6) NOT NULL,
+    scanned_at datetime(6) NOT NULL,
     promoted_to datetime(6) NOT NULL,
     type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
     places text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,

@@ -1,14 +1,14 @@
 -- Polling tables: who has claimed which rows of a table of the user's. That table itself is not changed.
 -- See docs/decisions/0013_polling_tables.md.
 
--- No table_schema: the table stands in this database. identity: the columns that a row is known by, as the table had them when it was
+-- No table_schema: the table stands in this database. ident_columns: the columns that a row is known by, as the table had them when it was
 -- adopted. All of it is data: what is executed is put together anew at each call, from the catalog that the caller sees.
 
 CREATE TABLE IF NOT EXISTS mq_polled (
     name varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
     table_schema varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
     table_name varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-    identity longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+    ident_columns longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
     key_columns text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     order_column text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     status_column text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -25,7 +25,7 @@ CREATE TABLE IF NOT EXISTS mq_polled (
     place longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     place_hash binary(32),
     copies bigint,
-    looked_at datetime(6),
+    scanned_at datetime(6),
     counted_at datetime(6),
     adopted_by varchar(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
     PRIMARY KEY (name),

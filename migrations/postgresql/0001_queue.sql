@@ -156,18 +156,19 @@ CREATE INDEX archive_id ON mq.archive (id);
 
 CREATE TABLE mq.mark (
     n bigint NOT NULL,
-    looked_at timestamptz NOT NULL,
+    scanned_at timestamptz NOT NULL,
     promoted_to timestamptz NOT NULL,
-    type text COLLATE "C" NOT NULL,
-    priorities smallint[] NOT NULL,
-    run_ats timestamptz[] NOT NULL,
-    ids bigint[] NOT NULL
+    run_at timestamptz NOT NULL,
+    id bigint NOT NULL,
+    next_priority integer NOT NULL,
+    priority smallint NOT NULL,
+    type text COLLATE "C" NOT NULL
 );
 
-COMMENT ON TABLE mq.mark IS 'The low-water marks of a type: claims start behind the dead row versions of what is done. The row with the highest n counts.';
+COMMENT ON TABLE mq.mark IS 'The low-water marks of a type: claims start after the dead row versions of what is done. The rows with the highest n count, one per priority. May be emptied at any time.';
 
--- Marks are inserted, never updated: the newest is the first index entry, however many dead ones lie behind it.
-CREATE INDEX mark_newest ON mq.mark (type, n DESC);
+-- Marks are inserted, never updated: the newest are the first index entries, however many dead ones lie after them.
+CREATE INDEX mark_newest ON mq.mark (type, n DESC, priority, run_at);
 
 CREATE TABLE mq.ring (
     n bigint NOT NULL,

@@ -3,7 +3,7 @@
 
 CREATE TABLE mq.polled (
     name text COLLATE "C" PRIMARY KEY,
-    schema_name text NOT NULL,
+    table_schema text NOT NULL,
     table_name text NOT NULL,
     table_id oid NOT NULL,
     queue_id oid NOT NULL,
@@ -23,7 +23,7 @@ CREATE TABLE mq.polled (
     place text,
     place_hash bigint,
     copies bigint,
-    looked_at timestamptz
+    scanned_at timestamptz
 );
 
 COMMENT ON TABLE mq.polled IS 'Adopted tables. ident_columns tell their rows apart, as they were at adoption. table_id holds while this table is the one that it was written to (queue_id). place is how far claims have come, where the shape of the table has a position. Claims of one table take turns by locking its row.';

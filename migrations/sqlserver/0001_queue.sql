@@ -134,19 +134,19 @@ CREATE TABLE mq.archive (
 
 CREATE INDEX archive_type ON mq.archive (type, completed_at, id);
 
--- The low-water marks of a type: claims start behind what is done. The rows with the highest n count, one a priority. Marks
--- are inserted, never updated: nobody waits for one.
+-- The low-water marks of a type: claims start after what is done. The rows with the highest n count, one per priority. Marks
+-- are inserted, never updated: nobody waits for one. The table may be emptied at any time.
 CREATE TABLE mq.mark (
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     n bigint NOT NULL,
     priority smallint NOT NULL,
     run_at datetime2(7) NOT NULL,
     id bigint NOT NULL,
-    looked_at datetime2(7) NOT NULL,
+    scanned_at datetime2(7) NOT NULL,
     promoted_to datetime2(7) NOT NULL
 );
 
-CREATE CLUSTERED INDEX mark_newest ON mq.mark (type, n DESC);
+CREATE CLUSTERED INDEX mark_newest ON mq.mark (type, n DESC, priority, run_at, id);
 
 -- Where each reader of claim_wraparound stopped: round n, after_id. Of two claims of one reader the one that went further counts,
 -- whichever commits last. A row without a reader is a low-water mark. A type that has a row here is a ring.
@@ -183,6 +183,20 @@ CREATE TABLE mq.group_lock (
 CREATE TYPE mq.items AS TABLE (
     id bigint NOT NULL PRIMARY KEY,
     attempts smallint NOT NULL
+);
+
+-- Pieces of a statement by the names of their places in a template: see mq.fill.
+CREATE TYPE mq.pieces AS TABLE (
+    name varchar(20) NOT NULL PRIMARY KEY,
+    piece nvarchar(max)
+);
+
+-- Places in the order of mq.ready.
+CREATE TYPE mq.places AS TABLE (
+    priority smallint NOT NULL,
+    run_at datetime2(7) NOT NULL,
+    id bigint NOT NULL,
+    PRIMARY KEY (priority, run_at, id)
 );
 
 CREATE TYPE mq.failures AS TABLE (

@@ -30,7 +30,7 @@ CREATE TABLE mq.polled_place (
     place nvarchar(max) COLLATE Latin1_General_100_BIN2,
     place_hash varbinary(32),
     copies bigint,
-    looked_at datetime2(7),
+    scanned_at datetime2(7),
     swept_at datetime2(7)
 );
 

@@ -6,7 +6,7 @@
 -- Example:     GRANT mq_producer TO shop;
 --
 -- A procedure has the rights of its caller and its own besides: so nobody who calls it needs to be given a table. Only what the
--- owner of mq_message has made counts as ours, whatever else has a name like it.
+-- owner of mq_message has made counts as ours, whatever else has a name like it. It is long because it is mostly lists.
 
 SET TERM ^ ;
 

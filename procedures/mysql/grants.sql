@@ -4,6 +4,8 @@
 -- Errors:      none
 -- Transaction: each statement commits
 -- Example:     GRANT mq_producer TO shop;
+--
+-- Long because MySQL grants procedures one by one, and because the runner compares what is granted with this list, line by line.
 
 -- A dump has no accounts: this needs CREATE USER where they are missing.
 CREATE USER IF NOT EXISTS 'mq_owner'@'localhost' /*!80000 IDENTIFIED WITH caching_sha2_password
@@ -38,7 +40,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON mq_watched TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_subscription TO 'mq_owner'@'localhost';
 GRANT SELECT, SHOW VIEW ON mq_message_state TO 'mq_owner'@'localhost';
 
--- Who may use a user's table is looked up in the server's own tables of rights: names and rights, no passwords. Who installs may
+-- Which accounts may use a user's table is read from the server's own tables of rights: names and rights, no passwords. Who installs may
 -- not be able to grant this: then an adopted table or a feed serves the user name alone that has made it, see the guide.
 DROP PROCEDURE IF EXISTS mq_grant_more;
 
@@ -97,6 +99,7 @@ GRANT EXECUTE ON PROCEDURE mq_find_table TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_find_columns TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_row_json TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_find_feed TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_feed_columns TO 'mq_owner'@'localhost', mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_lower_mark TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_lower_ring TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_issue_tickets TO 'mq_owner'@'localhost';
@@ -113,13 +116,28 @@ GRANT EXECUTE ON PROCEDURE mq_rescue TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_promote TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_pick_ordered TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_pick TO 'mq_owner'@'localhost';
-GRANT EXECUTE ON PROCEDURE mq_take_ready TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_delete_ready TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_read_tickets TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_take_heads TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_drop_tickets TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_lock_ready TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_renew_marks TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_fill_ring TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_scan_ring TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_move_to_ring TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_pick_outside TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_take_ring TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_save_position TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_renew_ring_mark TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_claim TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_no_messages TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_hold TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_withdraw TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_drop_batch TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_remove_ready TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_check_transactions TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_check_settings TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_erase_new TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_erase TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_erase_archived TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_object_fingerprint TO 'mq_owner'@'localhost';
@@ -128,6 +146,11 @@ GRANT EXECUTE ON PROCEDURE mq_find_watched TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_require_actions TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_run TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_find_one_column TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_require_rights TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_column_without_equality TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_require_index TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_require_distinct_rows TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_require_order TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_require_status TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_polled_shape TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_lock_polled TO 'mq_owner'@'localhost';
@@ -139,11 +162,11 @@ GRANT EXECUTE ON PROCEDURE mq_take_due TO 'mq_owner'@'localhost', mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_feed_settings TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_use_feed TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_lock_feed TO 'mq_owner'@'localhost', mq_consumer;
-GRANT EXECUTE ON PROCEDURE mq_count_feed TO 'mq_owner'@'localhost', mq_consumer;
-GRANT EXECUTE ON PROCEDURE mq_write_feed TO 'mq_owner'@'localhost', mq_operator;
-GRANT EXECUTE ON PROCEDURE mq_list_feeds TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_move_feed TO 'mq_owner'@'localhost', mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_add_feed TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_feed_names TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_show_feeds TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
-GRANT EXECUTE ON PROCEDURE mq_write_watched TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_add_watched TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_require_use TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_use_polled TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_polled_settings TO 'mq_owner'@'localhost';
@@ -152,6 +175,7 @@ GRANT EXECUTE ON PROCEDURE mq_key_literals TO 'mq_owner'@'localhost', mq_consume
 GRANT EXECUTE ON PROCEDURE mq_row_condition TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_lost_index TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_settle_rows TO 'mq_owner'@'localhost', mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_run_template TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_list_rows TO 'mq_owner'@'localhost', mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_open_claim TO 'mq_owner'@'localhost', mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_hold_due TO 'mq_owner'@'localhost', mq_consumer;
@@ -160,14 +184,14 @@ GRANT EXECUTE ON PROCEDURE mq_held_copies TO 'mq_owner'@'localhost', mq_consumer
 GRANT EXECUTE ON PROCEDURE mq_add_claims TO 'mq_owner'@'localhost', mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_settled_place TO 'mq_owner'@'localhost', mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_count_active TO 'mq_owner'@'localhost', mq_consumer;
-GRANT EXECUTE ON PROCEDURE mq_claim_lost TO 'mq_owner'@'localhost', mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_pick_lost TO 'mq_owner'@'localhost', mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_claimed_rows TO 'mq_owner'@'localhost', mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_seal_claim TO 'mq_owner'@'localhost', mq_consumer;
-GRANT EXECUTE ON PROCEDURE mq_write_polled TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_add_polled TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_open_retry TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_revive_rows TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_open_release TO 'mq_owner'@'localhost', mq_operator;
-GRANT EXECUTE ON PROCEDURE mq_forget_polled TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_drop_polled TO 'mq_owner'@'localhost', mq_operator;
 
 GRANT EXECUTE ON PROCEDURE mq_send TO 'mq_owner'@'localhost', mq_producer;
 GRANT EXECUTE ON PROCEDURE mq_send_message TO 'mq_owner'@'localhost', mq_producer;

@@ -30,7 +30,7 @@ $$;
 
 -- After a restore tables have other numbers: those that their names stand for now are the adopted ones.
 UPDATE mq.polled
-SET table_id = coalesce(mq.relation_of(schema_name, table_name), table_id), queue_id = 'mq.polled'::regclass
+SET table_id = coalesce(mq.relation_of(table_schema, table_name), table_id), queue_id = 'mq.polled'::regclass
 WHERE queue_id <> 'mq.polled'::regclass;
 
 REVOKE ALL ON SCHEMA mq FROM PUBLIC;
@@ -51,8 +51,9 @@ DECLARE
         'write_rows', 'fail_rows', 'forget_rows', 'put_back_rows', 'find_feed', 'feed_settings', 'feed_positions', 'feed_names'];
     c_consumer CONSTANT text[] := ARRAY['take_due', 'take_new', 'due_rows', 'gather_rows', 'pick_rows', 'pick_lost', 'settled_place',
         'polled_marks', 'forget_gone', 'hold_rows', 'move_polled', 'lock_feed', 'move_feed'];
-    c_operator CONSTANT text[] := ARRAY['column_without_equality', 'require_status', 'add_polled', 'drop_polled', 'revive_rows',
-        'add_feed', 'primary_key', 'add_watched', 'drop_watched', 'find_watched', 'is_watched', 'tell_changes'];
+    c_operator CONSTANT text[] := ARRAY['column_without_equality', 'require_status', 'require_distinct_rows', 'require_order',
+        'add_polled', 'drop_polled', 'revive_rows', 'add_feed', 'primary_key', 'add_watched', 'drop_watched', 'find_watched',
+        'is_watched', 'tell_changes'];
 BEGIN
     FOREACH v_role IN ARRAY ARRAY['mq_producer', 'mq_consumer', 'mq_operator'] LOOP
         v_calls := CASE v_role

@@ -99,6 +99,8 @@ BEGIN
     EXEC (N'GRANT EXECUTE ON OBJECT::mq.tell TO mq_teller');
     EXEC (N'GRANT SELECT ON OBJECT::mq.subscription TO mq_teller');
     EXEC (N'GRANT EXECUTE ON TYPE::mq.items TO mq_consumer, mq_operator');
+    EXEC (N'GRANT EXECUTE ON TYPE::mq.pieces TO mq_consumer, mq_operator');
+    EXEC (N'GRANT EXECUTE ON TYPE::mq.places TO mq_consumer, mq_operator');
     EXEC (N'GRANT EXECUTE ON TYPE::mq.failures TO mq_consumer, mq_operator');
     -- Triggers of watched tables declare one, and every writer runs them.
     EXEC (N'GRANT EXECUTE ON TYPE::mq.events TO public');

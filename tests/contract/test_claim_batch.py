@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from queues import LONG_AGO, Queue, ids, in_an_hour
 from rowqueue.databases import Session
+from servers import Server
 
 
 def test_claim_batch_claims_in_order_of_priority_then_run_at_then_id(q: Queue) -> None:
@@ -207,3 +208,43 @@ def test_claim_batch_finds_messages_of_many_priorities_behind_its_marks(q: Queue
         sent = {priority: q.send(priority=priority) for priority in range(20, -20, -1)}
         claimed = [id for _ in range(20) for id in ids(q.claim(2))]
         assert claimed == [sent[priority] for priority in sorted(sent)], turn
+
+
+def test_claims_go_on_when_the_table_of_marks_is_emptied(q: Queue, other: Queue, server: Server) -> None:
+    """The first aid of docs/how-a-claim-works.md, in the middle of work."""
+    sent = {priority: [q.send(priority=priority) for _ in range(4)] for priority in (-1, 0, 7)}
+    assert ids(q.claim(5)) == [*sent[-1], sent[0][0]]
+    q.sql(f"DELETE FROM {server.table('mark')} WHERE type = %s", q.name)
+    assert ids(other.claim(4)) == [*sent[0][1:], sent[7][0]]
+    q.sql(f"DELETE FROM {server.table('mark')} WHERE type = %s", q.name)
+    urgent = q.send(priority=-5)
+    assert ids(q.claim(100)) == [urgent, *sent[7][1:]]
+    q.sql(f"DELETE FROM {server.table('mark')} WHERE type = %s", q.name)
+    assert q.claim(1) == []
+
+
+def test_claim_batch_finds_at_once_what_a_sender_commits_after_a_newer_message_was_claimed(
+    q: Queue, other: Queue
+) -> None:
+    """Within a second. What commits later may wait for the next full scan: see tests/concurrency/test_late_commits."""
+    for _ in range(5):
+        begun = time.monotonic()
+        with other.session.transaction():
+            late = other.send()
+            newer = q.send()
+            assert ids(q.claim(1)) == [newer]
+        found = ids(q.claim(1))
+        if time.monotonic() - begun < 0.8:
+            assert found == [late]
+            return
+        q = q.named(f"{q.name}x")
+        other = other.named(q.name)
+    pytest.skip("the machine is too slow for what happens within a second")
+
+
+def test_claim_batch_finds_at_once_what_is_sent_before_between_and_after_the_priorities_that_it_knows(q: Queue) -> None:
+    known = [q.send(priority=0), q.send(priority=7)]
+    assert ids(q.claim(10)) == known
+    for priority in (-7, 3, 9, 0, 7, -7, 3, 9):
+        sent = [q.send(priority=priority), q.send(priority=7)]
+        assert ids(q.claim(10)) == sorted(sent, key=lambda id: (priority if id == sent[0] else 7, id))

@@ -464,6 +464,7 @@ class OrderedQueue(PlainQueue):
         assert len(groups) == len(set(groups))
 
 
+@pytest.mark.one_engine
 @pytest.mark.parametrize(("machine", "examples"), [(PlainQueue, 24), (OrderedQueue, 16)])
 def test_random_sequences_of_calls_leave_what_the_model_expects(
     q: Queue, share: tuple[int, int], machine: type[PlainQueue], examples: int

@@ -1,5 +1,8 @@
 """take_batch: receive and finish in one."""
 
+import time
+from datetime import timedelta
+
 import pytest
 from queues import LONG_AGO, Queue, ids
 
@@ -100,3 +103,13 @@ def test_take_batch_of_an_ordered_queue_rolled_back_starts_at_the_head(q: Queue,
         assert take(q, 10) == [first]
         raise ZeroDivisionError
     assert [take(other, 10), take(other, 10)] == [[first], [second]]
+
+
+def test_take_batch_finds_what_becomes_ready_below_the_place_of_the_takes_before(q: Queue) -> None:
+    """A take promotes no more than it wants: what has long been due becomes ready after newer messages are taken."""
+    due = q.session.now() + timedelta(milliseconds=500)
+    idle = q.send(priority=9, run_at=due)
+    urgent = q.send(priority=3, run_at=due + timedelta(milliseconds=1))
+    time.sleep(2)
+    fresh = [q.send(priority=3), q.send(priority=3)]
+    assert [take(q, 1) for _ in range(5)] == [[fresh[0]], [urgent], [fresh[1]], [idle], []]

@@ -28,6 +28,7 @@ def block(language: str, start: str) -> str:
     return found[1]
 
 
+@pytest.mark.one_engine
 def test_the_quick_start_delivers_retries_discards_and_redrives(empty_database: Database, tmp_path: Path) -> None:
     (tmp_path / "mail.py").write_text(block("python", "# mail.py"))
     environment = os.environ | {

@@ -87,9 +87,63 @@ NAMES = {
 }
 
 
+# The pieces that are put into the places of a template, as they would be for one table.
+PIECES = {
+    "table": "[dbo].[orders]",
+    "status": "[status]",
+    "identity": "CONCAT(CAST(N'' AS nvarchar(max)), N'{\"k1\":', CAST(t.[id] AS nvarchar(41)), N'}')",
+    "fields": "k1 nvarchar(max) '$.k1'",
+    "match": "t.[id] = TRY_CONVERT(int, r.k1)",
+    "is_ready": "t.[status] = CAST(@ready AS nvarchar(10))",
+    "is_active": "t.[status] = CAST(@active AS nvarchar(10))",
+    "from": "t.[status] = CAST(@from AS nvarchar(10))",
+    "to": "CAST(@to AS nvarchar(10))",
+    "ready": "CAST(@ready AS nvarchar(10))",
+    "active": "CAST(@active AS nvarchar(10))",
+    "key": "CAST(t.[id] AS nvarchar(41))",
+    "row": "CAST(t.[id] AS nvarchar(41))",
+    "hint": ", INDEX([orders_claim])",
+    "lock": " WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)",
+    "dirty": " WITH (READUNCOMMITTED)",
+    "sort": "t.[made], t.[id]",
+    "order": "[made]",
+    "order_text": "CONVERT(nvarchar(41), t.[made], 126)",
+    "place": "TRY_CONVERT(datetime2(7), @place, 126)",
+    "settled": "TRY_CONVERT(datetime2(7), @settled, 126)",
+    "high": "TRY_CONVERT(datetime2(7), @high, 126)",
+    "sync": "[sync]",
+    "picked": "b.[id] AS k1",
+    "locked": "b.[id] = s.[id]",
+    "numbered": "u.[id] = f.k1",
+    "trigger": "[dbo].[mq_watch_1]",
+    "owner": "WITH EXECUTE AS 'mq_teller'",
+    "id": "1",
+    "new_key": "CAST(i.[id] AS nvarchar(41))",
+    "old_key": "CAST(d.[id] AS nvarchar(41))",
+    "new_order": "i.[id]",
+    "old_order": "d.[id]",
+    "same": "d.[id] = i.[id]",
+    "touched": "UPDATE([id])",
+    "rows": "FROM #mq_entry AS e\nCROSS APPLY OPENJSON(e.ident) WITH (k1 nvarchar(max) '$.k1') AS r\n"
+    "INNER JOIN [dbo].[orders] AS t ON t.[id] = TRY_CONVERT(int, r.k1)\nWHERE e.id BETWEEN @low AND @high",
+}
+
+
+def filled(template: str) -> str:
+    """A template, of one text or of several, with all that it may hold."""
+    texts = [found.replace("''", "'") for found in re.findall(r"N'((?:[^']|'')*)'", template)]
+    if "THEN N'DELETE" in template:  # the other way to begin
+        texts = texts[1:]
+    return re.sub(r"\{(\w+)\}", lambda place: PIECES[place[1]], "".join(texts))
+
+
 def composed(text: str) -> list[str]:
     """The statements that a file composes of texts and names and executes then."""
-    found = []
+    found = [
+        filled(template)
+        for variable, template in re.findall(r"SET @(\w+) = mq\.fill\((.*?), @pieces\);\n", text, re.S)
+        if variable != "rows"  # a piece of others
+    ]
     variables = set(re.findall(r"\bEXEC (?:\(|sp_executesql\s+)@(\w+)", text))
     for variable in sorted(variables):
         for parts in re.findall(rf"SET @{variable} = CONCAT\((.*?')\);\n", text, re.S):

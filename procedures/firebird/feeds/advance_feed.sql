@@ -28,11 +28,11 @@ BEGIN
     IF (p_position IS NULL OR p_position NOT BETWEEN 0 AND v_last) THEN
         EXECUTE PROCEDURE mq_raise_error('invalid_argument',
             'position: must be 0 to ' || v_last || ', the feed''s last number' || COALESCE(', not ' || p_position, ''));
-    EXECUTE PROCEDURE mq_lock_counter('P', p_feed, p_consumer) RETURNING_VALUES "POSITION";
+    EXECUTE PROCEDURE mq_lock_row('feed_consumer', p_feed, p_consumer) RETURNING_VALUES "POSITION";
     IF ("POSITION" IS NULL) THEN
     BEGIN
-        EXECUTE PROCEDURE mq_lock_counter('N', p_feed, p_consumer) RETURNING_VALUES "POSITION";
-        EXECUTE PROCEDURE mq_lock_counter('P', p_feed, p_consumer) RETURNING_VALUES "POSITION";
+        EXECUTE PROCEDURE mq_lock_row('stripe', p_feed, p_consumer) RETURNING_VALUES "POSITION";
+        EXECUTE PROCEDURE mq_lock_row('feed_consumer', p_feed, p_consumer) RETURNING_VALUES "POSITION";
     END
     IF ("POSITION" IS NULL) THEN
         INSERT INTO mq_feed_consumer (feed, consumer, "POSITION", moved_at)

@@ -22,11 +22,11 @@ BEGIN
     EXECUTE PROCEDURE mq_require_name('name', p_name, 0);
     EXECUTE PROCEDURE mq_require_range('count', p_count, 1, 1000000000);
     v_count = COALESCE(p_count, 1);
-    EXECUTE PROCEDURE mq_lock_counter('C', p_name, NULL) RETURNING_VALUES last;
+    EXECUTE PROCEDURE mq_lock_row('counter', p_name, NULL) RETURNING_VALUES last;
     IF (last IS NULL) THEN
     BEGIN
-        EXECUTE PROCEDURE mq_lock_counter('N', p_name, NULL) RETURNING_VALUES last;
-        EXECUTE PROCEDURE mq_lock_counter('C', p_name, NULL) RETURNING_VALUES last;
+        EXECUTE PROCEDURE mq_lock_row('stripe', p_name, NULL) RETURNING_VALUES last;
+        EXECUTE PROCEDURE mq_lock_row('counter', p_name, NULL) RETURNING_VALUES last;
     END
     IF (last IS NULL) THEN
         INSERT INTO mq_counter (name, last_number) VALUES (:p_name, :v_count);

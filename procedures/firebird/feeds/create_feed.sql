@@ -24,22 +24,12 @@ AS
 DECLARE v_table varchar(63) CHARACTER SET UTF8;
 DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
 DECLARE v_keys mq_text;
--- Those that are NOT NULL, each with a comma before and behind.
-DECLARE v_firm mq_text;
 DECLARE v_count integer;
 DECLARE v_sync varchar(63) CHARACTER SET UTF8;
 DECLARE v_sync_quoted varchar(130) CHARACTER SET UTF8;
 DECLARE v_type varchar(120) CHARACTER SET UTF8;
 DECLARE v_nullable smallint;
 DECLARE v_statement mq_argument;
-DECLARE v_version varchar(20) CHARACTER SET UTF8;
-DECLARE v_index varchar(63) CHARACTER SET UTF8;
-DECLARE v_unique smallint;
-DECLARE v_descends smallint;
-DECLARE v_first varchar(63) CHARACTER SET UTF8;
-DECLARE v_loose integer;
-DECLARE v_is_unique smallint = 0;
-DECLARE v_is_ordered smallint = 0;
 DECLARE v_last bigint;
 DECLARE v_old_feed mq_name;
 DECLARE v_old_table varchar(63) CHARACTER SET UTF8;
@@ -48,9 +38,7 @@ DECLARE v_old_keys mq_text;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('feed', p_feed, 0);
     SELECT name, quoted FROM mq_find_table('table', :p_table) INTO v_table, v_quoted;
-    SELECT LIST(quoted), ',' || LIST(IIF(nullable = 0, quoted, '')) || ','
-    FROM mq_find_columns('key_columns', :v_table, COALESCE(:p_key_columns, ''))
-    INTO v_keys, v_firm;
+    SELECT LIST(quoted) FROM mq_find_columns('key_columns', :v_table, COALESCE(:p_key_columns, '')) INTO v_keys;
     SELECT COUNT(*), MAX(name), MAX(quoted), MAX(type), MAX(nullable)
     FROM mq_find_columns('sync_column', :v_table, COALESCE(:p_sync_column, ''))
     INTO v_count, v_sync, v_sync_quoted, v_type, v_nullable;
@@ -63,35 +51,13 @@ BEGIN
             v_type = 'computed';
     END
 
-    v_version = RDB$GET_CONTEXT('SYSTEM', 'ENGINE_VERSION');
-    FOR EXECUTE STATEMENT ('SELECT TRIM(i.rdb$index_name), COALESCE(i.rdb$unique_flag, 0), COALESCE(i.rdb$index_type, 0), '
-            || 'TRIM(s.rdb$field_name) FROM rdb$indices AS i JOIN rdb$index_segments AS s ON s.rdb$index_name = i.rdb$index_name '
-            || 'AND s.rdb$field_position = 0 WHERE i.rdb$relation_name = ? AND COALESCE(i.rdb$index_inactive, 0) = 0 '
-            || 'AND i.rdb$expression_blr IS NULL '
-            || TRIM(IIF(v_version STARTING WITH '3.' OR v_version STARTING WITH '4.', '', 'AND i.rdb$condition_source IS NULL')))
-            (v_table)
-        INTO v_index, v_unique, v_descends, v_first
-    DO
-    BEGIN
-        IF (v_first = v_sync AND v_descends = 0) THEN
-            v_is_ordered = 1;
-        IF (v_unique = 1) THEN
-        BEGIN
-            SELECT COUNT(*) FROM rdb$index_segments
-            WHERE rdb$index_name = :v_index
-                AND POSITION(',"' || REPLACE(TRIM(rdb$field_name), '"', '""') || '",', :v_firm) = 0
-            INTO v_loose;
-            IF (v_loose = 0) THEN
-                v_is_unique = 1;
-        END
-    END
-    IF (v_is_unique = 0) THEN
+    IF (mq_has_key(v_table, v_keys) = 0) THEN
         EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'key_columns do not tell the rows of ' || v_table
             || ' apart: they must hold all columns of its primary key, or of a unique index of NOT NULL columns');
     IF (v_type <> 'BIGINT' OR v_nullable = 0) THEN
         EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'sync_column must be a bigint that can be NULL: ALTER TABLE '
             || v_quoted || ' ALTER COLUMN ' || v_sync_quoted || TRIM(IIF(v_type <> 'BIGINT', ' TYPE BIGINT', ' DROP NOT NULL')));
-    IF (v_is_ordered = 0) THEN
+    IF (mq_find_index(v_table, v_sync_quoted) IS NULL) THEN
     BEGIN
         v_statement = LEFT(v_table, 15) || '_' || LEFT(v_sync, 15);
         IF (OCTET_LENGTH(v_statement) > 31) THEN
@@ -100,8 +66,8 @@ BEGIN
             || REPLACE(v_statement, '"', '') || '" ON ' || v_quoted || ' (' || v_sync_quoted || ')');
     END
 
-    EXECUTE PROCEDURE mq_lock_counter('N', v_table, v_sync) RETURNING_VALUES v_last;
-    EXECUTE PROCEDURE mq_lock_counter('N', p_feed, NULL) RETURNING_VALUES v_last;
+    EXECUTE PROCEDURE mq_lock_row('stripe', v_table, v_sync) RETURNING_VALUES v_last;
+    EXECUTE PROCEDURE mq_lock_row('stripe', p_feed, NULL) RETURNING_VALUES v_last;
     SELECT FIRST 1 name, table_name, sync_column, key_columns FROM mq_feed
     WHERE name = :p_feed OR table_name = :v_table AND sync_column = :v_sync
     ORDER BY IIF(name = :p_feed, 0, 1)
@@ -110,11 +76,22 @@ BEGIN
     IF (created = 1) THEN
     BEGIN
         -- There is no descending index to read a MAX from: the least number that no row reaches, by halves.
-        EXECUTE STATEMENT 'EXECUTE BLOCK RETURNS (number bigint) AS '
-            || 'DECLARE v_to bigint = 4611686018427387903; DECLARE v_mid bigint; BEGIN number = 0; '
-            || 'WHILE (number < v_to) DO BEGIN v_mid = number + (v_to - number + 1) / 2; '
-            || 'IF (EXISTS (SELECT * FROM ' || v_quoted || ' AS t WHERE t.' || v_sync_quoted || ' >= :v_mid)) THEN '
-            || 'number = v_mid; ELSE v_to = v_mid - 1; END SUSPEND; END'
+        EXECUTE STATEMENT REPLACE(REPLACE(q'[EXECUTE BLOCK RETURNS (number bigint)
+AS
+DECLARE v_to bigint = 4611686018427387903;
+DECLARE v_middle bigint;
+BEGIN
+    number = 0;
+    WHILE (number < v_to) DO
+    BEGIN
+        v_middle = number + (v_to - number + 1) / 2;
+        IF (EXISTS (SELECT * FROM {"table"} AS t WHERE t.{"sync"} >= :v_middle)) THEN
+            number = v_middle;
+        ELSE
+            v_to = v_middle - 1;
+    END
+    SUSPEND;
+END]', '{"table"}', v_quoted), '{"sync"}', v_sync_quoted)
             INTO v_last;
         INSERT INTO mq_feed (name, last_number, created_at, table_name, sync_column, key_columns)
         VALUES (:p_feed, :v_last, mq_utc_now(), :v_table, :v_sync, :v_keys);

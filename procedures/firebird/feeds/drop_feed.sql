@@ -18,7 +18,7 @@ AS
 DECLARE v_last bigint;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('feed', p_feed, 0);
-    EXECUTE PROCEDURE mq_lock_counter('F', p_feed, NULL) RETURNING_VALUES v_last;
+    EXECUTE PROCEDURE mq_lock_row('feed', p_feed, NULL) RETURNING_VALUES v_last;
     DELETE FROM mq_feed WHERE name = :p_feed;
     "COUNT" = ROW_COUNT;
     DELETE FROM mq_feed_consumer WHERE feed = :p_feed;

@@ -1,4 +1,4 @@
--- fetch_feed: the rows behind a consumer's position, in the order of their numbers.
+-- fetch_feed: the rows after a consumer's position, in the order of their numbers.
 -- Arguments:   p_feed, p_consumer (1 to 200 characters each; a consumer that is new begins with the first row), p_size (1 to
 --              10,000; NULL: 100)
 -- Returns:     position, key (a JSON object of the key columns), row (a JSON object of all columns)
@@ -25,6 +25,7 @@ DECLARE v_sync varchar(130) CHARACTER SET UTF8;
 DECLARE v_keys mq_text;
 DECLARE v_last bigint;
 DECLARE v_position bigint = 0;
+DECLARE v_statement mq_text;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('feed', p_feed, 0);
     EXECUTE PROCEDURE mq_require_name('consumer', p_consumer, 0);
@@ -35,10 +36,12 @@ BEGIN
     SELECT name, quoted, sync, key_columns, last_number FROM mq_find_feed(:p_feed)
     INTO v_name, v_quoted, v_sync, v_keys, v_last;
     SELECT "POSITION" FROM mq_feed_consumer WHERE feed = :p_feed AND consumer = :p_consumer INTO v_position;
-    FOR EXECUTE STATEMENT ('SELECT "t".' || v_sync || ', ' || mq_row_json(v_name, v_keys, 't') || ', '
-            || mq_row_json(v_name, NULL, 't') || ' FROM ' || v_quoted || ' AS "t" WHERE "t".' || v_sync || ' > ? AND "t".'
-            || v_sync || ' <= ? ORDER BY "t".' || v_sync || ' ROWS CAST(? AS bigint)')
-            (v_position, v_last, COALESCE(p_size, 100))
+    v_statement = 'SELECT "t".{"sync"}, {"key"}, {"row"} FROM {"table"} AS "t"
+        WHERE "t".{"sync"} > ? AND "t".{"sync"} <= ? ORDER BY "t".{"sync"} ROWS CAST(? AS bigint)';
+    v_statement = REPLACE(REPLACE(v_statement, '{"table"}', v_quoted), '{"sync"}', v_sync);
+    v_statement = REPLACE(v_statement, '{"key"}', mq_row_json(v_name, v_keys, 't'));
+    v_statement = REPLACE(v_statement, '{"row"}', mq_row_json(v_name, NULL, 't'));
+    FOR EXECUTE STATEMENT (v_statement) (v_position, v_last, COALESCE(p_size, 100))
         INTO "POSITION", "KEY", "ROW"
     DO
         SUSPEND;

@@ -27,7 +27,7 @@ DECLARE v_order mq_text;
 DECLARE v_any bigint;
 DECLARE v_last bigint;
 DECLARE v_number bigint;
-DECLARE v_check mq_argument;
+DECLARE v_statement mq_text;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('feed', p_feed, 0);
     EXECUTE PROCEDURE mq_require_range('size', p_size, 1, 10000);
@@ -39,28 +39,57 @@ BEGIN
     IF (v_any IS NOT NULL) THEN
     BEGIN
         -- The counter before the rows: whoever waits here holds no row that others want.
-        EXECUTE PROCEDURE mq_lock_counter('F', p_feed, NULL) RETURNING_VALUES v_last;
+        EXECUTE PROCEDURE mq_lock_row('feed', p_feed, NULL) RETURNING_VALUES v_last;
         IF (v_last IS NULL) THEN
             EXECUTE PROCEDURE mq_raise_error('not_found', 'feed: there is no feed ' || p_feed);
         SELECT LIST('t."' || REPLACE(name, '"', '""') || '" AS k' || n), LIST('d.k' || n)
         FROM mq_split_names('key_columns', :v_keys) INTO v_keys, v_order;
-        v_check = ' IF (v_given IS DISTINCT FROM v_last) THEN BEGIN number = -1; SUSPEND; EXIT; END';
+        -- A place in it is written {"table"}: no name can bring one with it, for in a quoted name a double quote stands twice.
+        v_statement = q'[EXECUTE BLOCK (p_last bigint = ?, p_to bigint = ?, p_size bigint = ?)
+RETURNS (number bigint)
+AS
+DECLARE v_place char(8) CHARACTER SET OCTETS;
+DECLARE v_last bigint;
+DECLARE v_given bigint;
+DECLARE v_met bigint = 0;
+BEGIN
+    v_last = p_last;
+    FOR SELECT d.place
+        FROM (
+            SELECT t.RDB$DB_KEY AS place, {"keys"} FROM {"table"} AS t
+            WHERE t.{"sync"} IS NULL ORDER BY t.{"sync"} ROWS :p_size
+        ) AS d
+        ORDER BY {"order"}
+        INTO v_place
+    DO
+    BEGIN
+        v_met = v_met + 1;
+        v_given = v_last;
+        {"number_row_c1"}
+        {"check"}
+    END
+    IF (v_met = p_size AND v_last < p_to) THEN
+        FOR SELECT t.RDB$DB_KEY FROM {"table"} AS t WHERE t.{"sync"} IS NULL ORDER BY t.{"sync"} INTO v_place DO
+        BEGIN
+            v_given = v_last;
+            {"number_row_c2"}
+            {"check"}
+            IF (v_last >= p_to) THEN
+                LEAVE;
+        END
+    number = v_last;
+    SUSPEND;
+END]';
+        v_statement = REPLACE(v_statement, '{"check"}',
+            'IF (v_given IS DISTINCT FROM v_last) THEN BEGIN number = -1; SUSPEND; EXIT; END');
+        v_statement = REPLACE(v_statement, '{"number_row_c1"}', mq_number_row('c1'));
+        v_statement = REPLACE(v_statement, '{"number_row_c2"}', mq_number_row('c2'));
+        v_statement = REPLACE(REPLACE(v_statement, '{"keys"}', v_keys), '{"order"}', v_order);
+        v_statement = REPLACE(REPLACE(v_statement, '{"table"}', v_quoted), '{"sync"}', v_sync);
         -- On 4.0 an UPDATE that meets what was committed since this call began spoils the block: it gives no answer, or one of
         -- these errors. The caller is to call again then, as after any other conflict.
         BEGIN
-            EXECUTE STATEMENT ('EXECUTE BLOCK (p_last bigint = ?, p_to bigint = ?, p_size bigint = ?) '
-                || 'RETURNS (number bigint) AS '
-                || 'DECLARE v_place char(8) CHARACTER SET OCTETS; DECLARE v_last bigint; DECLARE v_given bigint; '
-                || 'DECLARE v_met bigint = 0; BEGIN v_last = p_last; '
-                || 'FOR SELECT d.place FROM (SELECT t.RDB$DB_KEY AS place, ' || v_keys || ' FROM ' || v_quoted
-                || ' AS t WHERE t.' || v_sync || ' IS NULL ORDER BY t.' || v_sync || ' ROWS :p_size) AS d ORDER BY ' || v_order
-                || ' INTO v_place DO BEGIN v_met = v_met + 1; v_given = v_last; '
-                || mq_number_row(v_quoted, v_sync, 'c1') || v_check
-                || ' END IF (v_met = p_size AND v_last < p_to) THEN FOR SELECT t.RDB$DB_KEY FROM ' || v_quoted
-                || ' AS t WHERE t.' || v_sync || ' IS NULL ORDER BY t.' || v_sync || ' INTO v_place DO BEGIN v_given = v_last; '
-                || mq_number_row(v_quoted, v_sync, 'c2') || v_check || ' IF (v_last >= p_to) THEN LEAVE; END '
-                || 'number = v_last; SUSPEND; END') (v_last, v_last + COALESCE(p_size, 500), COALESCE(p_size, 500))
-                INTO v_number;
+            EXECUTE STATEMENT (v_statement) (v_last, v_last + COALESCE(p_size, 500), COALESCE(p_size, 500)) INTO v_number;
             WHEN GDSCODE req_sync, GDSCODE malformed_string DO
                 v_number = NULL;
         END

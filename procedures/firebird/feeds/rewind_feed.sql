@@ -23,7 +23,7 @@ BEGIN
     EXECUTE PROCEDURE mq_require_name('consumer', p_consumer, 0);
     IF (NOT EXISTS (SELECT * FROM mq_feed WHERE name = :p_feed)) THEN
         EXECUTE PROCEDURE mq_raise_error('not_found', 'feed: there is no feed ' || p_feed);
-    EXECUTE PROCEDURE mq_lock_counter('P', p_feed, p_consumer) RETURNING_VALUES v_stands;
+    EXECUTE PROCEDURE mq_lock_row('feed_consumer', p_feed, p_consumer) RETURNING_VALUES v_stands;
     "POSITION" = COALESCE(p_position, 0);
     IF ("POSITION" NOT BETWEEN 0 AND COALESCE(v_stands, 0)) THEN
         EXECUTE PROCEDURE mq_raise_error('invalid_argument',

@@ -24,7 +24,7 @@ BEGIN
     SELECT m.type FROM mq_message AS m WHERE m.id = :p_id INTO v_type;
     IF (v_type IS NOT NULL) THEN
     BEGIN
-        SELECT ordered FROM mq_queue WHERE type IN (:v_type, '') ORDER BY CHAR_LENGTH(type) DESC ROWS 1 INTO v_ordered;
+        SELECT ordered FROM mq_policy(:v_type) INTO v_ordered;
         EXECUTE PROCEDURE mq_erase(v_type, p_id, 'NE', v_ordered) RETURNING_VALUES "COUNT";
     END
     SUSPEND;

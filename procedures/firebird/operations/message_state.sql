@@ -1,4 +1,4 @@
--- message_state: one row a message with its state letter, reader, times and error, for people who look.
+-- message_state: one row a message with its state letter, reader, times and error, for people who look into the queue.
 -- Arguments:   none; it is a view
 -- Returns:     id, type, state (N, A, E; C for archived ones; NULL: damaged, in no state), body, headers, priority,
 --              group_key, dedup_key, attempts, created_at, source, run_at, reader, batch_key, lease_until, changed_at, error
@@ -14,7 +14,7 @@ SELECT
     m.id,
     m.type,
     CASE
-        WHEN COALESCE(a.id, c.id) IS NOT NULL THEN 'A'
+        WHEN b.batch_key IS NOT NULL THEN 'A'
         WHEN e.id IS NOT NULL THEN 'E'
         WHEN COALESCE(d.id, g.id, r.id) IS NOT NULL THEN 'N'
     END,
@@ -23,19 +23,20 @@ SELECT
     m.priority,
     m.group_key,
     m.dedup_key,
-    COALESCE(a.attempt, c.attempt, e.attempts, d.attempts, g.attempts, r.attempts),
+    COALESCE(b.attempt, c.attempt, e.attempts, d.attempts, g.attempts, r.attempts),
     m.created_at,
     m.source,
-    COALESCE(d.run_at, CASE WHEN COALESCE(g.id, a.id, c.id, e.id) IS NULL THEN r.run_at END, m.run_at),
-    COALESCE(a.reader, b.reader, e.reader),
-    COALESCE(a.batch_key, b.batch_key),
-    COALESCE(a.lease_until, b.lease_until),
-    COALESCE(a.claimed_at, b.claimed_at, e.died_at),
+    COALESCE(d.run_at, CASE WHEN COALESCE(g.id, b.id, c.id, e.id) IS NULL THEN r.run_at END, m.run_at),
+    COALESCE(b.reader, e.reader),
+    b.batch_key,
+    b.lease_until,
+    COALESCE(b.claimed_at, e.died_at),
     COALESCE(e.error, d.error)
 FROM mq_message AS m
 -- By way of the batches of the type: no index finds the batch of a message. Alone in its row, or one of several.
-LEFT JOIN mq_batch AS a ON a.type = m.type AND a.id = m.id
-LEFT JOIN (mq_batch AS b JOIN mq_claimed AS c ON c.batch_key = b.batch_key) ON b.type = m.type AND c.id = m.id
+LEFT JOIN mq_batch AS b ON b.type = m.type AND (b.id = m.id
+    OR EXISTS (SELECT 1 FROM mq_claimed AS h WHERE h.batch_key = b.batch_key AND h.id = m.id))
+LEFT JOIN mq_claimed AS c ON c.batch_key = b.batch_key AND c.id = m.id
 LEFT JOIN mq_dead AS e ON e.id = m.id
 LEFT JOIN mq_delayed AS d ON d.id = m.id
 LEFT JOIN mq_grouped AS g ON g.type = m.type AND g.group_key = COALESCE(m.group_key, '') AND g.id = m.id

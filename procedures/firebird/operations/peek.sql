@@ -1,4 +1,4 @@
--- peek: look at messages without claiming them.
+-- peek: list messages without claiming them.
 -- Arguments:   p_type, p_state (N: in claim order, ready before delayed; A; E and C: the newest first; NULL: N), p_size (1
 --              to 10,000; NULL: 10)
 -- Returns:     up to p_size messages with all that is known of them
@@ -6,8 +6,7 @@
 -- Transaction: reads only, without locks
 -- Example:     SELECT id, attempts, error FROM mq_peek('email', 'E', 20);
 --
--- Firebird reads an index in one direction only, and those of the dead and the archived begin with the oldest. The moment from
--- which on there are p_size newer ones, but not many more, is found by halving the time.
+-- It is long because each state is one table: five queries that list the same columns.
 
 SET TERM ^ ;
 
@@ -39,9 +38,6 @@ AS
 DECLARE v_size integer;
 DECLARE v_ordered smallint;
 DECLARE v_from timestamp;
-DECLARE v_to timestamp;
-DECLARE v_middle timestamp;
-DECLARE v_rows integer;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
     -- LIKE: = would take 'N ' for the same.
@@ -54,7 +50,7 @@ BEGIN
 
     IF (state = 'N') THEN
     BEGIN
-        SELECT ordered FROM mq_queue WHERE type IN (:p_type, '') ORDER BY CHAR_LENGTH(type) DESC ROWS 1 INTO v_ordered;
+        SELECT ordered FROM mq_policy(:p_type) INTO v_ordered;
         IF (v_ordered = 1) THEN
             FOR
                 SELECT m.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, g.attempts, m.created_at, m.source,
@@ -127,31 +123,7 @@ BEGIN
 
     ELSE IF (state = 'E') THEN
     BEGIN
-        SELECT died_at FROM mq_dead WHERE type = :p_type
-        PLAN (mq_dead ORDER mq_dead_age)
-        ORDER BY type, died_at, id
-        ROWS 1
-        INTO v_from;
-        v_to = DATEADD(1 DAY TO mq_utc_now());
-        WHILE (DATEDIFF(MILLISECOND FROM v_from TO v_to) > 1) DO
-        BEGIN
-            v_middle = DATEADD(CAST(DATEDIFF(MILLISECOND FROM v_from TO v_to) / 2 AS bigint) MILLISECOND TO v_from);
-            SELECT COUNT(*)
-            FROM (
-                SELECT id FROM mq_dead WHERE type = :p_type AND died_at >= :v_middle
-                PLAN (mq_dead ORDER mq_dead_age)
-                ORDER BY type, died_at, id
-                ROWS 2 * :v_size + 100
-            ) AS e
-            INTO v_rows;
-            IF (v_rows < v_size) THEN
-                v_to = v_middle;
-            ELSE
-                v_from = v_middle;
-            -- Few enough to sort.
-            IF (v_rows BETWEEN v_size AND 2 * v_size + 99) THEN
-                LEAVE;
-        END
+        v_from = mq_newest_from('dead', p_type, v_size);
         FOR
             SELECT m.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, e.attempts, m.created_at, m.source,
                 e.reader, e.died_at, e.error
@@ -167,31 +139,7 @@ BEGIN
 
     ELSE
     BEGIN
-        SELECT completed_at FROM mq_archive WHERE type = :p_type
-        PLAN (mq_archive ORDER mq_archive_type)
-        ORDER BY type, completed_at, id
-        ROWS 1
-        INTO v_from;
-        v_to = DATEADD(1 DAY TO mq_utc_now());
-        WHILE (DATEDIFF(MILLISECOND FROM v_from TO v_to) > 1) DO
-        BEGIN
-            v_middle = DATEADD(CAST(DATEDIFF(MILLISECOND FROM v_from TO v_to) / 2 AS bigint) MILLISECOND TO v_from);
-            SELECT COUNT(*)
-            FROM (
-                SELECT id FROM mq_archive WHERE type = :p_type AND completed_at >= :v_middle
-                PLAN (mq_archive ORDER mq_archive_type)
-                ORDER BY type, completed_at, id
-                ROWS 2 * :v_size + 100
-            ) AS a
-            INTO v_rows;
-            IF (v_rows < v_size) THEN
-                v_to = v_middle;
-            ELSE
-                v_from = v_middle;
-            -- Few enough to sort.
-            IF (v_rows BETWEEN v_size AND 2 * v_size + 99) THEN
-                LEAVE;
-        END
+        v_from = mq_newest_from('archive', p_type, v_size);
         FOR
             SELECT a.id, a.type, a.body, a.headers, a.priority, a.group_key, a.dedup_key, a.attempts, a.created_at, a.source,
                 a.reader, a.completed_at

@@ -24,7 +24,7 @@ BEGIN
     IF (p_state IS NULL OR p_state NOT LIKE 'N' AND p_state NOT LIKE 'E' AND p_state NOT LIKE 'C') THEN
         EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'state: must be N, E or C');
     EXECUTE PROCEDURE mq_require_read_committed;
-    SELECT ordered FROM mq_queue WHERE type IN (:p_type, '') ORDER BY CHAR_LENGTH(type) DESC ROWS 1 INTO v_ordered;
+    SELECT ordered FROM mq_policy(:p_type) INTO v_ordered;
     "COUNT" = 0;
     IF (p_state LIKE 'C') THEN
         EXECUTE PROCEDURE mq_erase_archived(p_type, NULL, 10000) RETURNING_VALUES "COUNT";

@@ -5,6 +5,8 @@
 -- Transaction: reads only; the connections of other users are seen by SYSDBA, the owner of the database, RDB$ADMIN, and on
 --              Firebird 4.0 and later by a role with the system privilege MONITOR_ANY_ATTACHMENT
 -- Example:     SELECT * FROM mq_queue_health WHERE verdict <> 'ok';
+--
+-- It is long because it is a list: one check after the other, each with its verdict.
 
 SET TERM ^ ;
 

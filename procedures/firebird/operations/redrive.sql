@@ -1,4 +1,4 @@
--- redrive: send dead letters round again, with their attempts set back to 0.
+-- redrive: retry dead letters, with their attempts set back to 0.
 -- Arguments:   p_type, p_id (NULL: all, the oldest dead first, at most 10,000 a call)
 -- Returns:     count
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
@@ -21,7 +21,7 @@ DECLARE v_ordered smallint;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
     EXECUTE PROCEDURE mq_require_read_committed;
-    SELECT ordered FROM mq_queue WHERE type IN (:p_type, '') ORDER BY CHAR_LENGTH(type) DESC ROWS 1 INTO v_ordered;
+    SELECT ordered FROM mq_policy(:p_type) INTO v_ordered;
     "COUNT" = 0;
     IF (p_id IS NOT NULL) THEN
     BEGIN

@@ -29,8 +29,7 @@ BEGIN
     "COUNT" = 0;
     IF (v_type IS NOT NULL) THEN
     BEGIN
-        SELECT ordered, on_complete FROM mq_queue WHERE type IN (:v_type, '') ORDER BY CHAR_LENGTH(type) DESC ROWS 1
-        INTO v_ordered, v_on_complete;
+        SELECT ordered, on_complete FROM mq_policy(:v_type) INTO v_ordered, v_on_complete;
         EXECUTE PROCEDURE mq_settle(p_id, v_attempt, v_reader, v_on_complete, v_ordered, mq_utc_now());
         "COUNT" = 1;
     END

@@ -30,8 +30,7 @@ BEGIN
     "COUNT" = 0;
     IF (v_type IS NOT NULL) THEN
     BEGIN
-        SELECT ordered, on_complete FROM mq_queue WHERE type IN (:v_type, '') ORDER BY CHAR_LENGTH(type) DESC ROWS 1
-        INTO v_ordered, v_on_complete;
+        SELECT ordered, on_complete FROM mq_policy(:v_type) INTO v_ordered, v_on_complete;
         FOR SELECT c.id, c.attempt FROM mq_claimed AS c WHERE c.batch_key = :p_batch_key ORDER BY c.batch_key, c.id
             INTO v_id, v_attempt AS CURSOR done
         DO

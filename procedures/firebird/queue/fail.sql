@@ -34,7 +34,7 @@ BEGIN
         EXECUTE PROCEDURE mq_withdraw(p_id, p_batch_key) RETURNING_VALUES v_type, v_attempt, v_reader;
     IF (v_type IS NOT NULL) THEN
     BEGIN
-        EXECUTE PROCEDURE mq_fail_messages(v_type, v_reader, p_id, v_attempt, p_retry_after_seconds,
+        EXECUTE PROCEDURE mq_fail_message(v_type, v_reader, p_id, v_attempt, p_retry_after_seconds,
             CAST(SUBSTRING(p_error FROM 1 FOR 4000) AS varchar(4000) CHARACTER SET UTF8)) RETURNING_VALUES state;
         EXECUTE PROCEDURE mq_wake(v_type);
     END

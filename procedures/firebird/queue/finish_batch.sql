@@ -46,8 +46,7 @@ BEGIN
     EXECUTE PROCEDURE mq_drop_batch(p_batch_key) RETURNING_VALUES v_type, v_reader, v_seconds;
     IF (v_type IS NULL) THEN
         EXIT;
-    SELECT ordered, on_complete FROM mq_queue WHERE type IN (:v_type, '') ORDER BY CHAR_LENGTH(type) DESC ROWS 1
-    INTO v_ordered, v_on_complete;
+    SELECT ordered, on_complete FROM mq_policy(:v_type) INTO v_ordered, v_on_complete;
     IF (OCTET_LENGTH(p_failures) > 0) THEN
     BEGIN
         -- Of an id that is listed twice the first line counts.
@@ -57,7 +56,7 @@ BEGIN
             DELETE FROM mq_claimed WHERE batch_key = :p_batch_key AND id = :id RETURNING attempt INTO attempt;
             IF (attempt IS NOT NULL) THEN
             BEGIN
-                EXECUTE PROCEDURE mq_fail_messages(v_type, v_reader, id, attempt, v_retry, v_error) RETURNING_VALUES v_state;
+                EXECUTE PROCEDURE mq_fail_message(v_type, v_reader, id, attempt, v_retry, v_error) RETURNING_VALUES v_state;
                 v_failed = v_failed + 1;
             END
         END

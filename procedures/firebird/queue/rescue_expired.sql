@@ -33,7 +33,7 @@ BEGIN
         "COUNT" = "COUNT" + v_rescued;
         IF (p_type IS NULL) THEN
         BEGIN
-            -- The least name behind it, as in queue_stats: '>' would read all claims of this type.
+            -- The least name after it, as in count_types: '>' would read all claims of this type.
             v_next = IIF(CHAR_LENGTH(v_type) < 200, RPAD(v_type, 199) || '!', v_type);
             v_type = (SELECT b.type FROM mq_batch AS b WHERE b.type >= :v_next AND b.type <> :v_type PLAN (b ORDER mq_batch_lease)
                 ORDER BY b.type, b.lease_until ROWS 1);

@@ -23,9 +23,7 @@ BEGIN
     IF (p_body IS NULL OR OCTET_LENGTH(p_body) > 16777216) THEN
         EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'body: must be a text of up to 16 MiB (16,777,216 bytes)');
     v_now = mq_utc_now();
-    -- Not the greatest type: a name that begins with a control character sorts before the empty one.
-    SELECT ordered, notify FROM mq_queue WHERE type IN (:p_type, '') ORDER BY CHAR_LENGTH(type) DESC ROWS 1
-    INTO v_ordered, v_notify;
+    SELECT ordered, notify FROM mq_policy(:p_type) INTO v_ordered, v_notify;
     id = NEXT VALUE FOR mq_message_id;
     INSERT INTO mq_message (id, run_at, created_at, priority, type, body, source)
     VALUES (:id, :v_now, :v_now, 0, :p_type, :p_body, mq_reader_name(NULL));

@@ -27,9 +27,7 @@ BEGIN
     EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
     v_now = mq_utc_now();
     v_source = mq_reader_name(NULL);
-    -- Not the greatest type: a name that begins with a control character sorts before the empty one.
-    SELECT ordered, notify FROM mq_queue WHERE type IN (:p_type, '') ORDER BY CHAR_LENGTH(type) DESC ROWS 1
-    INTO v_ordered, v_notify;
+    SELECT ordered, notify FROM mq_policy(:p_type) INTO v_ordered, v_notify;
     "COUNT" = 0;
     FOR SELECT n, item FROM mq_split_list('bodies', :p_bodies) INTO v_n, v_body DO
     BEGIN

@@ -47,12 +47,10 @@ BEGIN
     IF (OCTET_LENGTH(p_headers) > 65536) THEN
         EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'headers: must be a text of up to 64 KiB (65,536 bytes)');
     EXECUTE PROCEDURE mq_require_name('source', p_source, 1);
-    -- Not the greatest type: a name that begins with a control character sorts before the empty one.
-    SELECT ordered, notify FROM mq_queue WHERE type IN (:p_type, '') ORDER BY CHAR_LENGTH(type) DESC ROWS 1
-    INTO v_ordered, v_notify;
+    SELECT ordered, notify FROM mq_policy(:p_type) INTO v_ordered, v_notify;
 
     id = NEXT VALUE FOR mq_message_id;
-    -- Not a look first: what is seen may be being finished, and the INSERT waits for that where the transaction may wait.
+    -- Not a check first: what is seen may be being finished, and the INSERT waits for that where the transaction may wait.
     WHILE (p_dedup_key IS NOT NULL AND created IS NULL) DO
     BEGIN
         INSERT INTO mq_dedup (type, dedup_key, id) VALUES (:p_type, :p_dedup_key, :id);
@@ -65,7 +63,7 @@ BEGIN
             IF (created IS NULL) THEN
                 IN AUTONOMOUS TRANSACTION DO
                     SELECT d.id, 0 FROM mq_dedup AS d WHERE d.type = :p_type AND d.dedup_key = :p_dedup_key INTO id, created;
-            -- Neither ours nor committed: somebody is sending it, or finishing it. A WAIT transaction has waited for him.
+            -- Neither ours nor committed: somebody is sending it, or finishing it. A WAIT transaction has waited for it.
             v_until = COALESCE(v_until, DATEADD(c_seconds SECOND TO mq_utc_now()));
             IF (created IS NULL AND mq_utc_now() NOT BETWEEN DATEADD(-c_seconds SECOND TO v_until) AND v_until) THEN
                 EXCEPTION;

@@ -44,8 +44,7 @@ BEGIN
     EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
     EXECUTE PROCEDURE mq_require_range('size', p_size, 1, 10000);
     EXECUTE PROCEDURE mq_require_read_committed;
-    SELECT paused, ordered, on_complete FROM mq_queue WHERE type IN (:p_type, '') ORDER BY CHAR_LENGTH(type) DESC ROWS 1
-    INTO v_paused, v_ordered, v_on_complete;
+    SELECT paused, ordered, on_complete FROM mq_policy(:p_type) INTO v_paused, v_ordered, v_on_complete;
     IF (v_paused = 1) THEN
         EXIT;
     v_size = COALESCE(p_size, 1);

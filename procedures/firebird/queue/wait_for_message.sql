@@ -29,7 +29,7 @@ BEGIN
     EXECUTE PROCEDURE mq_require_record_version;
     EXECUTE PROCEDURE mq_require_range('seconds', p_seconds, 0, 315360000);
     v_now = mq_utc_now();
-    SELECT paused FROM mq_queue WHERE type IN (:p_type, '') ORDER BY CHAR_LENGTH(type) DESC ROWS 1 INTO v_paused;
+    SELECT paused FROM mq_policy(:p_type) INTO v_paused;
     SELECT d.run_at FROM mq_delayed AS d WHERE d.type = :p_type
     PLAN (d ORDER mq_delayed_due)
     ORDER BY d.type, d.run_at, d.id

@@ -6,7 +6,7 @@
 -- Transaction: joins the caller's
 -- Example:     SELECT * FROM mq_unwatch_table('stock');
 --
--- The trigger is not changed here: a session that looks at the table meanwhile for the first time would take an uncommitted change
+-- The trigger is not changed here: a session that reads the table meanwhile for the first time would take an uncommitted change
 -- for the truth, and after a rollback go on without the trigger. Nor is it to be dropped beside writers: those that are about to
 -- fire it may find its rights gone.
 

@@ -9,7 +9,7 @@
 --
 -- On 3.0 the trigger gets its rights in a transaction of their own, while it is empty and inactive. There, writers who meet a new
 -- trigger and its rights in one commit may be refused (no permission for SELECT access to TABLE MQ_SUBSCRIPTION), again and again
--- until they connect anew; those who meet the rights first are not.
+-- until they connect again; those who meet the rights first are not.
 
 SET TERM ^ ;
 
@@ -83,22 +83,23 @@ BEGIN
     END
     ELSE
         EXECUTE PROCEDURE mq_make_trigger(v_trigger, v_quoted, v_label, v_new);
-    -- For each action a look first: writers of what nobody has subscribed to pay for no more than that.
-    v_source = 'AS
+    -- For each action a check first: writers of what nobody has subscribed to pay for no more than that.
+    v_source = q'[AS
 BEGIN
     IF (INSERTING) THEN
     BEGIN
-        IF (EXISTS (SELECT 1 FROM mq_subscription AS s WHERE s.watched = ' || v_id || ' AND s.action = ''I'')) THEN
-            EXECUTE PROCEDURE mq_tell_changes(' || v_id || ', ''I'', ' || v_new || ', NULL);
+        IF (EXISTS (SELECT 1 FROM mq_subscription AS s WHERE s.watched = {"id"} AND s.action = 'I')) THEN
+            EXECUTE PROCEDURE mq_tell_changes({"id"}, 'I', {"new"}, NULL);
     END
     ELSE IF (UPDATING) THEN
     BEGIN
-        IF (EXISTS (SELECT 1 FROM mq_subscription AS s WHERE s.watched = ' || v_id || ' AND s.action = ''U'')) THEN
-            EXECUTE PROCEDURE mq_tell_changes(' || v_id || ', ''U'', ' || v_new || ', ' || v_old || ');
+        IF (EXISTS (SELECT 1 FROM mq_subscription AS s WHERE s.watched = {"id"} AND s.action = 'U')) THEN
+            EXECUTE PROCEDURE mq_tell_changes({"id"}, 'U', {"new"}, {"old"});
     END
-    ELSE IF (EXISTS (SELECT 1 FROM mq_subscription AS s WHERE s.watched = ' || v_id || ' AND s.action = ''D'')) THEN
-        EXECUTE PROCEDURE mq_tell_changes(' || v_id || ', ''D'', ' || v_old || ', NULL);
-END';
+    ELSE IF (EXISTS (SELECT 1 FROM mq_subscription AS s WHERE s.watched = {"id"} AND s.action = 'D')) THEN
+        EXECUTE PROCEDURE mq_tell_changes({"id"}, 'D', {"old"}, NULL);
+END]';
+    v_source = REPLACE(REPLACE(REPLACE(v_source, '{"id"}', v_id), '{"new"}', v_new), '{"old"}', v_old);
     -- 114: after INSERT, UPDATE and DELETE.
     IF (NOT EXISTS (
         SELECT 1 FROM rdb$triggers AS t

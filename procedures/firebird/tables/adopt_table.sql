@@ -7,7 +7,8 @@
 -- Transaction: joins the caller's
 -- Example:     SELECT * FROM mq_adopt_table('orders', 'orders', 'id', NULL, 'status', 'N', 'A', 'D', 'E');
 --
--- The table is read and changed with the rights of whoever calls: here and by everybody who claims its rows.
+-- The table is read and changed with the rights of the caller: here and in every claim of its rows. It is long because it has 13
+-- arguments to check and to keep.
 
 SET TERM ^ ;
 
@@ -30,7 +31,6 @@ RETURNS (
     created integer
 )
 AS
-DECLARE c_most integer = 15000;
 DECLARE v_table varchar(63) CHARACTER SET UTF8;
 DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
 DECLARE v_keys mq_text;
@@ -40,9 +40,6 @@ DECLARE v_by varchar(130) CHARACTER SET UTF8;
 DECLARE v_status varchar(63) CHARACTER SET UTF8;
 DECLARE v_delete smallint;
 DECLARE v_bad varchar(130) CHARACTER SET UTF8;
-DECLARE v_bytes bigint;
-DECLARE v_kind smallint;
-DECLARE v_nullable smallint;
 DECLARE v_wanted mq_text;
 DECLARE v_ident mq_text;
 DECLARE v_same integer;
@@ -84,39 +81,8 @@ BEGIN
     IF (p_equal_rows = 1 AND v_keys IS NOT NULL) THEN
         EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'equal_rows: only without key_columns');
 
-    IF (v_keys IS NULL AND COALESCE(p_equal_rows, 0) = 0) THEN
-        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'equal rows of ' || v_table
-            || ' cannot be told apart: give key_columns, or accept that with equal_rows 1');
     v_ident = COALESCE(v_keys, mq_ident_columns(v_table, v_status));
-    SELECT MIN(IIF(kind IN (10, 27) OR as_text IS NULL, name, NULL)), SUM(bytes + 7)
-    FROM mq_columns_as_text('key_columns', :v_table, :v_ident)
-    INTO v_bad, v_bytes;
-    IF (v_bad IS NOT NULL) THEN
-        EXECUTE PROCEDURE mq_raise_error('unsuitable_table',
-            TRIM(IIF(v_keys IS NULL, 'without key_columns all columns are compared, and ', 'key_columns: ')) || ' ' || v_bad
-                || ' of '
-            || v_table || ' cannot be: a BLOB, an array or a floating point number has no exact equality');
-    IF (v_bytes > c_most) THEN
-        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'the columns that tell rows of ' || v_table || ' apart may have '
-            || v_bytes || ' bytes, at most 15,000 are possible'
-            || TRIM(TRAILING FROM IIF(v_keys IS NULL, ': give key_columns', '')));
-    IF (v_keys IS NOT NULL AND NOT EXISTS (
-        SELECT *
-        FROM rdb$indices AS i
-        WHERE i.rdb$relation_name = :v_table AND i.rdb$unique_flag = 1 AND COALESCE(i.rdb$index_inactive, 0) = 0
-            AND i.rdb$expression_blr IS NULL AND mq_index_condition(i.rdb$index_name) = 0
-            AND NOT EXISTS (
-                SELECT *
-                FROM rdb$index_segments AS s
-                JOIN rdb$relation_fields AS r ON r.rdb$relation_name = i.rdb$relation_name AND r.rdb$field_name = s.rdb$field_name
-                JOIN rdb$fields AS f ON f.rdb$field_name = r.rdb$field_source
-                WHERE s.rdb$index_name = i.rdb$index_name
-                    AND (COALESCE(r.rdb$null_flag, f.rdb$null_flag, 0) = 0
-                        OR POSITION(',"' || REPLACE(TRIM(s.rdb$field_name), '"', '""') || '",' IN ',' || :v_keys || ',') = 0)
-            )
-    )) THEN
-        EXECUTE PROCEDURE mq_raise_error('unsuitable_table',
-            'key_columns: ' || v_table || ' has no primary key or unique index of NOT NULL columns within them');
+    EXECUTE PROCEDURE mq_require_distinct_rows(v_table, v_keys, v_ident, COALESCE(p_equal_rows, 0));
 
     v_by = '"' || REPLACE(v_order, '"', '""') || '"';
     v_wanted = COALESCE(v_by, v_keys);
@@ -131,18 +97,10 @@ BEGIN
         IF (v_order IS NULL AND v_n IS DISTINCT FROM 1) THEN
             EXECUTE PROCEDURE mq_raise_error('unsuitable_table',
                 'without a status and with keep rows are claimed in an order: give order_column');
-        SELECT name, kind, nullable FROM mq_columns_as_text('order_column', :v_table, COALESCE(:v_by, :v_keys))
-        INTO v_bad, v_kind, v_nullable;
-        -- A floating point number as text does not read back as the same here, and rows would be lost at its place.
-        IF (v_nullable = 1 OR v_kind IN (10, 23, 27, 261)) THEN
-            EXECUTE PROCEDURE mq_raise_error('unsuitable_table',
-                'order_column: ' || v_bad || ' must be NOT NULL, and an exact number, a text or a time');
+        EXECUTE PROCEDURE mq_require_order(v_table, v_wanted, 1);
     END
-    IF (v_order IS NOT NULL AND EXISTS (
-        SELECT * FROM mq_columns_as_text('order_column', :v_table, :v_by) WHERE as_text IS NULL
-    )) THEN
-        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'order_column: ' || v_order
-            || ' must be a number, a text or a time');
+    IF (v_by IS NOT NULL) THEN
+        EXECUTE PROCEDURE mq_require_order(v_table, v_by, 0);
     EXECUTE PROCEDURE mq_require_claim_index(v_table, v_wanted) RETURNING_VALUES v_bad;
 
     v_bad = '"' || REPLACE(v_status, '"', '""') || '"';
@@ -165,13 +123,13 @@ BEGIN
             v_table || ' is adopted as ' || v_bad || ' already: its rows would be claimed twice');
     created = IIF(EXISTS (SELECT * FROM mq_polled WHERE name = :p_name), 0, 1);
     IF (created = 1) THEN
-        INSERT INTO mq_polled (name, id, table_name, table_owner, key_columns, ident_columns, ident_types, order_column, status_column, ready_value, active_value,
-            done_value, error_value, on_complete, late_seconds, equal_rows, max_attempts)
+        INSERT INTO mq_polled (name, id, table_name, table_owner, key_columns, ident_columns, ident_types, order_column,
+            status_column, ready_value, active_value, done_value, error_value, on_complete, late_seconds, equal_rows, max_attempts)
         VALUES (:p_name, NEXT VALUE FOR mq_polled_id, :v_table,
             (SELECT TRIM(rdb$owner_name) FROM rdb$relations WHERE rdb$relation_name = :v_table), :v_keys, :v_ident,
-            (SELECT LIST(COALESCE(type, '') || ';', '') FROM mq_find_columns('key_columns', :v_table, :v_ident)), :v_order, :v_status, :p_ready_value, :p_active_value,
-            :p_done_value, :p_error_value, IIF(:v_delete = 1, 'delete', 'keep'), :p_late_seconds, COALESCE(:p_equal_rows, 0),
-            COALESCE(:p_max_attempts, 10));
+            (SELECT LIST(COALESCE(type, '') || ';', '') FROM mq_find_columns('key_columns', :v_table, :v_ident)), :v_order,
+            :v_status, :p_ready_value, :p_active_value, :p_done_value, :p_error_value, IIF(:v_delete = 1, 'delete', 'keep'),
+            :p_late_seconds, COALESCE(:p_equal_rows, 0), COALESCE(:p_max_attempts, 10));
     ELSE
     BEGIN
         SELECT COUNT(*) FROM mq_polled

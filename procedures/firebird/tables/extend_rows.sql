@@ -15,30 +15,18 @@ RETURNS (
     "COUNT" bigint
 )
 AS
-DECLARE c_seconds integer = 2;
-DECLARE v_until timestamp;
-DECLARE v_seen integer;
 DECLARE v_found integer;
 BEGIN
     EXECUTE PROCEDURE mq_require_key(p_batch_key);
     EXECUTE PROCEDURE mq_require_range('seconds', p_seconds, 0, 315360000);
-    WHILE (v_found IS NULL) DO
+    EXECUTE PROCEDURE mq_lock_row('polled_batch', p_batch_key, NULL) RETURNING_VALUES v_found;
+    "COUNT" = 0;
+    IF (v_found = 1) THEN
     BEGIN
         UPDATE mq_polled_batch SET lease_until = DATEADD(COALESCE(:p_seconds, lease_seconds) SECOND TO mq_utc_now())
         WHERE batch_key = :p_batch_key;
-        v_found = ROW_COUNT;
-        WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
-        BEGIN
-            v_until = COALESCE(v_until, DATEADD(c_seconds SECOND TO mq_utc_now()));
-            IF (mq_utc_now() NOT BETWEEN DATEADD(-c_seconds SECOND TO v_until) AND v_until) THEN
-                EXCEPTION;
-            IN AUTONOMOUS TRANSACTION DO
-                SELECT COUNT(*) FROM mq_polled_batch WHERE batch_key = :p_batch_key INTO v_seen;
-        END
-    END
-    "COUNT" = 0;
-    IF (v_found = 1) THEN
         SELECT COUNT(*) FROM mq_polled_row WHERE batch_key = :p_batch_key INTO "COUNT";
+    END
     SUSPEND;
 END^
 

@@ -1,4 +1,4 @@
--- peek_rows: look at the rows that are claimed, wait for another attempt, or are dead.
+-- peek_rows: list the rows that are claimed, wait for another attempt, or are dead.
 -- Arguments:   p_name, p_state (A, N or E; NULL: all three), p_size (1 to 10,000; NULL: 100)
 -- Returns:     up to p_size of them: id, key as JSON, state, attempts, reader, run_at, error
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table

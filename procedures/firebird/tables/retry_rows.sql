@@ -1,4 +1,4 @@
--- retry_rows: send dead rows round again, with all their attempts.
+-- retry_rows: retry dead rows, with all their attempts.
 -- Arguments:   p_name, p_id (NULL: all, the oldest dead first, at most 10,000 a call)
 -- Returns:     count
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table

@@ -1,6 +1,6 @@
 -- advance_feed: move a consumer's position forward: what it has handled is not fetched again.
 -- Arguments:   p_feed, p_consumer (1 to 200 characters each), p_position (0 to the feed's last number)
--- Returns:     position (where the consumer stands now: a position behind that changes nothing)
+-- Returns:     position (where the consumer stands now: a position before that changes nothing)
 -- Errors:      50002 invalid_argument, 50005 not_found
 -- Transaction: joins the caller's; waits for another that moves the same consumer
 -- Example:     CALL mq_advance_feed('orders', 'search', 17);

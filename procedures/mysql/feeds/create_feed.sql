@@ -89,7 +89,7 @@ BEGIN
     PREPARE mq_statement FROM @mq_sql;
     EXECUTE mq_statement;
     DEALLOCATE PREPARE mq_statement;
-    CALL mq_write_feed(p_feed, v_of_schema, v_of_name, v_sync, v_names, @mq_n, v_created);
+    CALL mq_add_feed(p_feed, v_of_schema, v_of_name, v_sync, v_names, @mq_n, v_created);
     SET @mq_sql = NULL, @mq_n = NULL;
     CALL mq_end_call(v_own);
     SELECT v_created AS created;

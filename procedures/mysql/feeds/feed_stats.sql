@@ -18,9 +18,8 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_feed_stats(
 SQL SECURITY INVOKER
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_feed, v_sync, v_index varchar(200) CHARACTER SET utf8mb4;
-    DECLARE v_schema, v_name varchar(64) CHARACTER SET utf8mb4;
-    DECLARE v_feeds, v_table, v_label, v_columns, v_keys longtext CHARACTER SET utf8mb4;
+    DECLARE v_feed varchar(200) CHARACTER SET utf8mb4;
+    DECLARE v_feeds, v_columns, v_keys, v_places longtext CHARACTER SET utf8mb4;
     DECLARE v_last, v_position, v_unpublished, v_nothing bigint;
     DECLARE v_n int DEFAULT 0;
     DECLARE v_counts longtext CHARACTER SET utf8mb4 DEFAULT '[]';
@@ -28,15 +27,15 @@ BEGIN
     IF @@SESSION.group_concat_max_len < 1073741824 THEN
         SET SESSION group_concat_max_len = 1073741824;
     END IF;
-    CALL mq_list_feeds(p_feed, v_feeds);
+    CALL mq_feed_names(p_feed, v_feeds);
     WHILE v_n < COALESCE(JSON_LENGTH(v_feeds), 0) DO
         SET v_feed = JSON_UNQUOTE(JSON_EXTRACT(v_feeds, CONCAT('$[', v_n, ']'))), v_n = v_n + 1, v_unpublished = NULL;
         BEGIN
-            -- Dropped, changed or closed to the caller: the rest is told all the same.
+            -- Dropped, changed or closed to the caller: the others are listed.
             DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN END;
-            CALL mq_find_feed(v_feed, NULL, v_last, v_position, v_schema, v_name, v_table, v_sync, v_label, v_columns, v_keys, v_index);
-            CALL mq_run(CONCAT('SELECT COUNT(*) INTO @mq_n FROM (SELECT 1 FROM ', v_table, ' AS t ', v_index, ' WHERE t.', v_sync,
-                ' IS NULL LIMIT 10000) AS u'), v_nothing);
+            CALL mq_find_feed(v_feed, NULL, v_last, v_position, v_columns, v_keys, v_places);
+            CALL mq_run_template(v_places,
+                'SELECT COUNT(*) INTO @mq_n FROM (SELECT 1 FROM {table} AS t {index} WHERE t.{sync} IS NULL LIMIT 10000) AS u', v_nothing);
             SET v_unpublished = @mq_n;
         END;
         SET v_counts = JSON_ARRAY_APPEND(v_counts, '$', JSON_ARRAY(v_feed, v_unpublished));

@@ -1,4 +1,4 @@
--- fetch_feed: the rows behind a consumer's position, in the order of their numbers.
+-- fetch_feed: the rows after a consumer's position, in the order of their numbers.
 -- Arguments:   p_feed, p_consumer (1 to 200 characters each; a consumer that is new begins with the first row), p_size (1 to
 --              10,000; NULL: 100)
 -- Returns:     position, key (a JSON object of the key columns), row (a JSON object of all columns)
@@ -18,14 +18,11 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_fetch_feed(
 SQL SECURITY INVOKER
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_table, v_label, v_columns, v_keys, v_key, v_row longtext CHARACTER SET utf8mb4;
-    DECLARE v_sync, v_index varchar(200) CHARACTER SET utf8mb4;
-    DECLARE v_schema, v_name varchar(64) CHARACTER SET utf8mb4;
-    DECLARE v_last, v_position bigint;
+    DECLARE v_columns, v_keys, v_places, v_key, v_row longtext CHARACTER SET utf8mb4;
+    DECLARE v_last, v_position, v_nothing bigint;
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        SET @mq_sql = NULL;
         CALL mq_undo_call(v_own);
         RESIGNAL;
     END;
@@ -33,17 +30,14 @@ BEGIN
     CALL mq_require_name('consumer', p_consumer, 0);
     CALL mq_require_range('size', p_size, 1, 10000);
     CALL mq_begin_call(0, v_own);
-    -- The counter before the rows: all numbers up to it are committed, and nothing behind it is read.
-    CALL mq_find_feed(p_feed, p_consumer, v_last, v_position, v_schema, v_name, v_table, v_sync, v_label, v_columns, v_keys, v_index);
+    -- The counter before the rows: all numbers up to it are committed, and nothing after it is read.
+    CALL mq_find_feed(p_feed, p_consumer, v_last, v_position, v_columns, v_keys, v_places);
     CALL mq_row_json(v_columns, v_keys, 't', v_key);
     CALL mq_row_json(v_columns, NULL, 't', v_row);
-    SET @mq_sql = CONCAT('SELECT t.', v_sync, ' AS `position`, ', v_key, ' AS `key`, ', v_row, ' AS `row` FROM ', v_table, ' AS t ',
-        v_index, ' WHERE t.', v_sync, ' > ', v_position, ' AND t.', v_sync, ' <= ', v_last, ' ORDER BY t.', v_sync,
-        ' LIMIT ', COALESCE(p_size, 100));
-    PREPARE mq_statement FROM @mq_sql;
-    SET @mq_sql = NULL;
-    EXECUTE mq_statement;
-    DEALLOCATE PREPARE mq_statement;
+    CALL mq_run_template(JSON_SET(v_places, '$.key', v_key, '$.row', v_row, '$.position', v_position, '$.last', v_last, '$.size',
+            COALESCE(p_size, 100)),
+        'SELECT t.{sync} AS `position`, {key} AS `key`, {row} AS `row`
+        FROM {table} AS t {index} WHERE t.{sync} > {position} AND t.{sync} <= {last} ORDER BY t.{sync} LIMIT {size}', v_nothing);
     CALL mq_end_call(v_own);
 END//
 

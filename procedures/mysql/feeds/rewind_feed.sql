@@ -1,4 +1,4 @@
--- rewind_feed: move a consumer's position back on purpose: rows come again.
+-- rewind_feed: move a consumer's position back on purpose: rows are fetched again.
 -- Arguments:   p_feed, p_consumer (1 to 200 characters each), p_position (0 to where the consumer stands; NULL: 0)
 -- Returns:     position (where the consumer stands now)
 -- Errors:      50002 invalid_argument, 50005 not_found

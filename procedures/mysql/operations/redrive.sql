@@ -1,4 +1,4 @@
--- redrive: send dead letters round again, with their attempts set back to 0.
+-- redrive: retry dead letters, with their attempts set back to 0.
 -- Arguments:   p_type, p_id (NULL: all, the oldest dead first, at most 10,000 a call)
 -- Returns:     count
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
@@ -18,7 +18,6 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_items longtext CHARACTER SET utf8mb4;
     DECLARE v_count bigint;
-    DECLARE v_ordered tinyint;
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
@@ -48,8 +47,7 @@ BEGIN
         DELETE e
         FROM JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
         STRAIGHT_JOIN mq_dead AS e FORCE INDEX (PRIMARY) ON e.id = j.id;
-        SELECT ordered INTO v_ordered FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
-        CALL mq_put_back(p_type, v_items, v_ordered);
+        CALL mq_put_back(p_type, v_items);
     END IF;
     CALL mq_end_call(v_own);
     SELECT v_count AS count;

@@ -21,8 +21,6 @@ BEGIN
     DECLARE v_type, v_reader varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_items, v_failed longtext CHARACTER SET utf8mb4;
     DECLARE v_seconds int;
-    DECLARE v_ordered tinyint;
-    DECLARE v_on_complete varchar(7) CHARACTER SET ascii;
     DECLARE v_dead bigint;
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -44,9 +42,7 @@ BEGIN
             END IF;
         END IF;
         IF v_items IS NOT NULL THEN
-            SELECT ordered, on_complete INTO v_ordered, v_on_complete
-            FROM mq_queue WHERE type IN (v_type, '') ORDER BY type DESC LIMIT 1;
-            CALL mq_settle(v_type, v_items, v_reader, v_on_complete, v_ordered);
+            CALL mq_settle(v_type, v_items, v_reader);
         END IF;
     END IF;
     IF p_next_size > 0 THEN

@@ -18,7 +18,6 @@ BEGIN
     DECLARE v_type, v_reader varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_items, v_released longtext CHARACTER SET utf8mb4;
     DECLARE v_seconds int;
-    DECLARE v_ordered tinyint;
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
@@ -32,8 +31,7 @@ BEGIN
         SELECT CONCAT('[', GROUP_CONCAT('[', j.id, ',', j.attempt - 1, ']' ORDER BY j.id), ']')
         INTO v_released
         FROM JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempt int PATH '$[1]')) AS j;
-        SELECT ordered INTO v_ordered FROM mq_queue WHERE type IN (v_type, '') ORDER BY type DESC LIMIT 1;
-        CALL mq_put_back(v_type, v_released, v_ordered);
+        CALL mq_put_back(v_type, v_released);
     END IF;
     CALL mq_end_call(v_own);
     SELECT COALESCE(JSON_LENGTH(v_items), 0) AS count;

@@ -86,7 +86,8 @@ BEGIN
     SET v_count = ROW_COUNT();
     SET v_first = LAST_INSERT_ID();
     IF v_count NOT BETWEEN 1 AND 10000 OR p_bodies IS NULL THEN
-        CALL mq_raise_error('invalid_argument', CONCAT('bodies: must be 1 to 10,000 lines, not ', IF(p_bodies IS NULL, 0, v_count)));
+        CALL mq_raise_error('invalid_argument', CONCAT('bodies: must be 1 to 10,000 lines, not ',
+            IF(p_bodies IS NULL, 0, v_count)));
     END IF;
     -- Others may have sent between our ids; only this connection writes its number and this moment.
     SELECT CONCAT('[', GROUP_CONCAT('[', id, ']'), ']'), COUNT(*)

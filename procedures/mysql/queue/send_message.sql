@@ -57,7 +57,7 @@ BEGIN
     SELECT ordered, EXISTS (SELECT * FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type) INTO v_ordered, v_ring
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     CALL mq_reader_name(p_source, v_source);
-    -- A message that is just being finished is waited for. Inside a transaction the look is without a lock, which would make
+    -- A message that is just being finished is waited for. Inside a transaction it is read without a lock, which would make
     -- the message's consumer wait for the commit.
     IF p_dedup_key IS NOT NULL THEN
         IF v_own THEN

@@ -18,7 +18,6 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_paused, v_ordered tinyint;
-    DECLARE v_on_complete varchar(7) CHARACTER SET ascii;
     DECLARE v_reader varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_items longtext CHARACTER SET utf8mb4;
     DECLARE v_own tinyint;
@@ -30,10 +29,10 @@ BEGIN
     CALL mq_require_name('type', p_type, 0);
     CALL mq_require_range('size', p_size, 1, 10000);
     CALL mq_begin_call(1, v_own);
-    SELECT paused, ordered, on_complete INTO v_paused, v_ordered, v_on_complete
+    SELECT paused, ordered INTO v_paused, v_ordered
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     IF NOT v_paused THEN
-        CALL mq_pick(p_type, COALESCE(p_size, 1), 1, v_items);
+        CALL mq_pick(p_type, v_ordered, COALESCE(p_size, 1), 1, v_items);
     END IF;
     IF v_items IS NULL THEN
         CALL mq_no_messages();
@@ -44,7 +43,7 @@ BEGIN
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
         ORDER BY j.n;
         CALL mq_reader_name(NULL, v_reader);
-        CALL mq_settle(p_type, v_items, v_reader, v_on_complete, v_ordered);
+        CALL mq_settle(p_type, v_items, v_reader);
     END IF;
     CALL mq_end_call(v_own);
 END//

@@ -1,4 +1,4 @@
--- wait_for_message: wait until something is ready or the time is up, looking 20 times a second.
+-- wait_for_message: wait until something is ready or the time is up, with 20 polls per second.
 -- Arguments:   p_type, p_seconds (0 to ten years; NULL or 0: do not wait)
 -- Returns:     ready (1: a message can be claimed), next_run_at (when the next delayed message is due or the next lease
 --              runs out, or NULL)

@@ -6,8 +6,8 @@
 -- Example:     CALL mq_watch_table('stock');
 --
 -- The triggers belong to mq_owner, so that writers need no right on the queue and no user's leaving stops them. The database
--- asks for the owner's rights on the table at each write: they are looked at here, lest the writers fail. They evaluate values of the key
--- and nothing that a user can define: no function of his can stand in a table's definition.
+-- asks for the owner's rights on the table at each write: they are checked here, or writers would fail. They evaluate values of
+-- the key and nothing that a user can define: a table's definition holds no function of a user's.
 
 DROP PROCEDURE IF EXISTS mq_watch_table;
 
@@ -40,7 +40,7 @@ BEGIN
         CALL mq_raise_error('unsuitable_table', CONCAT(LEFT(v_label, 60),
             ' has no primary key, which messages name rows by'));
     END IF;
-    CALL mq_write_watched(v_schema, v_name, v_label);
+    CALL mq_add_watched(v_schema, v_name, v_label);
     CALL mq_read_columns(v_schema, v_name, v_columns);
     CALL mq_end_call(v_own);
 
@@ -57,7 +57,8 @@ BEGIN
         AND t.definer = 'mq_owner@localhost' AND t.action_statement LIKE CONCAT('%CALL ', v_head, 'mq\_tell(%')
     UNION ALL
     SELECT CONCAT('CREATE DEFINER = ', c_owner, ' TRIGGER `', REPLACE(v_schema, '`', '``'), '`.`mq_', a.event, '_',
-        LEFT(SHA2(CONCAT(v_head, v_quoted), 256), 12), '` AFTER ', UPPER(a.event), ' ON ', v_quoted, ' FOR EACH ROW BEGIN DECLARE v_told tinyint; ',
+        LEFT(SHA2(CONCAT(v_head, v_quoted), 256), 12), '` AFTER ', UPPER(a.event), ' ON ', v_quoted,
+            ' FOR EACH ROW BEGIN DECLARE v_told tinyint; ',
         'SELECT EXISTS (SELECT * FROM ', v_head, 'mq_subscription WHERE label = ', v_label, ' AND action = ''', a.action,
         ''') INTO v_told; IF v_told THEN CALL ', v_head, 'mq_tell(', v_label, ', ''', a.action, ''', ',
         IF(a.action = 'D', v_old, v_new), ', ', IF(a.action = 'U', v_old, 'NULL'), '); END IF; END')

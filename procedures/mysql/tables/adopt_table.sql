@@ -1,4 +1,4 @@
--- adopt_table: let the rows of a table of yours be claimed as work, as the table is.
+-- adopt_table: use a table of the user's as a queue: its rows are claimed, the table itself is not changed.
 -- Arguments:   p_name, p_table, p_key_columns (NULL: all columns together, see p_equal_rows), p_order_column, p_status_column,
 --              p_ready_value, p_active_value, p_done_value, p_error_value, p_on_complete (keep or delete; NULL: keep),
 --              p_late_seconds (without a status and with keep), p_equal_rows (0 or 1), p_max_attempts (1 to 1,000; NULL: 10)
@@ -31,10 +31,9 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_schema, v_table, v_order, v_status, v_key_index, v_claim_index, v_bad,
         v_given_order varchar(200) CHARACTER SET utf8mb4;
-    DECLARE v_quoted, v_label, v_found, v_keys, v_wanted, v_rights, v_list, v_columns, v_identity longtext CHARACTER SET utf8mb4;
+    DECLARE v_quoted, v_label, v_found, v_keys, v_wanted, v_list, v_columns, v_idents longtext CHARACTER SET utf8mb4;
     DECLARE v_delete tinyint DEFAULT COALESCE(p_on_complete, 'keep') = 'delete';
     DECLARE v_created int;
-    DECLARE v_count bigint;
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
@@ -69,12 +68,11 @@ BEGIN
         IF v_bad IS NOT NULL THEN
             CALL mq_raise_error('invalid_argument', CONCAT(v_bad, ': needs a status_column'));
         END IF;
+    ELSEIF JSON_CONTAINS(COALESCE(v_keys, '[]'), JSON_QUOTE(v_status)) THEN
+        CALL mq_raise_error('invalid_argument', 'key_columns: must not hold the status_column');
+    ELSEIF v_status = v_order THEN
+        CALL mq_raise_error('invalid_argument', 'order_column: must not be the status_column');
     ELSE
-        IF JSON_CONTAINS(COALESCE(v_keys, '[]'), JSON_QUOTE(v_status)) THEN
-            CALL mq_raise_error('invalid_argument', 'key_columns: must not hold the status_column');
-        ELSEIF v_status = v_order THEN
-            CALL mq_raise_error('invalid_argument', 'order_column: must not be the status_column');
-        END IF;
         CALL mq_require_status(v_schema, v_table, v_status, p_ready_value, p_active_value, p_done_value, p_error_value, v_delete);
     END IF;
     IF p_late_seconds IS NOT NULL AND (v_status IS NOT NULL OR v_delete) THEN
@@ -83,116 +81,39 @@ BEGIN
         CALL mq_raise_error('invalid_argument', 'equal_rows: only without key_columns');
     END IF;
 
-    IF v_keys IS NULL THEN
-        IF COALESCE(p_equal_rows, 0) = 0 THEN
-            CALL mq_raise_error('unsuitable_table', CONCAT('equal rows of ', v_label,
-                ' cannot be told apart: give key_columns, or equal_rows 1'));
-        END IF;
-        SELECT MIN(c.column_name) INTO v_bad
-        FROM information_schema.columns AS c
-        WHERE c.table_schema = v_schema AND c.table_name = v_table
-            AND NOT CONVERT(c.column_name USING utf8mb4) <=> v_status COLLATE utf8mb4_general_ci
-            AND c.data_type NOT IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint', 'decimal', 'year', 'bit', 'char',
-                'varchar', 'tinytext',
-                'text', 'enum', 'set', 'binary', 'varbinary', 'date', 'datetime', 'timestamp', 'time', 'uuid', 'inet4', 'inet6');
-        IF v_bad IS NOT NULL THEN
-            CALL mq_raise_error('unsuitable_table', CONCAT('without key_columns all columns are compared, and ', LEFT(v_bad, 40),
-                ' cannot be'));
-        END IF;
-    ELSE
-        SELECT k.index_name INTO v_key_index
-        FROM (
-            SELECT s.index_name, MAX(s.non_unique) AS non_unique,
-                MAX(s.nullable = 'YES' OR j.name IS NULL OR s.sub_part IS NOT NULL) AS bad
-            FROM information_schema.statistics AS s
-            LEFT JOIN JSON_TABLE(v_keys, '$[*]' COLUMNS (name varchar(200) CHARACTER SET utf8mb4 PATH '$')) AS j
-                ON CONVERT(s.column_name USING utf8mb4) = CONVERT(j.name USING utf8mb4) COLLATE utf8mb4_general_ci
-            WHERE s.table_schema = v_schema AND s.table_name = v_table
-            GROUP BY s.index_name
-            HAVING non_unique = 0 AND bad = 0
-        ) AS k
-        ORDER BY k.index_name <> 'PRIMARY', k.index_name LIMIT 1;
-        IF v_key_index IS NULL THEN
-            CALL mq_raise_error('unsuitable_table', CONCAT('key_columns: ', v_label,
-                ' has no primary key or unique index of NOT NULL columns within'));
-        END IF;
-    END IF;
-
+    CALL mq_require_distinct_rows(v_schema, v_table, v_label, v_keys, v_status, COALESCE(p_equal_rows, 0), v_key_index);
     SET v_wanted = CONCAT_WS(', ', CONCAT('`', REPLACE(v_status, '`', '``'), '`'),
         IF(v_order IS NULL, v_list, CONCAT('`', REPLACE(v_order, '`', '``'), '`')));
     IF v_status IS NULL AND NOT v_delete THEN
         IF p_late_seconds IS NULL THEN
             CALL mq_raise_error('unsuitable_table',
                 'rows that come late in the order would be missed: give late_seconds, or 0 to accept that');
-        END IF;
-        IF v_order IS NULL AND COALESCE(JSON_LENGTH(v_keys), 0) <> 1 THEN
+        ELSEIF v_order IS NULL AND COALESCE(JSON_LENGTH(v_keys), 0) <> 1 THEN
             CALL mq_raise_error('unsuitable_table',
                 'without a status and with keep rows are claimed in an order: give order_column');
         END IF;
-        SET v_order = COALESCE(v_order, JSON_UNQUOTE(JSON_EXTRACT(v_keys, '$[0]')));
-        SELECT COUNT(*) INTO v_count
-        FROM information_schema.columns AS c
-        WHERE c.table_schema = v_schema AND c.table_name = v_table AND c.column_name = v_order AND c.is_nullable = 'NO'
-            AND c.data_type IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint', 'decimal', 'double', 'year', 'char',
-                'varchar', 'date',
-                'datetime', 'timestamp', 'time');
-        IF v_count = 0 THEN
-            CALL mq_raise_error('unsuitable_table', CONCAT('order_column: ', LEFT(v_order, 40),
-                ' must be NOT NULL, and a number, a text or a time'));
-        END IF;
-        SET v_wanted = CONCAT('`', REPLACE(v_order, '`', '``'), '`');
+        SET v_order = COALESCE(v_order, JSON_UNQUOTE(JSON_EXTRACT(v_keys, '$[0]'))),
+            v_wanted = CONCAT('`', REPLACE(v_order, '`', '``'), '`');
+        CALL mq_require_order(v_schema, v_table, v_order);
     ELSEIF v_status IS NULL AND v_keys IS NULL THEN
         SET v_wanted = '';
     END IF;
     IF v_wanted <> '' THEN
-        -- Behind a secondary index stands the primary key.
-        SELECT i.index_name INTO v_claim_index
-        FROM (
-            SELECT s.index_name, CONCAT(GROUP_CONCAT('`', REPLACE(s.column_name, '`', '``'),
-                '`' ORDER BY s.seq_in_index SEPARATOR ', '),
-                    IF(s.index_name = 'PRIMARY', '', COALESCE(CONCAT(', ', MAX(p.columns_)), ''))) AS columns_,
-                MAX(s.sub_part IS NOT NULL OR COALESCE(s.collation, '') <> 'A') AS bad
-            FROM information_schema.statistics AS s
-            LEFT JOIN (
-                SELECT GROUP_CONCAT('`', REPLACE(column_name, '`', '``'), '`' ORDER BY seq_in_index SEPARATOR ', ') AS columns_
-                FROM information_schema.statistics
-                WHERE table_schema = v_schema AND table_name = v_table AND index_name = 'PRIMARY'
-            ) AS p ON TRUE
-            WHERE s.table_schema = v_schema AND s.table_name = v_table AND s.index_type = 'BTREE'
-            GROUP BY s.index_name
-        ) AS i
-        WHERE i.bad = 0 AND LEFT(CONCAT(i.columns_, ', '), CHAR_LENGTH(v_wanted) + 2) = CONCAT(v_wanted, ', ')
-        ORDER BY CHAR_LENGTH(i.columns_), i.index_name LIMIT 1;
-        IF v_claim_index IS NULL THEN
-            CALL mq_raise_error('unsuitable_table', CONCAT('needs: CREATE INDEX mq_claim ON ', v_quoted, ' (', v_wanted, ')'));
-        END IF;
+        CALL mq_require_index(v_schema, v_table, v_wanted, v_claim_index);
     END IF;
+    CALL mq_require_rights(v_quoted, v_status, v_delete);
 
-    -- The statements themselves are tried, on no row.
-    SET v_rights = CONCAT('SELECT', IF(v_status IS NULL, '', ', UPDATE'), IF(v_delete, ', DELETE', ''));
-    BEGIN
-        DECLARE EXIT HANDLER FOR 1142, 1143
-            CALL mq_raise_error('unsuitable_table', CONCAT('GRANT ', v_rights, ' ON ', LEFT(v_quoted, 50), ' TO ', CURRENT_USER()));
-        CALL mq_run(CONCAT('SELECT COUNT(*) INTO @mq_found FROM (SELECT * FROM ', v_quoted, ' WHERE FALSE',
-            IF(v_rights = 'SELECT', '', ' FOR UPDATE'), ') AS t'), v_count);
-        IF v_status IS NOT NULL THEN
-            CALL mq_run(CONCAT('UPDATE ', v_quoted, ' SET `', REPLACE(v_status, '`', '``'), '` = `', REPLACE(v_status, '`', '``'),
-                '` WHERE FALSE'), v_count);
-        END IF;
-        IF v_delete THEN
-            CALL mq_run(CONCAT('DELETE FROM ', v_quoted, ' WHERE FALSE'), v_count);
-        END IF;
-    END;
     -- What a row is known by, as it is today: columns that are added later do not make it another one.
     CALL mq_read_columns(v_schema, v_table, v_columns);
-    SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(c.name, c.kind, c.scale) ORDER BY COALESCE(j.n, c.n)), ']') INTO v_identity
+    SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(c.name, c.kind, c.scale) ORDER BY COALESCE(j.n, c.n)), ']') INTO v_idents
     FROM JSON_TABLE(v_columns, '$[*]' COLUMNS (n int PATH '$.n', name varchar(64) CHARACTER SET utf8mb4 PATH '$.name',
         kind varchar(40) CHARACTER SET utf8mb4 PATH '$.kind', scale int PATH '$.scale')) AS c
-    LEFT JOIN JSON_TABLE(COALESCE(v_keys, '[]'), '$[*]' COLUMNS (n FOR ORDINALITY, name varchar(64) CHARACTER SET utf8mb4 PATH '$')) AS j
-        ON CAST(j.name AS binary) = CAST(c.name AS binary)
+    LEFT JOIN JSON_TABLE(COALESCE(v_keys, '[]'), '$[*]' COLUMNS (
+        n FOR ORDINALITY, name varchar(64) CHARACTER SET utf8mb4 PATH '$'
+    )) AS j ON CAST(j.name AS binary) = CAST(c.name AS binary)
     WHERE IF(v_keys IS NULL, NOT CAST(c.name AS binary) <=> CAST(v_status AS binary), j.n IS NOT NULL);
-
-    CALL mq_write_polled(JSON_OBJECT('name', p_name, 'schema', v_schema, 'table', v_table, 'identity', v_identity, 'keys', v_keys,
+    CALL mq_add_polled(JSON_OBJECT('name', p_name, 'schema', v_schema, 'table', v_table, 'ident_columns', v_idents, 'keys',
+        v_keys,
         'order', v_given_order, 'status', v_status, 'ready', p_ready_value, 'active', p_active_value, 'done', p_done_value,
         'error', p_error_value, 'deletes', IF(v_delete, 1, 0), 'late', p_late_seconds, 'equal', COALESCE(p_equal_rows, 0),
         'max', COALESCE(p_max_attempts, 10), 'key_index', v_key_index, 'claim_index', v_claim_index), v_created);

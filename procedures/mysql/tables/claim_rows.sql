@@ -1,6 +1,6 @@
 -- claim_rows: claim up to p_size rows of an adopted table under one new batch key.
 -- Arguments:   p_name, p_size (1 to 10,000; NULL: 1), p_reader (NULL: the application name), p_lease_seconds (NULL: 60)
--- Returns:     id, key, row, attempt, batch_key, lease_until; first what comes again, then new rows in their order
+-- Returns:     id, key, row, attempt, batch_key, lease_until; first what is retried, then new rows in their order
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's, which must be READ COMMITTED; claims of one table wait for each other until it ends
 -- Example:     CALL mq_claim_rows('orders', 100, 'worker-1', 60);
@@ -22,7 +22,8 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_key varchar(36) CHARACTER SET utf8mb4;
     DECLARE v_reader varchar(200) CHARACTER SET utf8mb4;
-    DECLARE v_table, v_shape, v_due, v_rows, v_more, v_items, v_written, v_refused, v_ready, v_active, v_letter longtext CHARACTER SET utf8mb4;
+    DECLARE v_table, v_shape, v_due, v_rows, v_more, v_items, v_written, v_refused, v_ready, v_active,
+        v_letter longtext CHARACTER SET utf8mb4;
     DECLARE v_left int DEFAULT COALESCE(p_size, 1);
     DECLARE v_taken, v_new, v_count, v_failed, v_dead, v_gone bigint DEFAULT 0;
     DECLARE v_from_place, v_look_for_lost, v_own tinyint;
@@ -51,15 +52,17 @@ BEGIN
         active longtext CHARACTER SET utf8mb4 PATH '$.active'
     )) AS s;
     SELECT s.taken, s.count_, s.from_place AND v_letter = 'e' INTO v_taken, v_look_for_lost, v_from_place
-    FROM JSON_TABLE(v_table, '$' COLUMNS (taken bigint PATH '$.taken', count_ tinyint PATH '$.count', from_place tinyint PATH '$.from_place')) AS s;
+    FROM JSON_TABLE(v_table, '$' COLUMNS (taken bigint PATH '$.taken', count_ tinyint PATH '$.count',
+        from_place tinyint PATH '$.from_place')) AS s;
 
     IF v_due IS NOT NULL THEN
         CALL mq_take_due(v_shape, v_key, v_due, v_rows);
-        SELECT v_left - COUNT(*) INTO v_left FROM JSON_TABLE(CONCAT('[', COALESCE(v_rows, ''), ']'), '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j;
+        SELECT v_left - COUNT(*) INTO v_left FROM JSON_TABLE(CONCAT('[', COALESCE(v_rows, ''), ']'),
+            '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j;
     END IF;
     -- At least once a second, and below whenever the claim comes back short.
     IF v_left > 0 AND v_look_for_lost THEN
-        CALL mq_claim_lost(v_shape, v_table, v_key, v_left, v_more, v_count);
+        CALL mq_pick_lost(v_shape, v_table, v_key, v_left, v_more, v_count);
         SET v_rows = NULLIF(CONCAT_WS(',', v_rows, v_more), ''), v_left = v_left - v_count;
     END IF;
     IF v_left > 0 THEN
@@ -73,7 +76,7 @@ BEGIN
         END IF;
     END IF;
     IF v_left > 0 AND NOT v_look_for_lost THEN
-        CALL mq_claim_lost(v_shape, v_table, v_key, v_left, v_more, v_count);
+        CALL mq_pick_lost(v_shape, v_table, v_key, v_left, v_more, v_count);
         SET v_rows = NULLIF(CONCAT_WS(',', v_rows, v_more), ''), v_left = v_left - v_count;
     END IF;
 
@@ -81,7 +84,8 @@ BEGIN
         CALL mq_claimed_rows(v_key, v_items, v_written);
         IF v_items IS NOT NULL THEN
             CALL mq_write_rows(v_shape, v_items, v_ready, v_active, 'set', v_more, v_refused);
-            SET v_written = CONCAT('[', CONCAT_WS(',', SUBSTRING(v_written, 2, CHAR_LENGTH(v_written) - 2), SUBSTRING(v_more, 2, CHAR_LENGTH(v_more) - 2)), ']');
+            SET v_written = CONCAT('[', CONCAT_WS(',', SUBSTRING(v_written, 2, CHAR_LENGTH(v_written) - 2),
+                SUBSTRING(v_more, 2, CHAR_LENGTH(v_more) - 2)), ']');
             IF v_refused IS NOT NULL THEN
                 -- What the table itself will not have claimed must not stop the others.
                 SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(m.id, m.ident, 0, m.attempts, NULL, m.error)), ']') INTO v_refused
@@ -89,11 +93,13 @@ BEGIN
                     SELECT u.id, u.ident, u.attempts, MAX(u.error) OVER (PARTITION BY u.id) AS error
                     FROM (
                         SELECT j.id, j.ident, j.attempts, NULL AS error
-                        FROM JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]', ident longtext CHARACTER SET utf8mb4 PATH '$[1]',
+                        FROM JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]',
+                            ident longtext CHARACTER SET utf8mb4 PATH '$[1]',
                             attempts int PATH '$[2]')) AS j
                         UNION ALL
                         SELECT r.id, NULL, NULL, r.error
-                        FROM JSON_TABLE(v_refused, '$[*]' COLUMNS (id bigint PATH '$[0]', error longtext CHARACTER SET utf8mb4 PATH '$[1]')) AS r
+                        FROM JSON_TABLE(v_refused, '$[*]' COLUMNS (id bigint PATH '$[0]',
+                            error longtext CHARACTER SET utf8mb4 PATH '$[1]')) AS r
                     ) AS u
                 ) AS m
                 WHERE m.ident IS NOT NULL AND m.error IS NOT NULL;

@@ -43,14 +43,17 @@ BEGIN
             FROM JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j;
             CALL mq_read_failures(p_failures, v_pairs, v_failed, v_others);
             -- [id, attempt, retry, error] beside [id, ident, active, attempts] of the claims.
-            SELECT CONCAT('[', GROUP_CONCAT(IF(m.failed, JSON_ARRAY(m.id, m.ident, m.active, m.attempts, m.retry, m.error), NULL) ORDER BY m.id), ']'),
+            SELECT CONCAT('[', GROUP_CONCAT(IF(m.failed, JSON_ARRAY(m.id, m.ident, m.active, m.attempts, m.retry, m.error),
+                NULL) ORDER BY m.id), ']'),
                 CONCAT('[', GROUP_CONCAT(IF(m.failed, NULL, JSON_ARRAY(m.id, m.ident, m.active, m.attempts)) ORDER BY m.id), ']')
             INTO v_failed, v_items
             FROM (
-                SELECT u.id, u.ident, u.active, u.attempts, MAX(u.failed) OVER w AS failed, MAX(u.retry) OVER w AS retry, MAX(u.error) OVER w AS error
+                SELECT u.id, u.ident, u.active, u.attempts, MAX(u.failed) OVER w AS failed, MAX(u.retry) OVER w AS retry,
+                    MAX(u.error) OVER w AS error
                 FROM (
                     SELECT j.id, j.ident, j.active, j.attempts, 0 AS failed, NULL AS retry, NULL AS error
-                    FROM JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]', ident longtext CHARACTER SET utf8mb4 PATH '$[1]',
+                    FROM JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]',
+                        ident longtext CHARACTER SET utf8mb4 PATH '$[1]',
                         active tinyint PATH '$[2]', attempts int PATH '$[3]')) AS j
                     UNION ALL
                     SELECT f.id, NULL, NULL, NULL, 1, f.retry, f.error
@@ -74,7 +77,8 @@ BEGIN
                 active tinyint PATH '$[2]')) AS j
             WHERE j.active = v_flag;
             IF v_ids IS NOT NULL THEN
-                CALL mq_write_rows(v_shape, v_ids, IF(v_flag, v_active, v_ready), v_done, IF(v_delete, 'delete', 'set'), v_written, v_refused);
+                CALL mq_write_rows(v_shape, v_ids, IF(v_flag, v_active, v_ready), v_done, IF(v_delete, 'delete', 'set'),
+                    v_written, v_refused);
                 SET v_done_count = v_done_count + COALESCE(JSON_LENGTH(v_written), 0),
                     v_gone_count = v_gone_count + JSON_LENGTH(v_ids) - COALESCE(JSON_LENGTH(v_written), 0)
                         - COALESCE(JSON_LENGTH(v_refused), 0);
@@ -87,11 +91,13 @@ BEGIN
                         SELECT u.id, u.ident, u.active, u.attempts, MAX(u.error) OVER (PARTITION BY u.id) AS error
                         FROM (
                             SELECT j.id, j.ident, j.active, j.attempts, NULL AS error
-                            FROM JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]', ident longtext CHARACTER SET utf8mb4 PATH '$[1]',
+                            FROM JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]',
+                                ident longtext CHARACTER SET utf8mb4 PATH '$[1]',
                                 active tinyint PATH '$[2]', attempts int PATH '$[3]')) AS j
                             UNION ALL
                             SELECT r.id, NULL, NULL, NULL, r.error
-                            FROM JSON_TABLE(v_refused, '$[*]' COLUMNS (id bigint PATH '$[0]', error longtext CHARACTER SET utf8mb4 PATH '$[1]')) AS r
+                            FROM JSON_TABLE(v_refused, '$[*]' COLUMNS (id bigint PATH '$[0]',
+                                error longtext CHARACTER SET utf8mb4 PATH '$[1]')) AS r
                         ) AS u
                     ) AS m
                     WHERE m.ident IS NOT NULL AND m.error IS NOT NULL;

@@ -1,4 +1,4 @@
--- peek_rows: look at the rows of an adopted table that are claimed, wait for another attempt, or are dead.
+-- peek_rows: list the rows of an adopted table that are claimed, wait for another attempt, or are dead.
 -- Arguments:   p_name, p_state (A, N or E; NULL: all three), p_size (1 to 10,000; NULL: 100)
 -- Returns:     id, key, state, attempts, reader, run_at, error; by state, run_at and id
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
@@ -24,7 +24,7 @@ BEGIN
     END IF;
     CALL mq_require_range('size', p_size, 1, 10000);
     -- Keys and errors are the table's data.
-    CALL mq_use_polled(p_name, 'look');
+    CALL mq_use_polled(p_name, 'read');
     SET v_count = COALESCE(p_size, 100);
     SELECT e.id, e.key_json AS `key`, CONVERT(e.state USING utf8mb4) AS state, e.attempts, e.reader,
         COALESCE(b.lease_until, e.run_at) AS run_at, e.error

@@ -41,7 +41,7 @@ BEGIN
         END;
     END IF;
     IF v_table IS NOT NULL THEN
-        CALL mq_forget_polled(p_name);
+        CALL mq_drop_polled(p_name);
     END IF;
     SELECT v_table IS NOT NULL AS count;
     CALL mq_end_call(v_own);

@@ -80,7 +80,7 @@ BEGIN
     END IF;
 
     EXECUTE format('SELECT max(%s) FROM %s', v_sync.quoted, v_table.quoted) INTO v_last;
-    v_feed := ROW(p_feed, greatest(v_last, 0), NULL, v_table.schema_name, v_table.table_name, v_sync.name, v_keys);
+    v_feed := ROW(p_feed, greatest(v_last, 0), NULL, v_table.table_schema, v_table.table_name, v_sync.name, v_keys);
     created := mq.add_feed(v_feed, (
         SELECT m.pass FROM mq.my_pass AS m WHERE m.id = v_table.id AND m.need = 'publish' AND m.written = v_sync.name
     ));

@@ -4,6 +4,9 @@
 -- Errors:      none
 -- Transaction: reads only; sees other users' sessions when the owner of the functions is a member of pg_read_all_stats
 -- Example:     SELECT * FROM mq.queue_health() WHERE verdict <> 'ok';
+--
+-- Longer than other procedures, because it is a list: one block for each row of the result, in the same order. A block
+-- measures one thing, sets the five columns, and knows nothing of the other blocks.
 
 CREATE OR REPLACE FUNCTION mq.queue_health(
 ) RETURNS TABLE (

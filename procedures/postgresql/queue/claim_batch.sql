@@ -41,7 +41,7 @@ BEGIN
     IF v_queue.paused THEN
         RETURN;
     END IF;
-    SELECT * INTO v_picked FROM mq.pick(v_queue, coalesce(p_size, 1), false);
+    v_picked := mq.pick(v_queue, coalesce(p_size, 1), false);
     IF v_picked.picked IS NOT NULL THEN
         RETURN QUERY SELECT * FROM mq.hold(v_queue, v_picked.picked, v_picked.attempts, mq.reader_name(p_reader),
             p_lease_seconds);

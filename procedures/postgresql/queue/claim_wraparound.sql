@@ -6,13 +6,10 @@
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     SELECT * FROM mq.claim_wraparound('crawl', 10, 'worker-1');
 --
--- Two statements, because a UNION cannot be locked. The reader's place, round and id, is inserted, not updated, as in mq.mark:
--- nobody waits for it, and of two claims of one reader that began at the same place the one that went further counts.
---
--- Low-water mark. A claim that comes short goes round to the lowest id, and under an open snapshot it walks all that is done up
--- to the first message that is left. If that took long, the next claims begin there, for ten times as long as it took, at
--- most 5 seconds: the mark is the place of a reader without a name, good until low_until. What comes back below it calls
--- lower_ring; what a late sender commits there is passed over until the next look from the very start.
+-- A claim that comes short goes round to the lowest id, and under an open snapshot it scans all that is done before the
+-- first message that is left. If that took long, the next claims start there: this low-water mark is the position of a
+-- reader without a name, and holds until low_until. What comes back below it calls lower_ring. What a late sender commits
+-- there waits until the mark no longer holds. Two takes, because a UNION cannot be locked.
 
 CREATE OR REPLACE FUNCTION mq.claim_wraparound(
     p_type text,
@@ -43,31 +40,29 @@ SET enable_bitmapscan = off
 AS $$
 #variable_conflict use_column
 DECLARE
-    -- To walk 1,000 dead rows takes about 0.1 ms.
+    -- A scan that takes longer leaves a low-water mark: 0.3 ms is as long as 3,000 dead rows take.
     c_long CONSTANT interval := '0.3 milliseconds';
-    -- A variable: no index can be asked for what is before a volatile function.
+    -- A mark holds for ten times as long as its scans took, so that full scans take a tenth of the time, and no longer than
+    -- this. One that holds for much longer was written before the clock was set back.
+    c_longest CONSTANT interval := '5 seconds';
+    c_set_back CONSTANT interval := '1 minute';
     v_now timestamptz := clock_timestamp();
     v_queue mq.queue;
     v_size integer := coalesce(p_size, 1);
     v_reader text := coalesce(p_reader, mq.reader_name(NULL));
-    v_place mq.ring;
     v_low mq.ring;
-    v_full boolean := false;
-    v_from bigint := -9223372036854775808;
-    v_promoted_to timestamptz := '-infinity';
-    v_expired boolean;
-    v_due boolean;
-    v_round bigint;
+    v_full_scan boolean;
+    v_from bigint;
+    v_filled record;
+    v_scanned interval;
+    v_position mq.ring;
     v_after bigint;
-    v_next_id bigint;
-    v_ids bigint[];
-    v_attempts smallint[];
-    v_more record;
-    v_newest bigint;
+    v_round bigint;
+    v_taken record;
     v_left integer;
-    v_begun timestamptz;
-    v_walked interval;
-    v_again interval;
+    v_lowest record;
+    v_low_after bigint;
+    v_more record;
 BEGIN
     PERFORM mq.require_name('type', p_type, false);
     PERFORM mq.require_range('size', p_size, 1, 10000);
@@ -83,132 +78,46 @@ BEGIN
     END IF;
 
     SELECT * INTO v_low FROM mq.ring WHERE type = p_type AND reader = '' ORDER BY type, reader, n DESC, after_id DESC LIMIT 1;
-    IF v_now < v_low.low_until AND v_now > v_low.low_until - interval '1 minute' THEN
-        v_from := v_low.after_id;
-        v_promoted_to := v_low.promoted_to;
-    ELSE
-        v_full := true;
-    END IF;
-    -- What takes long at first, a plan or pages that nobody has read for a while, does not take long again.
-    FOR i IN 1..2 LOOP
-        v_begun := clock_timestamp();
-        v_expired := v_full AND EXISTS (SELECT FROM mq.batch WHERE type = p_type AND lease_until <= v_now);
-        v_due := EXISTS (SELECT FROM mq.delayed WHERE type = p_type AND run_at > v_promoted_to AND run_at <= v_now);
-        v_walked := clock_timestamp() - v_begun;
-        EXIT WHEN v_walked < c_long;
-    END LOOP;
-    IF v_expired THEN
-        PERFORM mq.rescue(v_queue, 20);
-    END IF;
-    IF v_due THEN
-        v_due := (mq.promote(v_queue, v_promoted_to, v_now, greatest(2 * v_size, 100))).moved = greatest(2 * v_size, 100);
-    END IF;
+    v_full_scan := v_low.low_until IS NULL OR v_now NOT BETWEEN v_low.low_until - c_set_back AND v_low.low_until;
+    v_from := CASE WHEN v_full_scan THEN -9223372036854775808 ELSE v_low.after_id END;
+    v_filled := mq.fill_ring(v_queue, v_size, v_full_scan, CASE WHEN v_full_scan THEN '-infinity' ELSE v_low.promoted_to END,
+        v_now, c_long);
+    v_scanned := v_filled.scanned;
 
-    SELECT * INTO v_place
+    SELECT * INTO v_position
     FROM mq.ring
     WHERE type = p_type AND reader = v_reader
     ORDER BY type, reader, n DESC, after_id DESC
     LIMIT 1;
-    v_after := coalesce(p_after_id, v_place.after_id, 0);
-
-    WITH gone AS (
-        DELETE FROM mq.ready
-        WHERE ctid = ANY (ARRAY(
-            SELECT ctid FROM mq.ready
-            WHERE type = p_type AND id > greatest(v_after, v_from)
-            ORDER BY type, id
-            LIMIT v_size
-            FOR UPDATE SKIP LOCKED
-        ))
-        RETURNING id, attempts
-    )
-    SELECT array_agg(g.id ORDER BY g.id), array_agg((g.attempts + 1)::smallint ORDER BY g.id)
-    INTO v_ids, v_attempts
-    FROM gone AS g;
-    v_left := v_size - coalesce(cardinality(v_ids), 0);
-    v_round := coalesce(v_place.n, 0) + (p_after_id IS NOT NULL)::integer;
+    v_after := coalesce(p_after_id, v_position.after_id, 0);
+    v_round := coalesce(v_position.n, 0) + (p_after_id IS NOT NULL)::integer;
+    v_taken := mq.take_ring(p_type, greatest(v_after, v_from), 9223372036854775807, v_size);
+    v_low_after := v_from;
+    v_left := v_size - coalesce(cardinality(v_taken.ids), 0);
     IF v_left > 0 THEN
-        FOR i IN 1..2 LOOP
-            v_begun := clock_timestamp();
-            IF v_ids IS NULL THEN
-                PERFORM id FROM mq.ready WHERE type = p_type AND id > greatest(v_after, v_from) ORDER BY type, id LIMIT 1;
-            END IF;
-            SELECT id INTO v_next_id
-            FROM mq.ready
-            WHERE type = p_type AND id > v_from AND id <= v_after
-            ORDER BY type, id
-            LIMIT 1;
-            v_again := clock_timestamp() - v_begun;
-            EXIT WHEN v_again < c_long;
-        END LOOP;
-        v_walked := v_walked + v_again;
-        IF v_walked > c_long AND v_ids IS NULL AND v_next_id IS NULL THEN
-            SELECT last_value INTO v_newest FROM mq.message_id_seq;
+        v_lowest := mq.scan_ring(p_type, v_from, v_after, v_taken.ids IS NULL, c_long);
+        v_scanned := v_scanned + v_lowest.scanned;
+        v_low_after := CASE
+            WHEN v_lowest.lowest_id IS NOT NULL THEN v_lowest.lowest_id - 1
+            WHEN v_taken.ids IS NOT NULL THEN greatest(v_after, v_from)
+        END;
+        IF v_lowest.lowest_id IS NOT NULL THEN
+            v_more := mq.take_ring(p_type, v_lowest.lowest_id - 1, v_after, v_left);
+            v_taken.ids := v_taken.ids || v_more.ids;
+            v_taken.attempts := v_taken.attempts || v_more.attempts;
+            v_round := v_round + (v_more.ids IS NOT NULL)::integer;
         END IF;
-    END IF;
-    IF v_next_id IS NOT NULL THEN
-        WITH gone AS (
-            DELETE FROM mq.ready
-            WHERE ctid = ANY (ARRAY(
-                SELECT ctid FROM mq.ready
-                WHERE type = p_type AND id >= v_next_id AND id <= v_after
-                ORDER BY type, id
-                LIMIT v_left
-                FOR UPDATE SKIP LOCKED
-            ))
-            RETURNING id, attempts
-        )
-        SELECT array_agg(g.id ORDER BY g.id) AS ids, array_agg((g.attempts + 1)::smallint ORDER BY g.id) AS attempts
-        INTO v_more
-        FROM gone AS g;
-        IF v_more.ids IS NOT NULL THEN
-            v_ids := v_ids || v_more.ids;
-            v_attempts := v_attempts || v_more.attempts;
-            v_round := v_round + 1;
-        END IF;
-    END IF;
-    IF v_walked > c_long THEN
-        INSERT INTO mq.ring (n, after_id, low_until, promoted_to, type, reader)
-        VALUES (
-            coalesce(v_low.n, 0) + 1,
-            CASE
-                WHEN v_left = 0 THEN v_from
-                WHEN v_next_id IS NOT NULL THEN v_next_id - 1
-                WHEN v_ids IS NOT NULL THEN greatest(v_after, v_from)
-                -- Nothing is left: up to the newest id there is.
-                ELSE v_newest
-            END,
-            CASE
-                WHEN v_full THEN clock_timestamp() + least(10 * v_walked, interval '5 seconds')
-                ELSE v_low.low_until
-            END,
-            -- Not up to now: somebody may be about to commit what he has failed.
-            CASE WHEN v_due THEN v_promoted_to ELSE v_now - interval '1 second' END,
-            p_type, ''
-        );
-        DELETE FROM mq.ring
-        WHERE ctid = ANY (ARRAY(
-            SELECT ctid FROM mq.ring
-            WHERE type = p_type AND reader = '' AND n BETWEEN v_low.n - 20 AND v_low.n
-            FOR UPDATE SKIP LOCKED
-        ));
-    END IF;
-    IF v_ids IS NULL THEN
-        RETURN;
     END IF;
 
-    INSERT INTO mq.ring (n, after_id, type, reader) VALUES (v_round, v_ids[cardinality(v_ids)], p_type, v_reader);
-    -- The place before, those that other claims left a little behind it, and at the end of a round the last two.
-    DELETE FROM mq.ring
-    WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM mq.ring
-        WHERE type = p_type AND reader = v_reader AND (n, after_id) <= (v_place.n, v_place.after_id)
-            AND (n, after_id) >= (
-                CASE v_round WHEN v_place.n THEN v_place.n ELSE v_place.n - 1 END,
-                CASE v_round WHEN v_place.n THEN v_place.after_id - 20 * v_size ELSE 0 END
-            )
-        FOR UPDATE SKIP LOCKED
-    ));
-    RETURN QUERY SELECT * FROM mq.hold(v_queue, v_ids, v_attempts, v_reader, p_lease_seconds);
+    IF v_scanned > c_long THEN
+        PERFORM mq.renew_ring_mark(p_type, v_low.n, v_low_after,
+            CASE WHEN v_full_scan THEN clock_timestamp() + least(10 * v_scanned, c_longest) ELSE v_low.low_until END,
+            v_filled.promoted_to);
+    END IF;
+    IF v_taken.ids IS NOT NULL THEN
+        PERFORM mq.save_position(p_type, v_reader, v_size, v_round, v_taken.ids[cardinality(v_taken.ids)], v_position.n,
+            v_position.after_id);
+        RETURN QUERY SELECT * FROM mq.hold(v_queue, v_taken.ids, v_taken.attempts, v_reader, p_lease_seconds);
+    END IF;
 END
 $$;

@@ -67,7 +67,7 @@ BEGIN
         PERFORM mq.settle(v_queue, v_batch.ids, v_batch.attempts, v_batch.reader);
     END IF;
     IF p_next_size > 0 AND NOT v_queue.paused THEN
-        SELECT * INTO v_picked FROM mq.pick(v_queue, p_next_size, false);
+        v_picked := mq.pick(v_queue, p_next_size, false);
         IF v_picked.picked IS NOT NULL THEN
             RETURN QUERY SELECT * FROM mq.hold(v_queue, v_picked.picked, v_picked.attempts, v_batch.reader,
                 v_batch.lease_seconds);

@@ -42,7 +42,7 @@ BEGIN
     IF v_queue.paused THEN
         RETURN;
     END IF;
-    SELECT * INTO v_picked FROM mq.pick(v_queue, coalesce(p_size, 1), true);
+    v_picked := mq.pick(v_queue, coalesce(p_size, 1), true);
     IF v_picked.picked IS NULL THEN
         RETURN;
     END IF;

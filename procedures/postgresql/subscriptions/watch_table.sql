@@ -23,7 +23,7 @@ BEGIN
     END IF;
     -- Whoever may make triggers on a table could read all that is written there: so much is asked of the caller.
     PERFORM mq.require_rights(v_table.id, 'watch', '');
-    PERFORM mq.add_watched(v_table.label, v_table.schema_name, v_table.table_name, (
+    PERFORM mq.add_watched(v_table.label, v_table.table_schema, v_table.table_name, (
         SELECT m.pass FROM mq.my_pass AS m WHERE m.id = v_table.id AND m.need = 'watch' AND m.written = ''
     ));
     -- One for each action: PostgreSQL allows transition tables for no more.

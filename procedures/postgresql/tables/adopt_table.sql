@@ -87,30 +87,7 @@ BEGIN
         PERFORM mq.raise_error('invalid_argument', 'equal_rows: only without key_columns');
     END IF;
 
-    IF v_keys IS NULL THEN
-        IF coalesce(p_equal_rows, 0) = 0 THEN
-            PERFORM mq.raise_error('unsuitable_table',
-                format('equal rows of %s cannot be told apart: give key_columns, or accept '
-                'that with equal_rows 1', v_table.label));
-        END IF;
-        v_bad := mq.column_without_equality(v_table.id, v_status);
-        IF v_bad IS NOT NULL THEN
-            PERFORM mq.raise_error('unsuitable_table',
-                format('without key_columns all columns are compared, and %s of %s cannot be',
-                v_bad, v_table.label));
-        END IF;
-    ELSIF NOT EXISTS (
-        SELECT FROM pg_index AS i
-        WHERE i.indrelid = v_table.id AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
-            AND NOT EXISTS (
-                SELECT FROM generate_series(0, i.indnkeyatts - 1) AS g (n)
-                LEFT JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[g.n]
-                WHERE a.attname IS NULL OR NOT a.attnotnull OR a.attname <> ALL (v_keys)
-            )
-    ) THEN
-        PERFORM mq.raise_error('unsuitable_table', format('key_columns: %s has no primary key or unique index of NOT NULL '
-            'columns within them', v_table.label));
-    END IF;
+    PERFORM mq.require_distinct_rows(v_table.id, v_table.label, v_keys, v_status, coalesce(p_equal_rows, 0) = 1);
 
     v_wanted := array_remove(v_status || coalesce(CASE WHEN v_order IS NOT NULL THEN ARRAY[v_order] END, v_keys, '{}'), NULL);
     IF v_status IS NULL AND NOT v_delete THEN
@@ -124,14 +101,7 @@ BEGIN
                 'without a status and with keep rows are claimed in an order: give order_column');
         END IF;
         v_order := coalesce(v_order, v_keys[1]);
-        IF EXISTS (
-            SELECT FROM pg_attribute AS a
-            JOIN pg_type AS t ON t.oid = a.atttypid
-            WHERE a.attrelid = v_table.id AND a.attname = v_order AND NOT (a.attnotnull AND t.typcategory IN ('N', 'S', 'D'))
-        ) THEN
-            PERFORM mq.raise_error('unsuitable_table', format('order_column: %s must be NOT NULL, and a number, a text or a time',
-                v_order));
-        END IF;
+        PERFORM mq.require_order(v_table.id, v_order);
         v_wanted := ARRAY[v_order];
     ELSIF v_status IS NULL AND v_keys IS NULL THEN
         v_wanted := NULL;
@@ -143,7 +113,7 @@ BEGIN
     FROM pg_attribute AS a
     WHERE a.attrelid = v_table.id AND a.attnum > 0 AND NOT a.attisdropped
         AND CASE WHEN v_keys IS NULL THEN a.attname IS DISTINCT FROM v_status ELSE a.attname = ANY (v_keys) END;
-    v_new := ROW(p_name, v_table.schema_name, v_table.table_name, v_table.id, 0, v_keys, v_idents, v_types,
+    v_new := ROW(p_name, v_table.table_schema, v_table.table_name, v_table.id, 0, v_keys, v_idents, v_types,
         mq.find_one_column('order_column', v_table.id, p_order_column), v_status, p_ready_value, p_active_value, p_done_value,
         p_error_value, coalesce(p_on_complete, 'keep'), p_late_seconds, coalesce(p_equal_rows, 0) = 1, coalesce(p_max_attempts, 10),
         NULL, NULL, NULL, NULL);

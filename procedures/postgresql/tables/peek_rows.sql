@@ -36,12 +36,12 @@ BEGIN
     IF v_polled.name IS NULL THEN
         PERFORM mq.raise_error('not_found', format('name: no table is adopted as %s', p_name));
     END IF;
-    v_table := mq.relation_of(v_polled.schema_name, v_polled.table_name);
+    v_table := mq.relation_of(v_polled.table_schema, v_polled.table_name);
     IF v_table IS NULL THEN
-        PERFORM mq.raise_error('not_found', format('table: there is no %I.%I any more', v_polled.schema_name, v_polled.table_name));
+        PERFORM mq.raise_error('not_found', format('table: there is no %I.%I any more', v_polled.table_schema, v_polled.table_name));
     ELSIF v_table <> v_polled.table_id AND v_polled.queue_id = 'mq.polled'::regclass THEN
         PERFORM mq.raise_error('unsuitable_table', format('%I.%I is another table than was adopted: release_table, then adopt_table '
-            'again', v_polled.schema_name, v_polled.table_name));
+            'again', v_polled.table_schema, v_polled.table_name));
     END IF;
     -- Keys and errors are the table's data.
     PERFORM mq.require_rights(v_table, 'read', '');

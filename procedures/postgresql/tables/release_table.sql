@@ -32,7 +32,7 @@ BEGIN
     IF v_polled.name IS NULL THEN
         RETURN;
     END IF;
-    v_table := mq.relation_of(v_polled.schema_name, v_polled.table_name);
+    v_table := mq.relation_of(v_polled.table_schema, v_polled.table_name);
     IF v_table <> v_polled.table_id AND v_polled.queue_id = 'mq.polled'::regclass THEN
         v_table := NULL;  -- another table of that name
     END IF;

@@ -1,6 +1,6 @@
 -- advance_feed: move a consumer's position forward: what it has handled is not fetched again.
 -- Arguments:   @feed, @consumer, @position (0 to the feed's last number)
--- Returns:     position (where the consumer stands now: a position behind that changes nothing)
+-- Returns:     position (where the consumer stands now: a lower position changes nothing)
 -- Errors:      50002 invalid_argument, 50005 not_found
 -- Transaction: joins the caller's; calls for one consumer wait for each other
 -- Example:     EXEC mq.advance_feed N'orders', N'search', 100;
@@ -15,7 +15,7 @@ BEGIN
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     -- For as long as this call: it acts on what is there now, and a snapshot shows what was.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    DECLARE @id nvarchar(400), @who nvarchar(400), @last bigint, @stands bigint, @resource nvarchar(255), @detail nvarchar(2000);
+    DECLARE @id nvarchar(400), @who nvarchar(400), @last bigint, @stands bigint, @resource nvarchar(255);
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     BEGIN TRY
         EXEC mq.require_name 'feed', @feed, 0;
@@ -23,29 +23,22 @@ BEGIN
         SELECT @id = @feed, @who = @consumer;
         IF @own = 1
             BEGIN TRANSACTION;
-        SELECT @last = value FROM mq.counter WHERE kind = 'F' AND name = @id;
+        SELECT @last = last_number FROM mq.feed_counter WHERE feed = @id;
         IF @last IS NULL
-        BEGIN
-            SET @detail = CONCAT(N'feed: there is no feed ', @id);
-            EXEC mq.raise_error 'not_found', @detail;
-        END;
+            EXEC mq.raise_error 'not_found', N'feed: there is no feed {}', @id;
         IF @position IS NULL OR @position NOT BETWEEN 0 AND @last
-        BEGIN
-            SET @detail = CONCAT(N'position: must be 0 to the feed''s last number, ', @last);
-            EXEC mq.raise_error 'invalid_argument', @detail;
-        END;
+            EXEC mq.raise_error 'invalid_argument', N'position: must be 0 to the feed''s last number, {}', @last;
         SELECT @stands = position FROM mq.feed_consumer WITH (UPDLOCK, ROWLOCK) WHERE feed = @id AND consumer = @who;
         IF @stands IS NULL
         BEGIN
             -- Of two first calls the second waits here, and finds the row then. No lock of a range: see send_message.
-            SET @resource = CONCAT(N'mq.feed_consumer:',
-                CAST(SUBSTRING(HASHBYTES('SHA2_256', CONCAT(@id, NCHAR(10), @who)), 1, 8) AS bigint));
+            SET @resource = mq.lock_name('feed_consumer', @id, @who);
             EXEC sp_getapplock @Resource = @resource, @LockMode = 'Exclusive', @LockOwner = 'Transaction', @LockTimeout = -1;
             SELECT @stands = position FROM mq.feed_consumer WITH (UPDLOCK, ROWLOCK) WHERE feed = @id AND consumer = @who;
             -- Locked until the end: drop_feed waits, and takes the new row too.
             IF @stands IS NULL
                 INSERT INTO mq.feed_consumer (feed, consumer, position, moved_at)
-                SELECT feed, @who, 0, SYSUTCDATETIME() FROM mq.feed WITH (REPEATABLEREAD, ROWLOCK) WHERE feed = @id;
+                SELECT name, @who, 0, SYSUTCDATETIME() FROM mq.feed WITH (REPEATABLEREAD, ROWLOCK) WHERE name = @id;
             SET @stands = COALESCE(@stands, 0);
         END;
         IF @position > @stands

@@ -22,18 +22,18 @@ BEGIN
         SELECT @counter = @name, @count = COALESCE(@count, 1);
         IF @own = 1
             BEGIN TRANSACTION;
-        SELECT @value = value FROM mq.counter WITH (UPDLOCK, ROWLOCK) WHERE kind = 'S' AND name = @counter;
+        SELECT @value = last_number FROM mq.counter WITH (UPDLOCK, ROWLOCK) WHERE name = @counter;
         IF @value IS NULL
         BEGIN
             -- Of two first calls the second waits here, and finds the row then. No lock of a range: see send_message.
-            SET @resource = CONCAT(N'mq.counter:', CAST(SUBSTRING(HASHBYTES('SHA2_256', @counter), 1, 8) AS bigint));
+            SET @resource = mq.lock_name('counter', @counter, N'');
             EXEC sp_getapplock @Resource = @resource, @LockMode = 'Exclusive', @LockOwner = 'Transaction', @LockTimeout = -1;
-            SELECT @value = value FROM mq.counter WITH (UPDLOCK, ROWLOCK) WHERE kind = 'S' AND name = @counter;
+            SELECT @value = last_number FROM mq.counter WITH (UPDLOCK, ROWLOCK) WHERE name = @counter;
             IF @value IS NULL
-                INSERT INTO mq.counter (kind, name, value) VALUES ('S', @counter, 0);
+                INSERT INTO mq.counter (name, last_number) VALUES (@counter, 0);
         END;
         SET @value = COALESCE(@value, 0);
-        UPDATE mq.counter SET value = @value + @count WHERE kind = 'S' AND name = @counter;
+        UPDATE mq.counter SET last_number = @value + @count WHERE name = @counter;
         IF @own = 1
             COMMIT TRANSACTION;
         SELECT @value + 1 AS first, @value + @count AS last;

@@ -21,16 +21,14 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @id nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @created smallint = 1;
     DECLARE @object_id int, @schema nvarchar(128), @name nvarchar(128), @quoted nvarchar(600), @label nvarchar(300);
-    DECLARE @keys nvarchar(4000), @sync nvarchar(4000), @type nvarchar(128), @nullable bit, @computed bit, @number int;
+    DECLARE @keys nvarchar(4000), @sync nvarchar(300), @type nvarchar(128), @nullable bit, @computed bit, @number int;
     DECLARE @highest bigint, @same bit, @other nvarchar(400), @detail nvarchar(2000);
     BEGIN TRY
         EXEC mq.require_name 'feed', @feed, 0;
         SET @id = @feed;
         EXEC mq.find_table 'table', @table, @object_id OUTPUT, @schema OUTPUT, @name OUTPUT, @quoted OUTPUT, @label OUTPUT;
         EXEC mq.find_columns 'key_columns', @object_id, @key_columns, @keys OUTPUT;
-        EXEC mq.find_columns 'sync_column', @object_id, @sync_column, @sync OUTPUT;
-        IF (SELECT COUNT(*) FROM mq.split_names(@sync_column, N',')) <> 1
-            EXEC mq.raise_error 'invalid_argument', N'sync_column: must be one column';
+        EXEC mq.find_one_column 'sync_column', @object_id, @sync_column, @sync OUTPUT;
         SELECT @number = column_id, @type = type, @nullable = nullable FROM mq.columns_of(@object_id, @sync);
         IF EXISTS (SELECT * FROM mq.columns_of(@object_id, @keys) WHERE column_id = @number)
             EXEC mq.raise_error 'invalid_argument', N'key_columns: must not name the sync column';
@@ -39,18 +37,7 @@ BEGIN
         SET @detail = @label + N': ' + mq.lacks(@quoted, 1, 0);
         IF @detail IS NOT NULL
             EXEC mq.raise_error 'unsuitable_table', @detail;
-        IF NOT EXISTS (
-            SELECT *
-            FROM sys.indexes AS i
-            WHERE i.object_id = @object_id AND i.is_unique = 1 AND i.is_disabled = 0 AND i.has_filter = 0
-                AND NOT EXISTS (
-                    SELECT *
-                    FROM sys.index_columns AS x
-                    LEFT JOIN mq.columns_of(@object_id, @keys) AS k ON k.column_id = x.column_id
-                    WHERE x.object_id = i.object_id AND x.index_id = i.index_id AND x.key_ordinal > 0
-                        AND (k.column_id IS NULL OR k.nullable = 1)
-                )
-        )
+        IF mq.has_key(@object_id, @keys) = 0
             SET @detail = CONCAT(@label, N': no primary key and no unique index of NOT NULL columns lies within ', @keys);
         ELSE IF @type <> N'bigint' OR @nullable = 0 OR @computed = 1
             SET @detail = CONCAT(@label, N': the sync column must be a bigint of its own that takes NULL: ALTER TABLE ', @quoted,
@@ -69,10 +56,10 @@ BEGIN
             WHEN table_schema = @schema AND table_name = @name AND key_columns = @keys AND sync_column = @sync THEN 1 ELSE 0
         END
         FROM mq.feed WITH (READCOMMITTEDLOCK)
-        WHERE feed = @id;
-        SELECT @other = feed
+        WHERE name = @id;
+        SELECT @other = name
         FROM mq.feed WITH (READCOMMITTEDLOCK)
-        WHERE feed <> @id AND table_schema = @schema AND table_name = @name AND sync_column = @sync;
+        WHERE name <> @id AND table_schema = @schema AND table_name = @name AND sync_column = @sync;
         IF @same = 0
         BEGIN
             SET @detail = CONCAT(N'feed: ', @id, N' is there with another table or other columns; drop_feed forgets it');
@@ -88,11 +75,11 @@ BEGIN
             SET @created = 0;
         ELSE
         BEGIN
-            -- A feed that is made anew goes on above the numbers that the rows have.
+            -- A feed that is created again goes on above the numbers that the rows have.
             EXEC mq.highest_number @object_id, @sync, @highest OUTPUT;
-            INSERT INTO mq.feed (feed, table_schema, table_name, key_columns, sync_column)
+            INSERT INTO mq.feed (name, table_schema, table_name, key_columns, sync_column)
             VALUES (@id, @schema, @name, @keys, @sync);
-            INSERT INTO mq.counter (kind, name, value) VALUES ('F', @id, @highest);
+            INSERT INTO mq.feed_counter (feed, last_number) VALUES (@id, @highest);
         END;
         IF @own = 1
             COMMIT TRANSACTION;

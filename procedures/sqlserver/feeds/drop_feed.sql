@@ -19,8 +19,8 @@ BEGIN
         IF @own = 1
             BEGIN TRANSACTION;
         -- The counter first, as publishers do; then nobody can add a consumer.
-        DELETE FROM mq.counter WITH (ROWLOCK) WHERE kind = 'F' AND name = @id;
-        DELETE FROM mq.feed WITH (ROWLOCK) WHERE feed = @id;
+        DELETE FROM mq.feed_counter WITH (ROWLOCK) WHERE feed = @id;
+        DELETE FROM mq.feed WITH (ROWLOCK) WHERE name = @id;
         SET @count = @@ROWCOUNT;
         DELETE FROM mq.feed_consumer WITH (ROWLOCK) WHERE feed = @id;
         IF @own = 1

@@ -30,9 +30,9 @@ BEGIN
     WHILE @next IS NOT NULL
     BEGIN
         IF @feed IS NULL
-            SET @next = (SELECT MIN(feed) FROM mq.feed WHERE feed > @next);
+            SET @next = (SELECT MIN(name) FROM mq.feed WHERE name > @next);
         SET @name = NULL;
-        SELECT @schema = table_schema, @name = table_name, @sync = sync_column FROM mq.feed WHERE feed = @next;
+        SELECT @schema = table_schema, @name = table_name, @sync = sync_column FROM mq.feed WHERE name = @next;
         IF @name IS NULL
             BREAK;
         SET @quoted = CONCAT(QUOTENAME(@schema), N'.', QUOTENAME(@name));
@@ -44,7 +44,7 @@ BEGIN
                 N' WITH (ROWLOCK', @hint, N') WHERE ', @sync, N' IS NULL) AS w;');
             EXEC sp_executesql @statement, N'@unpublished bigint OUTPUT', @unpublished = @unpublished OUTPUT;
         END;
-        SELECT @last = value FROM mq.counter WHERE kind = 'F' AND name = @next;
+        SELECT @last = last_number FROM mq.feed_counter WHERE feed = @next;
         INSERT INTO @rows (feed, label, last, unpublished)
         VALUES (@next, CONCAT(CASE WHEN @schema <> N'dbo' THEN @schema + N'.' END, @name), @last, @unpublished);
         IF @feed IS NOT NULL

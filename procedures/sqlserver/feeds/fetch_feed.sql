@@ -1,4 +1,4 @@
--- fetch_feed: the rows behind a consumer's position, in the order of their numbers.
+-- fetch_feed: the rows after a consumer's position, in the order of their numbers.
 -- Arguments:   @feed, @consumer (one that is new begins with the first row), @size (1 to 10,000; NULL: 100)
 -- Returns:     position, key (a JSON object of the key columns), row (one of all columns)
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
@@ -7,7 +7,7 @@
 -- Example:     EXEC mq.fetch_feed N'orders', N'search', 100;
 --
 -- The feed's last number is read first: what commits while the rows are read has a higher one. No row is passed over because
--- it is locked: its writer may roll back, and then its number would be behind the consumer for ever.
+-- it is locked: its writer may roll back, and then its number would be below the consumer's position for ever.
 
 CREATE OR ALTER PROCEDURE mq.fetch_feed
     @feed nvarchar(max),
@@ -21,22 +21,24 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @id nvarchar(400), @who nvarchar(400), @from bigint, @to bigint, @top int;
     DECLARE @object_id int, @quoted nvarchar(600), @keys nvarchar(4000), @sync nvarchar(300), @hint nvarchar(300);
-    DECLARE @key nvarchar(max), @row nvarchar(max), @statement nvarchar(max);
+    DECLARE @statement nvarchar(max);
+    DECLARE @pieces mq.pieces;
     EXEC mq.require_name 'feed', @feed, 0;
     EXEC mq.require_name 'consumer', @consumer, 0;
     EXEC mq.require_range 'size', @size, 1, 10000;
     SELECT @id = @feed, @who = @consumer, @top = COALESCE(@size, 100);
     EXEC mq.find_feed @id, 0, @object_id OUTPUT, @quoted OUTPUT, @keys OUTPUT, @sync OUTPUT, @hint OUTPUT;
-    SELECT @key = mq.row_json(@object_id, @keys, N't'), @row = mq.row_json(@object_id, NULL, N't');
     SELECT @from = position FROM mq.feed_consumer WHERE feed = @id AND consumer = @who;
-    SELECT @to = value FROM mq.counter WHERE kind = 'F' AND name = @id;
+    SELECT @to = last_number FROM mq.feed_counter WHERE feed = @id;
     SET @from = COALESCE(@from, 0);
-    SET @statement = CONCAT(CAST(N'SELECT TOP (@top) t.' AS nvarchar(max)), @sync, N' AS position, ', @key,
-        N' AS [key], ', @row, N' AS [row]
-FROM ', @quoted, N' AS t WITH (ROWLOCK', @hint, N')
-WHERE t.', @sync, N' > @from AND t.', @sync, N' <= @to
-ORDER BY t.', @sync, N'
-OPTION (KEEPFIXED PLAN);');
+    INSERT INTO @pieces (name, piece)
+    VALUES ('table', @quoted), ('sync', @sync), ('hint', @hint), ('key', mq.row_json(@object_id, @keys, N't')),
+        ('row', mq.row_json(@object_id, NULL, N't'));
+    SET @statement = mq.fill(N'SELECT TOP (@top) t.{sync} AS position, {key} AS [key], {row} AS [row]
+FROM {table} AS t WITH (ROWLOCK{hint})
+WHERE t.{sync} > @from AND t.{sync} <= @to
+ORDER BY t.{sync}
+OPTION (KEEPFIXED PLAN);', @pieces);
     EXEC sp_executesql @statement, N'@top int, @from bigint, @to bigint', @top = @top, @from = @from, @to = @to;
 END;
 GO

@@ -7,7 +7,7 @@
 -- Example:     EXEC mq.publish_feed N'orders', 500;
 --
 -- Numbers are given late and under the lock of the feed's counter, which is kept until the commit: so they become visible in
--- their order, and a rollback gives them back. The rows are looked for without keeping a lock (s) and then locked by way of
+-- their order, and a rollback gives them back. The rows are found without keeping a lock (s) and then locked by way of
 -- their key (b), as writers do; what a writer holds by then is passed over.
 
 CREATE OR ALTER PROCEDURE mq.publish_feed
@@ -23,15 +23,17 @@ BEGIN
     DECLARE @keys nvarchar(4000), @sync nvarchar(300), @hint nvarchar(300);
     DECLARE @found bit = 0, @last bigint, @left int, @top int, @took int = 1, @count bigint = 0, @statement nvarchar(max);
     DECLARE @picked nvarchar(max), @order nvarchar(max), @locked nvarchar(max), @numbered nvarchar(max);
-    DECLARE @check nvarchar(max), @kept int, @detail nvarchar(2000);
+    DECLARE @check nvarchar(max), @kept int;
     DECLARE @n int = 1, @column nvarchar(300), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
+    DECLARE @pieces mq.pieces;
     BEGIN TRY
         EXEC mq.require_name 'feed', @feed, 0;
         EXEC mq.require_range 'size', @size, 1, 10000;
         SELECT @id = @feed, @left = COALESCE(@size, 500);
         EXEC mq.find_feed @id, 1, @object_id OUTPUT, @quoted OUTPUT, @keys OUTPUT, @sync OUTPUT, @hint OUTPUT;
-        SET @statement = CONCAT(N'IF EXISTS (SELECT * FROM ', @quoted, N' WITH (READPAST, READCOMMITTEDLOCK', @hint,
-            N') WHERE ', @sync, N' IS NULL) SET @found = 1;');
+        INSERT INTO @pieces (name, piece) VALUES ('table', @quoted), ('sync', @sync), ('hint', @hint);
+        SET @statement = mq.fill(N'IF EXISTS (SELECT * FROM {table} WITH (READPAST, READCOMMITTEDLOCK{hint}) WHERE {sync} IS NULL)
+    SET @found = 1;', @pieces);
         EXEC sp_executesql @statement, N'@found bit OUTPUT', @found = @found OUTPUT;
         IF @found = 1
         BEGIN
@@ -47,30 +49,29 @@ BEGIN
                     @numbered = CONCAT(@numbered + N' AND ', N'u.', @column, N' = f.k', @n);
                 SET @n = @n + 1;
             END;
-            SET @statement = CONCAT(N'UPDATE u
-SET ', @sync, N' = @last + f.n
+            INSERT INTO @pieces (name, piece)
+            VALUES ('picked', @picked), ('order', @order), ('locked', @locked), ('numbered', @numbered);
+            SET @statement = mq.fill(N'UPDATE u
+SET {sync} = @last + f.n
 FROM (
-    SELECT ', @order, N', ROW_NUMBER() OVER (ORDER BY ', @order, N') AS n
+    SELECT {order}, ROW_NUMBER() OVER (ORDER BY {order}) AS n
     FROM (
-        SELECT TOP (@top) ', @picked, N'
-        FROM ', @quoted, N' AS s WITH (READPAST, READCOMMITTEDLOCK', @hint, N')
-        INNER JOIN ', @quoted, N' AS b WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON ', @locked, N'
-        WHERE s.', @sync, N' IS NULL AND b.', @sync, N' IS NULL
+        SELECT TOP (@top) {picked}
+        FROM {table} AS s WITH (READPAST, READCOMMITTEDLOCK{hint})
+        INNER JOIN {table} AS b WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON {locked}
+        WHERE s.{sync} IS NULL AND b.{sync} IS NULL
     ) AS p
 ) AS f
-INNER JOIN ', @quoted, N' AS u WITH (ROWLOCK) ON ', @numbered, N'
+INNER JOIN {table} AS u WITH (ROWLOCK) ON {numbered}
 OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
-SET @took = @@ROWCOUNT;');
-            SET @check = CONCAT(N'SELECT @kept = COUNT(*) FROM ', @quoted, N' WITH (READCOMMITTEDLOCK', @hint, N') WHERE ', @sync,
-                N' > @last AND ', @sync, N' <= @last + @took;');
+SET @took = @@ROWCOUNT;', @pieces);
+            SET @check = mq.fill(N'SELECT @kept = COUNT(*) FROM {table} WITH (READCOMMITTEDLOCK{hint})
+WHERE {sync} > @last AND {sync} <= @last + @took;', @pieces);
             IF @own = 1
                 BEGIN TRANSACTION;
-            SELECT @last = value FROM mq.counter WITH (UPDLOCK, ROWLOCK) WHERE kind = 'F' AND name = @id;
+            SELECT @last = last_number FROM mq.feed_counter WITH (UPDLOCK, ROWLOCK) WHERE feed = @id;
             IF @last IS NULL
-            BEGIN
-                SET @detail = CONCAT(N'feed: there is no feed ', @id);
-                EXEC mq.raise_error 'not_found', @detail;
-            END;
+                EXEC mq.raise_error 'not_found', N'feed: there is no feed {}', @id;
             WHILE @left > 0 AND @took > 0
             BEGIN
                 SET @top = CASE WHEN @left < 1000 THEN @left ELSE 1000 END;
@@ -81,16 +82,13 @@ SET @took = @@ROWCOUNT;');
                     EXEC sp_executesql @check, N'@last bigint, @took int, @kept int OUTPUT', @last = @last, @took = @took,
                         @kept = @kept OUTPUT;
                 IF @kept < @took
-                BEGIN
-                    SET @detail = CONCAT(@quoted, N': a trigger keeps its rows from being numbered');
-                    EXEC mq.raise_error 'unsuitable_table', @detail;
-                END;
+                    EXEC mq.raise_error 'unsuitable_table', N'{}: a trigger keeps its rows from being numbered', @quoted;
                 SELECT @last = @last + @took, @count = @count + @took, @left = @left - @took;
                 IF @took < @top
                     SET @took = 0;
             END;
             IF @count > 0
-                UPDATE mq.counter SET value = @last WHERE kind = 'F' AND name = @id;
+                UPDATE mq.feed_counter SET last_number = @last WHERE feed = @id;
             IF @own = 1
                 COMMIT TRANSACTION;
         END;

@@ -15,7 +15,7 @@ BEGIN
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     -- For as long as this call: it acts on what is there now, and a snapshot shows what was.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    DECLARE @id nvarchar(400), @who nvarchar(400), @stands bigint, @detail nvarchar(2000);
+    DECLARE @id nvarchar(400), @who nvarchar(400), @stands bigint;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     BEGIN TRY
         EXEC mq.require_name 'feed', @feed, 0;
@@ -23,18 +23,12 @@ BEGIN
         SELECT @id = @feed, @who = @consumer, @position = COALESCE(@position, 0);
         IF @own = 1
             BEGIN TRANSACTION;
-        IF NOT EXISTS (SELECT * FROM mq.feed WHERE feed = @id)
-        BEGIN
-            SET @detail = CONCAT(N'feed: there is no feed ', @id);
-            EXEC mq.raise_error 'not_found', @detail;
-        END;
+        IF NOT EXISTS (SELECT * FROM mq.feed WHERE name = @id)
+            EXEC mq.raise_error 'not_found', N'feed: there is no feed {}', @id;
         SELECT @stands = position FROM mq.feed_consumer WITH (UPDLOCK, ROWLOCK) WHERE feed = @id AND consumer = @who;
         SET @stands = COALESCE(@stands, 0);
         IF @position NOT BETWEEN 0 AND @stands
-        BEGIN
-            SET @detail = CONCAT(N'position: must be 0 to where the consumer stands, ', @stands);
-            EXEC mq.raise_error 'invalid_argument', @detail;
-        END;
+            EXEC mq.raise_error 'invalid_argument', N'position: must be 0 to where the consumer stands, {}', @stands;
         UPDATE mq.feed_consumer
         SET position = @position, moved_at = SYSUTCDATETIME()
         WHERE feed = @id AND consumer = @who AND position <> @position;

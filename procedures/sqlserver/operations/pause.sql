@@ -25,10 +25,8 @@ BEGIN
         IF NOT EXISTS (SELECT * FROM mq.queue WITH (UPDLOCK, HOLDLOCK, ROWLOCK) WHERE type = @name)
             INSERT INTO mq.queue (type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered,
                 notify)
-            SELECT @name, d.lease_seconds, d.max_attempts, d.backoff_seconds, d.backoff_max_seconds, d.on_complete, d.ordered,
-                d.notify
-            FROM mq.queue AS d
-            WHERE d.type = N'';
+            SELECT @name, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify
+            FROM mq.policy(@name);
         UPDATE mq.queue SET paused = 1 WHERE type = @name AND paused = 0;
         SET @count = @@ROWCOUNT;
         IF @own = 1

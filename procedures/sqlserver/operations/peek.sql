@@ -1,4 +1,4 @@
--- peek: look at messages without claiming them.
+-- peek: list messages without claiming them.
 -- Arguments:   @type, @state (N: in claim order, ready before delayed; A; E and C: the newest first; NULL: N), @size (1 to
 --              10,000; NULL: 10)
 -- Returns:     up to @size messages with all that is known of them
@@ -21,7 +21,7 @@ BEGIN
     );
     EXEC mq.require_name 'type', @type, 0;
     SET @name = @type;
-    -- With something behind it: a blank at the end would not count.
+    -- With something after it: a blank at the end would not count.
     IF (@state + N'.') COLLATE Latin1_General_100_BIN2 NOT IN (N'N.', N'A.', N'E.', N'C.')
         EXEC mq.raise_error 'invalid_argument', N'state: must be N, A, E or C';
     EXEC mq.require_range 'size', @size, 1, 10000;
@@ -60,7 +60,8 @@ BEGIN
         ORDER BY completed_at DESC, id DESC;
     ELSE
     BEGIN
-        SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@name, N'') ORDER BY LEN(type) DESC;
+        -- Not from mq.policy: that reads what is committed, and would wait for an open set_queue.
+        SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@name, N'') ORDER BY type DESC;
         -- In an ordered queue the rows of mq.ready are tickets.
         IF @ordered = 1
             INSERT INTO @found (n, id, attempts)

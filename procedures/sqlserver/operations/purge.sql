@@ -21,12 +21,12 @@ BEGIN
     BEGIN TRY
         EXEC mq.require_name 'type', @type, 0;
         SET @name = @type;
-        -- With something behind it: a blank at the end would not count.
+        -- With something after it: a blank at the end would not count.
         IF @state IS NULL OR (@state + N'.') COLLATE Latin1_General_100_BIN2 NOT IN (N'N.', N'E.', N'C.')
             EXEC mq.raise_error 'invalid_argument', N'state: must be N, E or C';
         IF @own = 1
             BEGIN TRANSACTION;
-        SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@name, N'') ORDER BY LEN(type) DESC;
+        SELECT @ordered = ordered FROM mq.policy(@name);
         SET @states = @state;
         IF @states = 'C'
             EXEC mq.erase_archived @name, NULL, @most, @count OUTPUT;

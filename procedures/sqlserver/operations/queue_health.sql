@@ -5,6 +5,9 @@
 -- Transaction: reads only; sees other sessions when the caller's login has VIEW SERVER STATE (on Azure SQL: the caller VIEW
 --              DATABASE STATE)
 -- Example:     EXEC mq.queue_health;
+--
+-- Longer than other procedures, because it is a list: one block for each row of the result, in the same order. A block
+-- measures one thing, sets the columns, and knows nothing of the other blocks.
 
 CREATE OR ALTER PROCEDURE mq.queue_health
 AS
@@ -22,9 +25,10 @@ BEGIN
         n int NOT NULL PRIMARY KEY, name varchar(60) NOT NULL, verdict varchar(4) NOT NULL, value float,
         unit varchar(20) NOT NULL, detail nvarchar(max) NOT NULL
     );
-    DECLARE @round int = 0;
+    DECLARE @round int;
     DECLARE @stuck TABLE (
-        round int NOT NULL, type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL, group_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL
+        round int NOT NULL, type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+        group_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL
     );
     DECLARE @wrong TABLE (n int NOT NULL, name nvarchar(200) NOT NULL, PRIMARY KEY (n, name));
 
@@ -126,25 +130,22 @@ BEGIN
         VALUES (N'installed_pk'), (N'queue_pk'), (N'message_pk'), (N'dedup_pk'), (N'dedup_key_once'), (N'ready_pk'),
             (N'delayed_pk'), (N'batch_pk'), (N'batch_lease'), (N'claimed_pk'), (N'dead_pk'), (N'dead_age'), (N'archive_pk'),
             (N'archive_type'), (N'mark_newest'), (N'ring_newest'), (N'grouped_pk'), (N'grouped_order'), (N'group_lock_pk'),
-            (N'group_lock_once'), (N'counter_pk'), (N'feed_pk'), (N'feed_consumer_pk'), (N'watched_pk'),
+            (N'group_lock_once'), (N'counter_pk'), (N'feed_pk'), (N'feed_counter_pk'), (N'feed_consumer_pk'), (N'watched_pk'),
             (N'watched_table_once'), (N'subscription_pk'), (N'polled_pk'), (N'polled_place_pk'), (N'polled_batch_pk'),
             (N'polled_batch_lease'), (N'polled_row_pk'), (N'polled_row_ident'), (N'polled_row_batch'), (N'polled_row_due'),
             (N'polled_mark_pk')
     ) AS w (name)
     WHERE mq.object_fingerprint(w.name) IS NULL;
     -- One after the other: the server joins texts by itself from 2017 on.
-    SET @name = N'';
-    WHILE @name IS NOT NULL
+    SELECT @round = 4, @name = N'';
+    WHILE @round < 6
     BEGIN
-        SET @name = (SELECT MIN(name) FROM @wrong WHERE n = 4 AND name > @name);
-        IF @name IS NOT NULL
+        SET @name = (SELECT MIN(name) FROM @wrong WHERE n = @round AND name > @name);
+        IF @name IS NULL
+            SELECT @round = @round + 1, @name = N'';
+        ELSE IF @round = 4
             SET @changed = CONCAT(@changed + N', ', @name);
-    END;
-    SET @name = N'';
-    WHILE @name IS NOT NULL
-    BEGIN
-        SET @name = (SELECT MIN(name) FROM @wrong WHERE n = 5 AND name > @name);
-        IF @name IS NOT NULL
+        ELSE
             SET @missing = CONCAT(@missing + N', ', @name);
     END;
     SELECT @value = COUNT(*) FROM @wrong WHERE n = 4;
@@ -188,7 +189,7 @@ BEGIN
     INSERT INTO @checks VALUES (9, 'durability', @verdict, @value, 'flag', @detail);
 
     -- Twice: what another transaction is just about to put right is not there the second time.
-    SELECT @value = NULL, @verdict = 'warn';
+    SELECT @value = NULL, @verdict = 'warn', @round = 0;
     BEGIN TRY
         WHILE @round < 2
         BEGIN
@@ -198,9 +199,7 @@ BEGIN
                 SELECT DISTINCT k.type
                 FROM (SELECT TOP (10000) type FROM mq.grouped WITH (READUNCOMMITTED) ORDER BY type, group_key, id) AS k
             ) AS t
-            CROSS APPLY (
-                SELECT TOP (1) q.ordered FROM mq.queue AS q WHERE q.type IN (t.type, N'') ORDER BY LEN(q.type) DESC
-            ) AS p
+            CROSS APPLY mq.policy(t.type) AS p
             CROSS APPLY mq.stuck_groups(t.type) AS s
             WHERE p.ordered = 1
             ORDER BY t.type, s.group_key;

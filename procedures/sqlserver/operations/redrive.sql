@@ -23,7 +23,7 @@ BEGIN
         SET @name = @type;
         IF @own = 1
             BEGIN TRANSACTION;
-        SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@name, N'') ORDER BY LEN(type) DESC;
+        SELECT @ordered = ordered FROM mq.policy(@name);
         SET @ring = mq.is_ring(@name);
         WHILE @took > 0 AND @count < @most
         BEGIN

@@ -23,7 +23,7 @@ BEGIN
     -- For as long as this call: it acts on what is there now, and a snapshot shows what was.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
-    DECLARE @was bit, @refused bit = 0, @detail nvarchar(2000), @step int = 1000, @took int = 1;
+    DECLARE @was bit, @refused bit = 0, @step int = 1000, @took int = 1;
     BEGIN TRY
         EXEC mq.require_name 'type', @type, 0;
         SET @name = @type;
@@ -31,7 +31,7 @@ BEGIN
         EXEC mq.require_range 'max_attempts', @max_attempts, 1, 1000;
         EXEC mq.require_range 'backoff_seconds', @backoff_seconds, 0, 315360000;
         EXEC mq.require_range 'backoff_max_seconds', @backoff_max_seconds, 0, 315360000;
-        -- With something behind it: a blank at the end would not count.
+        -- With something after it: a blank at the end would not count.
         IF (@on_complete + N'.') COLLATE Latin1_General_100_BIN2 NOT IN (N'delete.', N'archive.')
             EXEC mq.raise_error 'invalid_argument', N'on_complete: must be delete or archive';
         EXEC mq.require_range 'ordered', @ordered, 0, 1;
@@ -44,10 +44,8 @@ BEGIN
         BEGIN
             INSERT INTO mq.queue (type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered,
                 notify)
-            SELECT @name, d.lease_seconds, d.max_attempts, d.backoff_seconds, d.backoff_max_seconds, d.on_complete, d.ordered,
-                d.notify
-            FROM mq.queue AS d
-            WHERE d.type = N'';
+            SELECT @name, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify
+            FROM mq.policy(@name);
             SELECT @was = ordered FROM mq.queue WHERE type = @name;
         END;
         IF @ordered <> @was
@@ -69,10 +67,7 @@ BEGIN
                 SET @refused = 1;
             END CATCH;
             IF @refused = 1
-            BEGIN
-                SET @detail = CONCAT(N'ordered can change only while ', @name, N' holds no new and no active message');
-                EXEC mq.raise_error 'queue_not_empty', @detail;
-            END;
+                EXEC mq.raise_error 'queue_not_empty', N'ordered can change only while {} holds no new and no active message', @name;
             -- Left by a transaction that sent before the queue was no longer ordered, and committed after.
             WHILE @ordered = 1 AND @took > 0
             BEGIN

@@ -16,7 +16,6 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @key uniqueidentifier, @type nvarchar(400), @attempt smallint, @reader nvarchar(400), @count bigint = 0;
-    DECLARE @ordered bit, @on_complete varchar(7);
     BEGIN TRY
         IF @id IS NULL
             EXEC mq.raise_error 'invalid_argument', N'id: must not be NULL';
@@ -25,11 +24,7 @@ BEGIN
             BEGIN TRANSACTION;
         EXEC mq.withdraw @id, @key, @type OUTPUT, @attempt OUTPUT, @reader OUTPUT;
         IF @type IS NOT NULL
-        BEGIN
-            SELECT TOP (1) @ordered = ordered, @on_complete = on_complete
-            FROM mq.queue WHERE type IN (@type, N'') ORDER BY LEN(type) DESC;
-            EXEC mq.settle @key, @id, @type, @reader, @on_complete, @ordered, @count OUTPUT;
-        END;
+            EXEC mq.settle @key, @id, @type, @reader, @count OUTPUT;
         IF @own = 1
             COMMIT TRANSACTION;
     END TRY

@@ -15,18 +15,13 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @key uniqueidentifier, @type nvarchar(400), @reader nvarchar(400), @seconds int, @count bigint = 0;
-    DECLARE @ordered bit, @on_complete varchar(7);
     BEGIN TRY
         EXEC mq.require_key @batch_key, @key OUTPUT;
         IF @own = 1
             BEGIN TRANSACTION;
         EXEC mq.drop_batch @key, @type OUTPUT, @reader OUTPUT, @seconds OUTPUT;
         IF @type IS NOT NULL
-        BEGIN
-            SELECT TOP (1) @ordered = ordered, @on_complete = on_complete
-            FROM mq.queue WHERE type IN (@type, N'') ORDER BY LEN(type) DESC;
-            EXEC mq.settle @key, NULL, @type, @reader, @on_complete, @ordered, @count OUTPUT;
-        END;
+            EXEC mq.settle @key, NULL, @type, @reader, @count OUTPUT;
         IF @own = 1
             COMMIT TRANSACTION;
     END TRY

@@ -18,8 +18,7 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @key uniqueidentifier, @type nvarchar(400), @reader nvarchar(400), @seconds int, @count bigint, @dead bigint;
-    DECLARE @ordered bit, @on_complete varchar(7), @step int = 1000, @took int = 1;
-    DECLARE @bad int, @bad_error int, @detail nvarchar(2000);
+    DECLARE @step int = 1000, @took int = 1, @bad int, @bad_error int;
     DECLARE @lines TABLE (
         n int NOT NULL PRIMARY KEY, id bigint, retry int, error nvarchar(max), valid bit NOT NULL, valid_error bit NOT NULL
     );
@@ -38,16 +37,8 @@ BEGIN
             BEGIN
                 INSERT INTO @lines (n, id, retry, error, valid, valid_error)
                 SELECT n, id, retry, error, valid, valid_error FROM mq.read_failures(@failures);
-                SELECT @bad = MIN(n) FROM @lines WHERE valid = 0;
-                SELECT @bad_error = MIN(n) FROM @lines WHERE valid_error = 0;
-                IF @bad <= COALESCE(@bad_error, @bad)
-                    SET @detail = CONCAT(N'failures: line ', @bad,
-                        N': must be id,retry_after_seconds,error; the seconds empty, -1, or 0 to 315,360,000');
-                ELSE IF @bad_error IS NOT NULL
-                    SET @detail = CONCAT(N'failures: line ', @bad_error,
-                        N': the error begins with a double quote and is not a JSON string');
-                IF @detail IS NOT NULL
-                    EXEC mq.raise_error 'invalid_argument', @detail;
+                SELECT @bad = MIN(CASE valid WHEN 0 THEN n END), @bad_error = MIN(CASE valid_error WHEN 0 THEN n END) FROM @lines;
+                EXEC mq.require_failures @bad, @bad_error;
                 -- Of two lines for one message the first counts.
                 INSERT INTO @listed (id, attempts, retry, error)
                 SELECT c.id, c.attempt, l.retry, l.error
@@ -71,9 +62,7 @@ BEGIN
                     END;
                 END;
             END;
-            SELECT TOP (1) @ordered = ordered, @on_complete = on_complete
-            FROM mq.queue WHERE type IN (@type, N'') ORDER BY LEN(type) DESC;
-            EXEC mq.settle @key, NULL, @type, @reader, @on_complete, @ordered, @count OUTPUT;
+            EXEC mq.settle @key, NULL, @type, @reader, @count OUTPUT;
         END;
         IF @next_size > 0
             EXEC mq.claim @type, @next_size, @reader, @seconds;

@@ -35,10 +35,10 @@ BEGIN
             ELSE
                 SET @next = NULL;
         END;
-        SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@type, N'') ORDER BY LEN(type) DESC;
+        SET @next = @type;
+        SELECT @ordered = ordered FROM mq.policy(@next);
         IF @type IS NOT NULL AND @ordered = 1
         BEGIN
-            SET @next = @type;
             INSERT INTO @heads (id, attempts) SELECT TOP (1000) id, 0 FROM mq.stuck_groups(@next) ORDER BY id;
             IF @@ROWCOUNT > 0
                 EXEC mq.issue_tickets @next, @heads;

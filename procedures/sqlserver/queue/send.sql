@@ -20,7 +20,7 @@ BEGIN
         EXEC mq.require_body 'body', @body, 16777216, N'16 MiB (16,777,216 bytes)', 0;
         IF @own = 1
             BEGIN TRANSACTION;
-        SELECT TOP (1) @ordered = ordered FROM mq.queue WITH (READCOMMITTED) WHERE type IN (@name, N'') ORDER BY LEN(type) DESC;
+        SELECT @ordered = ordered FROM mq.policy(@name);
         SET @ring = mq.is_ring(@name);
         INSERT INTO mq.message (run_at, created_at, priority, type, body, source)
         VALUES (@now, @now, 0, @name, @body, mq.reader_name(NULL));

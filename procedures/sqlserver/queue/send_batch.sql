@@ -43,7 +43,7 @@ BEGIN
         END;
         IF @own = 1
             BEGIN TRANSACTION;
-        SELECT TOP (1) @ordered = ordered FROM mq.queue WITH (READCOMMITTED) WHERE type IN (@name, N'') ORDER BY LEN(type) DESC;
+        SELECT @ordered = ordered FROM mq.policy(@name);
         SET @ring = mq.is_ring(@name);
         SET @line = 0;
         WHILE @took > 0

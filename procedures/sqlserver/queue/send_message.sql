@@ -39,15 +39,14 @@ BEGIN
         EXEC mq.require_name 'source', @source, 1;
         IF @own = 1
             BEGIN TRANSACTION;
-        SELECT TOP (1) @ordered = ordered FROM mq.queue WITH (READCOMMITTED) WHERE type IN (@name, N'') ORDER BY LEN(type) DESC;
+        SELECT @ordered = ordered FROM mq.policy(@name);
         SET @ring = mq.is_ring(@name);
         -- Of two senders of one new key the second waits here, and not in front of the unique index, where it would get an error.
         -- No lock of a range: that would stop senders of other keys, and who completes a message with the next one. A lock of
         -- this kind that meets a deadlock is only not granted; what follows then meets it again, as a lock of a row.
         IF @key IS NOT NULL
         BEGIN
-            SET @resource = CONCAT(N'mq.dedup:',
-                CAST(SUBSTRING(HASHBYTES('SHA2_256', CONCAT(@name, NCHAR(10), @key)), 1, 8) AS bigint));
+            SET @resource = mq.lock_name('dedup', @name, @key);
             EXEC sp_getapplock @Resource = @resource, @LockMode = 'Exclusive',
                 @LockOwner = 'Transaction', @LockTimeout = -1;
             SELECT @live = id

@@ -17,7 +17,7 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @key uniqueidentifier = NEWID(), @count int = 0, @settled bigint, @reader nvarchar(400) = mq.reader_name(NULL);
-    DECLARE @paused bit, @ordered bit, @on_complete varchar(7);
+    DECLARE @paused bit;
     BEGIN TRY
         EXEC mq.require_name 'type', @type, 0;
         SET @name = @type;
@@ -25,8 +25,7 @@ BEGIN
         SET @size = COALESCE(@size, 1);
         IF @own = 1
             BEGIN TRANSACTION;
-        SELECT TOP (1) @paused = paused, @ordered = ordered, @on_complete = on_complete
-        FROM mq.queue WHERE type IN (@name, N'') ORDER BY LEN(type) DESC;
+        SELECT @paused = paused FROM mq.policy(@name);
         IF @paused = 0
             EXEC mq.pick @name, @size, 1, @key, @count OUTPUT;
         IF @count > 0
@@ -39,7 +38,7 @@ BEGIN
             WHERE c.batch_key = @key
             ORDER BY c.priority, c.run_at, c.id
             OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
-            EXEC mq.settle @key, NULL, @name, @reader, @on_complete, @ordered, @settled OUTPUT;
+            EXEC mq.settle @key, NULL, @name, @reader, @settled OUTPUT;
         END
         ELSE
             EXEC mq.no_messages;

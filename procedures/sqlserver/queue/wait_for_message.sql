@@ -1,4 +1,4 @@
--- wait_for_message: wait until something is ready or the time is up, looking 20 times a second, or less often where a look takes long.
+-- wait_for_message: wait until something is ready or the time is up, checking 20 times a second, or less often where a check takes long.
 -- Arguments:   @type, @seconds (0 to ten years; NULL or 0: do not wait)
 -- Returns:     ready (1: a message can be claimed), next_run_at (when the next delayed message is due or the next lease
 --              runs out, or NULL)
@@ -26,7 +26,7 @@ BEGIN
     WHILE 1 = 1
     BEGIN
         SET @began = @now;
-        SELECT TOP (1) @paused = paused FROM mq.queue WHERE type IN (@name, N'') ORDER BY LEN(type) DESC;
+        SELECT @paused = paused FROM mq.policy(@name);
         -- What is locked is being claimed, or not sent yet.
         IF @paused = 0 AND EXISTS (SELECT * FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @name)
             SET @ready = 1;
@@ -41,8 +41,8 @@ BEGIN
         -- The pauses are counted as well: the clock may be set back.
         IF @ready = 1 OR @now >= @until OR @left <= 0
             BREAK;
-        -- What was deleted and not cleaned up yet, because of an old snapshot, is walked by every look: ten times as long as that
-        -- took nobody looks.
+        -- What was deleted and not cleaned up yet, because of an old snapshot, is scanned by every check: ten times as long as that
+        -- took nobody checks.
         SET @pause = DATEDIFF(MILLISECOND, @began, SYSUTCDATETIME());
         SET @pause = CASE WHEN @pause BETWEEN 5 AND 99 THEN 10 * @pause WHEN @pause >= 100 THEN 999 ELSE 50 END;
         SET @left = @left - @pause;

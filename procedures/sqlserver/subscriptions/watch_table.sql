@@ -5,9 +5,9 @@
 -- Transaction: joins the caller's; waits for all who use the table, and they wait for this one
 -- Example:     EXEC mq.watch_table N'sales.orders';
 --
--- One trigger for all actions, made with the caller's own rights: he needs ALTER on the table. A writer needs none on the queue:
+-- One trigger for all actions, made with the caller's own rights: they need ALTER on the table. A writer needs none on the queue:
 -- where the table has the queue's owner, rights go from object to object; else the trigger runs as mq_teller, a user without a
--- login who may send such messages and nothing else: the table's owner can make of its columns what he likes.
+-- login who may send such messages and nothing else: the table's owner can make anything of its columns.
 
 CREATE OR ALTER PROCEDURE mq.watch_table
     @table nvarchar(max)
@@ -18,9 +18,8 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @object_id int, @schema nvarchar(128), @name nvarchar(128);
     DECLARE @quoted nvarchar(600), @label nvarchar(300), @keys nvarchar(max), @id int, @detail nvarchar(2000);
-    DECLARE @trigger nvarchar(600), @owner nvarchar(300), @statement nvarchar(max), @n int = 1, @column nvarchar(300);
-    DECLARE @new nvarchar(max), @old nvarchar(max), @new_order nvarchar(max), @old_order nvarchar(max), @same nvarchar(max);
-    DECLARE @touched nvarchar(max), @made nvarchar(128);
+    DECLARE @trigger nvarchar(600), @owner nvarchar(300), @statement nvarchar(max), @n int = 1, @column nvarchar(300), @made nvarchar(128);
+    DECLARE @pieces mq.pieces;
     BEGIN TRY
         EXEC mq.find_table 'table', @table, @object_id OUTPUT, @schema OUTPUT, @name OUTPUT, @quoted OUTPUT, @label OUTPUT;
         WHILE @n > 0
@@ -33,18 +32,11 @@ BEGIN
             WHERE i.object_id = @object_id AND i.is_primary_key = 1 AND x.key_ordinal = @n;
             IF @column IS NULL
                 BREAK;
-            SELECT @keys = CONCAT(@keys + N', ', @column),
-                @new_order = CONCAT(@new_order + N', ', N'i.', @column),
-                @old_order = CONCAT(@old_order + N', ', N'd.', @column),
-                @same = CONCAT(@same + N' AND ', N'd.', @column, N' = i.', @column),
-                @touched = CONCAT(@touched + N' OR ', N'UPDATE(', @column, N')');
+            SET @keys = CONCAT(@keys + N', ', @column);
             SET @n = @n + 1;
         END;
         IF @keys IS NULL
-        BEGIN
-            SET @detail = CONCAT(@label, N' has no primary key, which messages name its rows by');
-            EXEC mq.raise_error 'unsuitable_table', @detail;
-        END;
+            EXEC mq.raise_error 'unsuitable_table', N'{} has no primary key, which messages name its rows by', @label;
         -- Only what the server itself makes a text of: no function of a user's is to run in here.
         SELECT TOP (1) @made = c.name
         FROM mq.columns_of(@object_id, @keys) AS c
@@ -76,17 +68,19 @@ BEGIN
             INSERT INTO mq.watched (table_schema, table_name) VALUES (@schema, @name);
             SET @id = SCOPE_IDENTITY();
         END;
-        SELECT @new = mq.row_json(@object_id, @keys, N'i'), @old = mq.row_json(@object_id, @keys, N'd'),
-            @trigger = CONCAT(QUOTENAME(@schema), N'.[mq_watch_', @object_id, N']');
+        SET @trigger = CONCAT(QUOTENAME(@schema), N'.[mq_watch_', @object_id, N']');
         SET @statement = CONCAT(N'DROP TRIGGER IF EXISTS ', @trigger, N';');
         EXEC sp_executesql @statement;
-        SET @statement = CONCAT(CAST(N'CREATE TRIGGER ' AS nvarchar(max)), @trigger, N' ON ', @quoted, N' ', @owner, N'
+        INSERT INTO @pieces (name, piece) SELECT name, piece FROM mq.trigger_pieces(@object_id, @keys);
+        INSERT INTO @pieces (name, piece)
+        VALUES ('trigger', @trigger), ('table', @quoted), ('owner', @owner), ('id', CAST(@id AS nvarchar(11)));
+        SET @statement = mq.fill(N'CREATE TRIGGER {trigger} ON {table} {owner}
 AFTER INSERT, UPDATE, DELETE
 AS
 BEGIN
     -- Made by mq.watch_table: it sends messages to the subscriptions of this table.
     SET NOCOUNT ON;
-    DECLARE @id int = ', @id, N', @action char(1), @events mq.events;
+    DECLARE @id int = {id}, @action char(1), @events mq.events;
     IF EXISTS (SELECT * FROM inserted)
         SET @action = CASE WHEN EXISTS (SELECT * FROM deleted) THEN ''U'' ELSE ''I'' END;
     ELSE IF EXISTS (SELECT * FROM deleted)
@@ -98,37 +92,37 @@ BEGIN
     SET CONCAT_NULL_YIELDS_NULL ON;
     IF @action = ''D''
         INSERT INTO @events (n, key_json)
-        SELECT ROW_NUMBER() OVER (ORDER BY ', @old_order, N'), ', @old, N'
+        SELECT ROW_NUMBER() OVER (ORDER BY {old_order}), {old_key}
         FROM deleted AS d;
-    ELSE IF @action = ''U'' AND (', @touched, N')
+    ELSE IF @action = ''U'' AND ({touched})
         -- Which old key became which new one is not told to triggers: what is in both stayed, the others go together in
         -- their order.
         INSERT INTO @events (n, key_json, old_key_json)
         SELECT ROW_NUMBER() OVER (ORDER BY p.part, p.n), p.new_key,
             CASE WHEN p.old_key COLLATE Latin1_General_100_BIN2 <> p.new_key THEN p.old_key END
         FROM (
-            SELECT 1 AS part, ROW_NUMBER() OVER (ORDER BY ', @new_order, N') AS n, ', @new, N' AS new_key, ', @old, N' AS old_key
+            SELECT 1 AS part, ROW_NUMBER() OVER (ORDER BY {new_order}) AS n, {new_key} AS new_key, {old_key} AS old_key
             FROM inserted AS i
-            INNER JOIN deleted AS d ON ', @same, N'
+            INNER JOIN deleted AS d ON {same}
             UNION ALL
             SELECT 2 AS part, a.n, a.new_key, b.old_key
             FROM (
-                SELECT ROW_NUMBER() OVER (ORDER BY ', @new_order, N') AS n, ', @new, N' AS new_key
+                SELECT ROW_NUMBER() OVER (ORDER BY {new_order}) AS n, {new_key} AS new_key
                 FROM inserted AS i
-                WHERE NOT EXISTS (SELECT * FROM deleted AS d WHERE ', @same, N')
+                WHERE NOT EXISTS (SELECT * FROM deleted AS d WHERE {same})
             ) AS a
             INNER JOIN (
-                SELECT ROW_NUMBER() OVER (ORDER BY ', @old_order, N') AS n, ', @old, N' AS old_key
+                SELECT ROW_NUMBER() OVER (ORDER BY {old_order}) AS n, {old_key} AS old_key
                 FROM deleted AS d
-                WHERE NOT EXISTS (SELECT * FROM inserted AS i WHERE ', @same, N')
+                WHERE NOT EXISTS (SELECT * FROM inserted AS i WHERE {same})
             ) AS b ON b.n = a.n
         ) AS p;
     ELSE
         INSERT INTO @events (n, key_json)
-        SELECT ROW_NUMBER() OVER (ORDER BY ', @new_order, N'), ', @new, N'
+        SELECT ROW_NUMBER() OVER (ORDER BY {new_order}), {new_key}
         FROM inserted AS i;
     EXEC mq.tell @id, @action, @events;
-END;');
+END;', @pieces);
         EXEC sp_executesql @statement;
         IF @own = 1
             COMMIT TRANSACTION;

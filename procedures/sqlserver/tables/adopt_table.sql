@@ -29,10 +29,10 @@ BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @created smallint = 1, @id nvarchar(400), @delete bit, @update bit;
+    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @created smallint = 1, @id nvarchar(400), @delete bit, @equal bit;
     DECLARE @object_id int, @schema nvarchar(128), @named nvarchar(128), @quoted nvarchar(600), @label nvarchar(300);
-    DECLARE @keys nvarchar(4000), @order nvarchar(4000), @status nvarchar(4000), @wanted nvarchar(max), @column nvarchar(300);
-    DECLARE @bad nvarchar(400), @same bit, @detail nvarchar(2000), @all nvarchar(max), @idents nvarchar(max);
+    DECLARE @keys nvarchar(4000), @order nvarchar(300), @status nvarchar(300), @bad nvarchar(400), @same bit, @detail nvarchar(2000);
+    DECLARE @all nvarchar(max), @idents nvarchar(max);
     BEGIN TRY
         EXEC mq.require_name 'name', @name, 0;
         SET @id = @name;
@@ -45,18 +45,10 @@ BEGIN
         IF @key_columns IS NOT NULL
             EXEC mq.find_columns 'key_columns', @object_id, @key_columns, @keys OUTPUT;
         IF @order_column IS NOT NULL
-        BEGIN
-            EXEC mq.find_columns 'order_column', @object_id, @order_column, @order OUTPUT;
-            IF (SELECT COUNT(*) FROM mq.split_names(@order_column, N',')) <> 1
-                EXEC mq.raise_error 'invalid_argument', N'order_column: must be one column';
-        END;
+            EXEC mq.find_one_column 'order_column', @object_id, @order_column, @order OUTPUT;
         IF @status_column IS NOT NULL
-        BEGIN
-            EXEC mq.find_columns 'status_column', @object_id, @status_column, @status OUTPUT;
-            IF (SELECT COUNT(*) FROM mq.split_names(@status_column, N',')) <> 1
-                EXEC mq.raise_error 'invalid_argument', N'status_column: must be one column';
-        END;
-        SELECT @delete = CASE @on_complete WHEN N'delete' THEN 1 ELSE 0 END, @update = CASE WHEN @status IS NULL THEN 0 ELSE 1 END;
+            EXEC mq.find_one_column 'status_column', @object_id, @status_column, @status OUTPUT;
+        SELECT @delete = CASE @on_complete WHEN N'delete' THEN 1 ELSE 0 END, @equal = COALESCE(@equal_rows, 0);
 
         IF @status IS NULL
             SELECT @bad = CASE
@@ -78,61 +70,7 @@ BEGIN
         IF @equal_rows = 1 AND @keys IS NOT NULL
             EXEC mq.raise_error 'invalid_argument', N'equal_rows: only without key_columns';
 
-        SELECT TOP (1) @bad = name FROM mq.column_texts(@object_id, @keys)
-        WHERE (@keys IS NULL AND quoted <> COALESCE(@status, N'') AND changes = 0
-            AND (written IS NULL OR type IN (N'float', N'real')))
-            OR (@keys IS NOT NULL AND (written IS NULL OR changes = 1))
-        ORDER BY n;
-        IF @keys IS NULL AND COALESCE(@equal_rows, 0) = 0
-            SET @detail = CONCAT(N'equal rows of ', @label,
-                N' cannot be told apart: give key_columns, or accept that with equal_rows 1');
-        ELSE IF @bad IS NOT NULL AND @keys IS NULL
-            SET @detail = CONCAT(N'without key_columns all columns are compared, and ', @bad, N' of ', @label, N' cannot be');
-        ELSE IF @bad IS NOT NULL
-            SET @detail = CONCAT(N'key_columns: ', @bad, N' of ', @label, N' cannot be compared, or is kept by the server');
-        ELSE IF @keys IS NOT NULL AND NOT EXISTS (
-            SELECT *
-            FROM sys.indexes AS i
-            WHERE i.object_id = @object_id AND i.is_unique = 1 AND i.is_disabled = 0 AND i.has_filter = 0
-                AND NOT EXISTS (
-                    SELECT *
-                    FROM sys.index_columns AS x
-                    LEFT JOIN mq.columns_of(@object_id, @keys) AS k ON k.column_id = x.column_id
-                    WHERE x.object_id = i.object_id AND x.index_id = i.index_id AND x.key_ordinal > 0
-                        AND (k.column_id IS NULL OR k.nullable = 1)
-                )
-        )
-            SET @detail = CONCAT(N'key_columns: ', @label, N' has no primary key or unique index of NOT NULL columns within them');
-        ELSE IF @status IS NULL AND @delete = 0 AND @late_seconds IS NULL
-            SET @detail = CONCAT(N'without a status a row of ', @label, N' that comes late in the order would be missed: ',
-                N'give late_seconds, after which none comes any more, or 0 to accept that');
-        ELSE IF @status IS NULL AND @delete = 0 AND @order IS NULL
-            AND (@keys IS NULL OR (SELECT COUNT(*) FROM mq.columns_of(@object_id, @keys)) <> 1)
-            SET @detail = N'without a status and with keep rows are claimed in an order: give order_column';
-        IF @detail IS NULL AND @status IS NULL AND @delete = 0
-        BEGIN
-            SET @column = COALESCE(@order, @keys);
-            IF NOT EXISTS (
-                SELECT * FROM mq.column_texts(@object_id, @column)
-                WHERE nullable = 0 AND changes = 0 AND written IS NOT NULL
-                    AND type NOT IN (N'bit', N'uniqueidentifier', N'binary', N'varbinary')
-            )
-                SET @detail = CONCAT(N'order_column: ', @column, N' must be NOT NULL, and a number, a text or a time');
-        END;
-        SET @wanted = COALESCE(@order, @keys);
-        IF @status IS NOT NULL
-            SET @wanted = CONCAT(@status, N', ' + @wanted);
-        ELSE IF @keys IS NULL AND @delete = 1
-            SET @wanted = NULL;
-        IF @detail IS NULL AND @wanted IS NOT NULL AND mq.claim_index(@object_id, @wanted) IS NULL
-            SET @detail = CONCAT(@label, N': claims would read the whole table, it needs: CREATE INDEX ',
-                QUOTENAME(LEFT(@named, 110) + N'_claim'), N' ON ', @quoted, N' (', @wanted, N')');
-        IF @detail IS NULL
-            SET @detail = @label + N': ' + mq.lacks(@quoted, @update, @delete);
-        IF @detail IS NULL AND mq.table_facts(@quoted) = 2
-            SET @detail = CONCAT(@label, N': a security policy filters its rows: those that it hides from a claim would look deleted');
-        IF @detail IS NOT NULL
-            EXEC mq.raise_error 'unsuitable_table', @detail;
+        EXEC mq.require_claimable @object_id, @quoted, @label, @keys, @order, @status, @delete, @equal, @late_seconds;
 
         -- Without a key a row is what it is by the columns of today: one that is added later makes no row another one.
         IF @keys IS NULL
@@ -158,15 +96,12 @@ BEGIN
                 p.done_value, p.error_value, p.on_complete, p.late_seconds, p.equal_rows, p.max_attempts
             INTERSECT
             SELECT @schema, @named, @keys, @order, @status, @ready_value, @active_value, @done_value, @error_value,
-                COALESCE(@on_complete, N'keep'), @late_seconds, COALESCE(@equal_rows, 0), COALESCE(@max_attempts, 10)
+                COALESCE(@on_complete, N'keep'), @late_seconds, @equal, COALESCE(@max_attempts, 10)
         ) THEN 1 ELSE 0 END
         FROM mq.polled AS p WITH (READCOMMITTEDLOCK)
         WHERE p.name = @id;
         IF @same = 0
-        BEGIN
-            SET @detail = CONCAT(N'name: ', @id, N' is adopted with other settings: release_table first');
-            EXEC mq.raise_error 'already_exists', @detail;
-        END;
+            EXEC mq.raise_error 'already_exists', N'name: {} is adopted with other settings: release_table first', @id;
         IF @same = 1
             SET @created = 0;
         ELSE
@@ -174,7 +109,7 @@ BEGIN
             INSERT INTO mq.polled (name, table_schema, table_name, key_columns, order_column, status_column, ready_value, active_value,
                 done_value, error_value, on_complete, late_seconds, equal_rows, max_attempts, ident_columns, column_types)
             VALUES (@id, @schema, @named, @keys, @order, @status, @ready_value, @active_value, @done_value, @error_value,
-                COALESCE(@on_complete, N'keep'), @late_seconds, COALESCE(@equal_rows, 0), COALESCE(@max_attempts, 10), @idents,
+                COALESCE(@on_complete, N'keep'), @late_seconds, @equal, COALESCE(@max_attempts, 10), @idents,
                 mq.column_types(@object_id, @all));
             INSERT INTO mq.polled_place (name) VALUES (@id);
         END;

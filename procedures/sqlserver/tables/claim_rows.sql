@@ -19,10 +19,7 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @table nvarchar(400), @who nvarchar(400);
     DECLARE @key uniqueidentifier = NEWID(), @left int, @seconds int, @now datetime2(7), @until datetime2(7);
-    DECLARE @lost uniqueidentifier, @top int, @took int = 1, @count int, @from_place bit = 0;
-    DECLARE @status nvarchar(300), @most int, @place bit = 0, @swept bit = 0;
-    DECLARE @expired TABLE (batch_key uniqueidentifier NOT NULL PRIMARY KEY);
-    DECLARE @due TABLE (id bigint NOT NULL PRIMARY KEY);
+    DECLARE @top int, @took int, @count int, @from_place bit = 0, @status nvarchar(300), @place bit = 0, @swept bit = 0;
     BEGIN TRY
         EXEC mq.require_name 'name', @name, 0;
         EXEC mq.require_range 'size', @size, 1, 10000;
@@ -34,7 +31,7 @@ BEGIN
             BEGIN TRANSACTION;
         EXEC mq.lock_polled @table;
         EXEC mq.require_rights @table, 1;
-        SELECT @status = status_column, @most = max_attempts,
+        SELECT @status = status_column,
             @place = CASE
                 WHEN status_column IS NOT NULL OR (on_complete = 'delete' AND key_columns IS NULL) THEN 0
                 ELSE 1
@@ -43,52 +40,12 @@ BEGIN
         FROM mq.polled WHERE name = @table;
         SET @until = DATEADD(SECOND, @seconds, @now);
 
-        -- What a lost consumer held comes again. First the keys, without keeping a lock; who finishes one keeps it.
-        INSERT INTO @expired (batch_key)
-        SELECT batch_key FROM mq.polled_batch WITH (READPAST, READCOMMITTEDLOCK) WHERE name = @table AND lease_until <= @now;
-        WHILE EXISTS (SELECT * FROM @expired)
-        BEGIN
-            SELECT TOP (1) @lost = batch_key FROM @expired;
-            DELETE FROM @expired WHERE batch_key = @lost;
-            DELETE FROM mq.polled_batch WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
-            WHERE batch_key = @lost AND lease_until <= @now;
-            SET @took = @@ROWCOUNT;
-            WHILE @took > 0
-            BEGIN
-                UPDATE TOP (1000) mq.polled_row
-                SET state = 'N', batch_key = NULL, run_at = @now, error = N'lease expired'
-                WHERE batch_key = @lost;
-                SET @took = @@ROWCOUNT;
-            END;
-        END;
-
+        EXEC mq.rescue_rows @table, @now;
         -- What waits for another attempt comes first.
-        SET @took = 1;
-        WHILE @took > 0 AND @left > 0
-        BEGIN
-            DELETE FROM @due;
-            SET @top = CASE WHEN @left < 1000 THEN @left ELSE 1000 END;
-            INSERT INTO @due (id)
-            SELECT TOP (@top) id FROM mq.polled_row WITH (READPAST, READCOMMITTEDLOCK)
-            WHERE name = @table AND state = 'N' AND run_at <= @now
-            ORDER BY run_at, id;
-            SET @took = @@ROWCOUNT;
-            IF @took > 0
-            BEGIN
-                UPDATE e
-                SET batch_key = @key, todo = CASE WHEN e.attempts >= @most THEN 'X' ELSE 'P' END, hit = 0, refused = 0, retry = NULL
-                FROM @due AS d
-                INNER JOIN mq.polled_row AS e WITH (UPDLOCK, ROWLOCK) ON e.id = d.id
-                OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
-                EXEC mq.take_due @table, @key, @who, @count OUTPUT;
-                SET @left = @left - @count;
-                -- What is locked stays due, and would be looked at again.
-                IF @count < @took
-                    SET @took = 0;
-            END;
-        END;
+        EXEC mq.take_due @table, @key, @left, @now, @who, @count OUTPUT;
+        SET @left = @left - @count;
 
-        -- What stands at active_value without an entry is looked for once a second, and when the claim comes back short.
+        -- What stands at active_value without an entry is searched for once a second, and when the claim comes back short.
         IF @left > 0 AND EXISTS (
             SELECT * FROM mq.polled_place
             WHERE name = @table AND (swept_at IS NULL OR swept_at NOT BETWEEN DATEADD(SECOND, -1, @now) AND @now)
@@ -100,9 +57,9 @@ BEGIN
             UPDATE mq.polled_place SET swept_at = @now WHERE name = @table;
         END;
 
-        -- A claim of the last second has looked from the start: what it came to is where this one goes on.
+        -- A claim of the last second has scanned from the start: what it came to is where this one goes on.
         SELECT @from_place = CASE
-            WHEN @status IS NULL AND @place = 1 AND place IS NOT NULL AND looked_at BETWEEN DATEADD(SECOND, -1, @now) AND @now
+            WHEN @status IS NULL AND @place = 1 AND place IS NOT NULL AND scanned_at BETWEEN DATEADD(SECOND, -1, @now) AND @now
                 AND EXISTS (SELECT * FROM mq.polled WHERE name = @table AND on_complete = 'delete') THEN 1
             ELSE 0
         END
@@ -114,7 +71,7 @@ BEGIN
             IF @place = 1 AND @took > 0
                 UPDATE p
                 SET place = e.place, place_hash = e.ident_hash, copies = e.copies,
-                    looked_at = CASE @from_place WHEN 1 THEN p.looked_at ELSE @now END
+                    scanned_at = CASE @from_place WHEN 1 THEN p.scanned_at ELSE @now END
                 FROM (SELECT MAX(id) AS id FROM mq.polled_row WHERE batch_key = @key AND todo = 'P') AS n
                 INNER JOIN mq.polled_row AS e ON e.id = n.id
                 INNER JOIN mq.polled_place AS p ON p.name = e.name;

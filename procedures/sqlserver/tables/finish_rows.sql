@@ -44,16 +44,8 @@ BEGIN
             BEGIN
                 INSERT INTO @lines (n, id, retry, error, valid, valid_error)
                 SELECT n, id, retry, error, valid, valid_error FROM mq.read_failures(@failures);
-                SELECT @bad = MIN(n) FROM @lines WHERE valid = 0;
-                SELECT @bad_error = MIN(n) FROM @lines WHERE valid_error = 0;
-                IF @bad <= COALESCE(@bad_error, @bad)
-                    SET @detail = CONCAT(N'failures: line ', @bad,
-                        N': must be id,retry_after_seconds,error; the seconds empty, -1, or 0 to 315,360,000');
-                ELSE IF @bad_error IS NOT NULL
-                    SET @detail = CONCAT(N'failures: line ', @bad_error,
-                        N': the error begins with a double quote and is not a JSON string');
-                IF @detail IS NOT NULL
-                    EXEC mq.raise_error 'invalid_argument', @detail;
+                SELECT @bad = MIN(CASE valid WHEN 0 THEN n END), @bad_error = MIN(CASE valid_error WHEN 0 THEN n END) FROM @lines;
+                EXEC mq.require_failures @bad, @bad_error;
                 -- Of two lines for one row the first counts. Without a status nothing is written for a row that has failed.
                 WHILE @from <= (SELECT MAX(n) FROM @lines)
                 BEGIN

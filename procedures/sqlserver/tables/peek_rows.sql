@@ -1,4 +1,4 @@
--- peek_rows: look at the rows of an adopted table that are claimed, wait for another attempt, or are dead.
+-- peek_rows: list the rows of an adopted table that are claimed, wait for another attempt, or are dead.
 -- Arguments:   @name, @state (A, N or E; NULL: all three), @size (1 to 10,000; NULL: 100)
 -- Returns:     id, key, state, attempts, reader, run_at, error; by state, run_at and id
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table (the caller may not read the table)
@@ -14,17 +14,14 @@ BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    DECLARE @id nvarchar(400), @top int, @which char(1), @detail nvarchar(2000);
+    DECLARE @id nvarchar(400), @top int, @which char(1);
     EXEC mq.require_name 'name', @name, 0;
     IF @state COLLATE Latin1_General_100_BIN2 NOT IN (N'A', N'N', N'E') OR LEN(@state + N'.') <> 2
         EXEC mq.raise_error 'invalid_argument', N'state: must be A, N or E';
     EXEC mq.require_range 'size', @size, 1, 10000;
     SELECT @id = @name, @top = COALESCE(@size, 100), @which = @state;
     IF NOT EXISTS (SELECT * FROM mq.polled WHERE name = @id)
-    BEGIN
-        SET @detail = CONCAT(N'name: no table is adopted as ', @id);
-        EXEC mq.raise_error 'not_found', @detail;
-    END;
+        EXEC mq.raise_error 'not_found', N'name: no table is adopted as {}', @id;
     -- Keys and errors are the table's data.
     EXEC mq.require_rights @id, 0;
     SELECT TOP (@top) e.id, e.key_json AS [key], e.state, e.attempts, e.reader, COALESCE(b.lease_until, e.run_at) AS run_at, e.error

@@ -405,6 +405,61 @@ def test_rows_are_found_again_by_a_key_of_any_type(session: Session, sql: Sql, q
         assert finished == {"done": 2, "failed": 0, "dead": 0, "gone": 0}, type
 
 
+PLACES = ("json", "content", "ident", "table", "status", "order", "check", "condition", "keys", "sync")
+
+
+@pytest.mark.parametrize("kind", ["status", "delete", "keep", "feed"])
+def test_names_that_look_like_places_of_a_template_are_names(session: Session, sql: Sql, queue: str, kind: str) -> None:
+    """Statements are filled in one place after the other: what a name brings with it must not be filled."""
+    name = f'{queue.replace(".", "_")[:18]}{{"table"}}'
+    columns = [f'{{"{place}"}}' for place in PLACES]
+
+    def quoted(text: str) -> str:
+        return '"' + text.replace('"', '""') + '"'
+
+    key, order, status, sync = (quoted(f'{{"{place}"}}') for place in ("json", "order", "status", "sync"))
+    sql(f"CREATE TABLE {quoted(name)} ({', '.join(f'{quoted(column)} bigint NOT NULL' for column in columns)})")
+    if kind == "feed":
+        sql(f"ALTER TABLE {quoted(name)} DROP {sync}")
+        sql(f"ALTER TABLE {quoted(name)} ADD {sync} bigint")
+    sql(f"ALTER TABLE {quoted(name)} ADD PRIMARY KEY ({key})")
+    leading = {"status": status, "delete": order, "keep": order, "feed": sync}[kind]
+    sql(
+        f"CREATE INDEX {quoted('i' + name[:20])} ON {quoted(name)} ({leading}, {order})"
+        if kind == "status"
+        else f"CREATE INDEX {quoted('i' + name[:20])} ON {quoted(name)} ({leading})"
+    )
+    for n in (1, 2):
+        values = ["NULL" if kind == "feed" and place == "sync" else str(n) for place in PLACES if place != "status"]
+        given = ", ".join(quoted(column) for column in columns if column != '{"status"}')
+        sql(f"INSERT INTO {quoted(name)} ({given}, {status}) VALUES ({', '.join(values)}, 7)")
+    if kind == "feed":
+        call(session, "create_feed", queue, quoted(name), key, sync)
+        assert call(session, "publish_feed", queue)[0]["count"] == 2
+        keys_now = [json.loads(row["key"]) for row in call(session, "fetch_feed", queue, "c")]
+    else:
+        manner = {
+            "status": {
+                "status_column": status,
+                "ready_value": "7",
+                "active_value": "8",
+                "done_value": "9",
+                "error_value": "6",
+            },
+            "delete": {"on_complete": "delete"},
+            "keep": {"late_seconds": 0},
+        }[kind]
+        call(session, "adopt_table", queue, quoted(name), key, order, **manner)
+        rows = call(session, "claim_rows", queue, 10)
+        assert set(json.loads(rows[0]["row"])) == set(columns)
+        keys_now = [json.loads(row["key"]) for row in rows]
+        [failed] = call(session, "finish_rows", rows[0]["batch_key"], f"{rows[1]['id']},0,no")
+        assert (failed["done"], failed["failed"]) == (1, 1)
+        [again] = call(session, "claim_rows", queue, 10)
+        assert call(session, "finish_rows", again["batch_key"])[0]["done"] == 1
+    assert keys_now == [{'{"json"}': 1}, {'{"json"}': 2}]
+
+
 def test_an_order_of_floating_point_numbers_serves_as_far_as_no_place_is_kept(
     session: Session, sql: Sql, queue: str
 ) -> None:

@@ -113,6 +113,7 @@ def test_an_index_that_is_gone_is_told_with_the_statement_that_makes_it(table: P
     assert table.values(table.claim()) == ["2"]
 
 
+@pytest.mark.long
 def test_rows_that_are_longer_than_a_packet_together_are_claimed_in_parts(table: Polled, sql: Sql) -> None:
     name = table.name
     sql(f"CREATE TABLE {name} (id int PRIMARY KEY, v longtext, status char(1), KEY i (status))")
@@ -160,3 +161,29 @@ def test_a_thousand_keys_of_two_columns_are_found_by_their_index(table: Polled, 
     rows = table.claim(2_000)
     assert table.finish(rows[0]["batch_key"]) == (2_000, 0, 0, 0)
     assert table.many() == 1_000
+
+
+@pytest.mark.parametrize("key", [None, "`{table}`"])
+def test_a_name_that_looks_like_a_place_of_a_template_is_a_name(
+    queue: str, session: Session, sql: Sql, key: str | None
+) -> None:
+    table = f"`{{row}}{uuid.uuid4().hex[:8]}`"
+    sql(
+        f"CREATE TABLE {table} (`{{table}}` bigint NOT NULL, `{{literals}}` varchar(20), `{{where}}` char(1),"
+        " PRIMARY KEY (`{table}`), KEY (`{where}`, `{table}`))"
+    )
+    sql(f"INSERT INTO {table} VALUES (1, '{{ident}}', 'N'), (2, NULL, 'N')")
+    settings = {"status_column": "`{where}`", "ready_value": "N", "active_value": "A", "done_value": "D"}
+    call(session, "adopt_table", queue, table, key, None, *settings.values(), "E", None, None, None if key else 1, None)
+    rows = call(session, "claim_rows", queue, 2, "w", 60)
+    assert [row["attempt"] for row in rows] == [1, 1]
+    failed = f"{rows[0]['id']},0,{{row}}"
+    assert call(session, "finish_rows", rows[0]["batch_key"], failed) == [
+        {"done": 1, "failed": 1, "dead": 0, "gone": 0}
+    ]
+    [again] = call(session, "claim_rows", queue, 2, "w", 60)
+    assert again["id"] == rows[0]["id"]
+    call(session, "finish_rows", again["batch_key"], None)
+    assert [row["{where}"] for row in sql(f"SELECT `{{where}}` FROM {table}")] == ["D", "D"]
+    call(session, "release_table", queue)
+    sql(f"DROP TABLE {table}")

@@ -30,18 +30,25 @@ AS_THE_CALLER = {
         "find_columns",
         "find_one_column",
         "find_feed",
+        "feed_columns",
         "read_columns",
         "row_json",
         "require_status",
+        "require_rights",
+        "require_index",
+        "require_distinct_rows",
+        "require_order",
+        "column_without_equality",
     ),
     *(
         "polled_shape",
         "key_literals",
         "row_condition",
+        "run_template",
         "list_rows",
         "take_due",
         "pick_rows",
-        "claim_lost",
+        "pick_lost",
         "write_rows",
     ),
     *("fail_rows", "lost_index"),
@@ -60,8 +67,8 @@ CALLED_BY_CALLERS = (AS_THE_CALLER & INTERNAL) | {
         "claimed_rows",
         "seal_claim",
     ),
-    *("drop_polled_batch", "settle_rows", "write_polled", "open_retry", "revive_rows", "open_release", "forget_polled"),
-    *("feed_settings", "lock_feed", "count_feed", "write_feed", "list_feeds", "show_feeds", "write_watched"),
+    *("drop_polled_batch", "settle_rows", "add_polled", "open_retry", "revive_rows", "open_release", "drop_polled"),
+    *("feed_settings", "lock_feed", "move_feed", "add_feed", "feed_names", "show_feeds", "add_watched"),
 }
 
 Sql = Callable[..., list[dict[str, Any]]]
@@ -326,10 +333,10 @@ def test_the_tables_of_another_databases_queue_are_refused_and_out_of_reach(
             )
     # Past the checks of adopt_table, by the procedure that it calls.
     settings = (
-        f'{{"name":"s{own}","schema":"{schema}","table":"{table}","identity":"[]","deletes":1,"equal":0,"max":1}}'
+        f'{{"name":"s{own}","schema":"{schema}","table":"{table}","ident_columns":"[]","deletes":1,"equal":0,"max":1}}'
     )
     with pytest.raises(pymysql.err.MySQLError, match="unsuitable_table"):
-        connection.execute(f"CALL {queue}.mq_write_polled('{settings}', @created)")
+        connection.execute(f"CALL {queue}.mq_add_polled('{settings}', @created)")
     assert sql("SELECT COUNT(*) AS n FROM mq_polled WHERE name = %s", f"s{own}") == [{"n": 0}]
     server.drop_database(other)
 

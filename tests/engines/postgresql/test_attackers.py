@@ -62,7 +62,7 @@ def mallory(server: servers.Server, database: Database, sql: Sql) -> Iterator[Ma
                 " $$ BEGIN PERFORM {m}.evil(); RETURN NEW; END $$"
             )
             yield m
-        for table in sql("SELECT name FROM mq.polled WHERE schema_name = %s", name):
+        for table in sql("SELECT name FROM mq.polled WHERE table_schema = %s", name):
             sql("SELECT mq.release_table(%s)", table["name"])
         sql(f"DELETE FROM mq.feed WHERE table_schema = '{name}'")
         sql(f"DELETE FROM mq.watched WHERE label LIKE '{name}.%'")
@@ -176,8 +176,7 @@ def test_no_internal_step_serves_who_shows_no_pass(mallory: Mallory, secret: str
                     values.append(f"'{secret}'")
                 elif name == "p_new":
                     column = "status_column" if kind == "mq.polled" else "sync_column"
-                    schema = "schema_name" if kind == "mq.polled" else "table_schema"
-                    row = f'{{"name":"x","{schema}":"public","table_name":"{secret}","{column}":"sync"}}'
+                    row = f'{{"name":"x","table_schema":"public","table_name":"{secret}","{column}":"sync"}}'
                     values.append(f"jsonb_populate_record(NULL::{kind}, '{row}')")
                 else:
                     values.append(word if name == "p_pass" else "'public'" if name == "p_schema" else f"NULL::{kind}")

@@ -400,7 +400,7 @@ def test_a_server_that_speaks_another_language_is_understood() -> None:
         with pytest.raises(DatabaseError, match="existiert nicht"):
             open_database(url + "x").connect("test")
         run("DROP INDEX orders_status_id_idx")
-        run("UPDATE mq.polled SET looked_at = NULL")
+        run("UPDATE mq.polled SET scanned_at = NULL")
         with refused("unsuitable_table", "CREATE INDEX ON public.orders"):
             session.call("claim_rows", "orders")
         run("CREATE INDEX ON orders (status, id)")
@@ -444,7 +444,7 @@ def test_what_is_dropped_after_adoption_is_told_with_what_to_run(installed_datab
     fill(session, run)
     run("DROP INDEX orders_status_id_idx")
     with refused("unsuitable_table", "CREATE INDEX ON public.orders (status, id)"):
-        run("UPDATE mq.polled SET looked_at = NULL")
+        run("UPDATE mq.polled SET scanned_at = NULL")
         session.call("claim_rows", "orders")
     run("CREATE INDEX ON orders (status, id)")
     run("ALTER TABLE orders RENAME id TO number")

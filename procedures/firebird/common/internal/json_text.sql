@@ -7,6 +7,8 @@
 --
 -- Escapes are replaced in all of a chunk at once: a loop over its characters would take a second for each megabyte. What is
 -- still to come back as a quote or a backslash stands there as the bytes FE and FFFF, which are not in any UTF-8 text.
+--
+-- It is long because Firebird has no JSON, nor a function for a single escape.
 
 SET TERM ^ ;
 

@@ -28,7 +28,7 @@ BEGIN
         SELECT rdb$view_source FROM rdb$relations WHERE rdb$relation_name = :v_name INTO v_source;
     IF (v_source IS NULL) THEN
         RETURN NULL;
-    -- A type as its field says it: the field's own name may be made up anew each time, and gbak writes 0 where nothing stood.
+    -- A type as its field says it: the field's own name may be made up again each time, and gbak writes 0 where nothing stood.
     SELECT LIST(p.line, ';')
     FROM (
         SELECT TRIM(a.name) || ' ' || a.kind || ' ' || a.place || ' ' || COALESCE(f.rdb$field_type, '') || ' '

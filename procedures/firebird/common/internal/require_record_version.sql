@@ -6,7 +6,7 @@
 -- Example:     EXECUTE PROCEDURE mq_require_record_version;
 --
 -- NO RECORD_VERSION (3) ends in a deadlock wherever another transaction is at work. Only a monitoring table tells of it, and to
--- read that takes as long as a claim: so a session is looked at in its first call, and again when a minute is over.
+-- read that takes as long as a claim: so a session is checked in its first call, and again when a minute is over.
 
 SET TERM ^ ;
 

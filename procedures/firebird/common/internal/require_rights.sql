@@ -1,4 +1,4 @@
--- require_rights: refuse a caller who has not himself the rights on a user's table that the call uses.
+-- require_rights: refuse a caller who lacks a right on a user's table that the call uses.
 -- Arguments:   p_quoted (the table, as find_table returns it for SQL), p_column (one that can be written, quoted; NULL: none is),
 --              p_delete (1: rows are deleted)
 -- Returns:     nothing
@@ -17,11 +17,22 @@ CREATE OR ALTER PROCEDURE mq_require_rights (
 )
 AS
 DECLARE v_user varchar(130) CHARACTER SET UTF8;
+DECLARE v_statement mq_argument;
 BEGIN
-    EXECUTE STATEMENT 'EXECUTE BLOCK AS DECLARE v_one bigint; BEGIN IF (1 = 0) THEN BEGIN SELECT COUNT(*) FROM ' || p_quoted
-        || ' INTO v_one; '
-        || COALESCE('UPDATE ' || p_quoted || ' SET ' || p_column || ' = NULL; ', '')
-        || IIF(p_delete = 1, 'DELETE FROM ' || p_quoted || '; ', '') || 'END END';
+    v_statement = q'[EXECUTE BLOCK
+AS
+DECLARE v_one bigint;
+BEGIN
+    IF (1 = 0) THEN
+    BEGIN
+        SELECT COUNT(*) FROM {"table"} INTO v_one;
+        {"update"}
+        {"delete"}
+    END
+END]';
+    v_statement = REPLACE(v_statement, '{"update"}', IIF(p_column IS NULL, '', 'UPDATE {"table"} SET {"column"} = NULL;'));
+    v_statement = REPLACE(v_statement, '{"delete"}', IIF(p_delete = 1, 'DELETE FROM {"table"};', ''));
+    EXECUTE STATEMENT REPLACE(REPLACE(v_statement, '{"table"}', p_quoted), '{"column"}', COALESCE(p_column, ''));
     WHEN GDSCODE no_priv DO
     BEGIN
         v_user = TRIM(CURRENT_USER);

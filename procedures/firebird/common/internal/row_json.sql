@@ -8,6 +8,8 @@
 --
 -- Texts are put together as bytes, with the byte FE for the quotes around them, and escape_json does the rest. As VARCHAR as
 -- long as the greatest lengths allow it, which is much quicker, else as a BLOB.
+--
+-- It is long because Firebird has no JSON: each type is written as text in its own way.
 
 SET TERM ^ ;
 
@@ -35,6 +37,7 @@ DECLARE v_is_string smallint;
 DECLARE v_part mq_text;
 DECLARE v_part_bytes integer = 1;
 DECLARE v_whole mq_text;
+DECLARE v_brace varchar(30) CHARACTER SET ASCII = ''' || ASCII_CHAR(123) || ''';
 BEGIN
     v_part = 'x''7B''';
     FOR SELECT n, name, quoted, type, kind, charset, room, is_text
@@ -111,8 +114,8 @@ BEGIN
             v_value = 'CAST(' || v_value || ' AS varchar(44) CHARACTER SET OCTETS)';
         IF (v_is_string = 1) THEN
             v_value = 'x''FE'' || ' || v_value || ' || x''FE''';
-        -- ,"name":value
-        v_value = TRIM(IIF(v_n > 1, 'x''2CFE''', 'x''FE''')) || ' || CAST(CAST(''' || REPLACE(v_name, '''', '''''')
+        -- ,"name":value. A name with a brace would be taken for a place of the statement that this is put into.
+        v_value = TRIM(IIF(v_n > 1, 'x''2CFE''', 'x''FE''')) || ' || CAST(CAST(''' || REPLACE(REPLACE(v_name, '''', ''''''), '{', v_brace)
             || ''' AS varchar(63) CHARACTER SET UTF8) AS varchar(252) CHARACTER SET OCTETS) || x''FE3A'' || COALESCE(' || v_value
             || ', x''6E756C6C'')';
         v_bytes = v_bytes + 260;

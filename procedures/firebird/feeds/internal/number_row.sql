@@ -1,10 +1,10 @@
 -- number_row: the statement that numbers a row of a feed, unless another transaction has locked it.
--- Arguments:   p_table, p_sync (both for SQL), p_cursor (a name that no other cursor has there)
--- Returns:     its text, for publish_feed: of the row at v_place it makes v_last + 1 the number, and adds 1 to v_last; v_given is
---              what the row has then
+-- Arguments:   p_cursor (a name that no other cursor has there)
+-- Returns:     its text, for publish_feed, with the places {"table"} and {"sync"}: of the row at v_place it makes v_last + 1 the
+--              number, and adds 1 to v_last; v_given is what the row has then
 -- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT mq_number_row('"ORDERS"', '"SYNC"', 'c1') FROM rdb$database;
+-- Example:     SELECT mq_number_row('c1') FROM rdb$database;
 --
 -- In a block of its own: a lock conflict undoes that block only. number_row.5.sql is the body for Firebird 5.0 and later, which
 -- has SKIP LOCKED.
@@ -12,18 +12,22 @@
 SET TERM ^ ;
 
 CREATE OR ALTER FUNCTION mq_number_row (
-    p_table varchar(130) CHARACTER SET UTF8,
-    p_sync varchar(130) CHARACTER SET UTF8,
     p_cursor varchar(31) CHARACTER SET ASCII
 )
 RETURNS mq_argument
 AS
 BEGIN
-    RETURN 'BEGIN UPDATE ' || p_table || ' AS t SET t.' || p_sync || ' = :v_last + 1 WHERE t.RDB$DB_KEY = :v_place AND t.'
-        || p_sync || ' IS NULL RETURNING t.' || p_sync || ' INTO v_given; '
-        || 'IF (ROW_COUNT = 1) THEN v_last = v_last + 1; ELSE v_given = v_last; '
-        || 'WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO '
-        || 'v_given = v_last; END';
+    RETURN q'[BEGIN
+            UPDATE {"table"} AS t SET t.{"sync"} = :v_last + 1
+            WHERE t.RDB$DB_KEY = :v_place AND t.{"sync"} IS NULL
+            RETURNING t.{"sync"} INTO v_given;
+            IF (ROW_COUNT = 1) THEN
+                v_last = v_last + 1;
+            ELSE
+                v_given = v_last;
+            WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+                v_given = v_last;
+        END]';
 END^
 
 SET TERM ; ^

@@ -31,12 +31,12 @@ DECLARE v_attempt smallint;
 DECLARE v_n integer = 0;
 BEGIN
     SELECT paused, ordered, COALESCE(:p_lease_seconds, lease_seconds)
-    FROM mq_queue WHERE type IN (:p_type, '') ORDER BY CHAR_LENGTH(type) DESC ROWS 1
+    FROM mq_policy(:p_type)
     INTO v_paused, v_ordered, v_seconds;
     IF (v_paused = 0) THEN
         FOR SELECT id, attempt FROM mq_pick(:p_type, :p_size, :v_ordered, 0) INTO v_id, v_attempt DO
         BEGIN
-            -- Random numbers cost more than a look at an empty queue.
+            -- Random numbers cost more than a scan of an empty queue.
             IF (v_n = 0) THEN
                 v_key = LOWER(UUID_TO_CHAR(GEN_UUID()));
             v_n = v_n + 1;
@@ -49,7 +49,7 @@ BEGIN
         END
     IF (v_n > 0) THEN
     BEGIN
-        EXECUTE PROCEDURE mq_hold(v_key, p_type, mq_reader_name(p_reader), v_seconds, v_id, v_attempt)
+        EXECUTE PROCEDURE mq_write_batch(v_key, p_type, mq_reader_name(p_reader), v_seconds, v_id, v_attempt)
             RETURNING_VALUES lease_until;
         batch_key = v_key;
     END

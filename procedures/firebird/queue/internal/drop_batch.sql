@@ -21,7 +21,7 @@ DECLARE v_found integer;
 DECLARE v_id bigint;
 DECLARE v_attempt smallint;
 BEGIN
-    EXECUTE PROCEDURE mq_lock_batch(p_batch_key) RETURNING_VALUES v_found;
+    EXECUTE PROCEDURE mq_lock_row('batch', p_batch_key, NULL) RETURNING_VALUES v_found;
     IF (v_found = 1) THEN
         DELETE FROM mq_batch WHERE batch_key = :p_batch_key RETURNING type, reader, lease_seconds, id, attempt
         INTO type, reader, lease_seconds, v_id, v_attempt;

@@ -18,7 +18,7 @@ DECLARE v_ordered smallint;
 DECLARE v_group_key mq_name;
 BEGIN
     mended = 0;
-    SELECT ordered FROM mq_queue WHERE type IN (:p_type, '') ORDER BY CHAR_LENGTH(type) DESC ROWS 1 INTO v_ordered;
+    SELECT ordered FROM mq_policy(:p_type) INTO v_ordered;
     IF (v_ordered = 1) THEN
         FOR SELECT group_key FROM mq_stuck_groups(:p_type, 1000) INTO v_group_key DO
         BEGIN

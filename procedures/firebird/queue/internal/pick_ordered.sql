@@ -6,12 +6,14 @@
 -- Example:     FOR SELECT id, attempt FROM mq_pick_ordered('invoice', 10, 0) INTO v_id, v_attempt DO ...
 --
 -- A row of mq_ready is a ticket here: 'the group of this message has something to do', and every message brings one, so that
--- senders lock nothing. A claim meets a ticket and looks at its group. Free: the group's first message is taken, whichever
+-- senders lock nothing. A claim meets a ticket and reads its group. Free: the group's first message is taken, whichever
 -- ticket it was; two claims at one moment are kept apart by the row of mq_stripe. At work elsewhere: the first ticket that is
 -- met stays; the others are dropped, but only while that first one and its message are locked here, so that a ticket of a
 -- message that is there stays whatever the group's consumer does at this moment. Whoever ends a group's work issues a new one.
 --
 -- What was met is noted in mq_met: U taken in this call, B at work, K at work and its first ticket locked, X to be left alone.
+--
+-- It is long because each case of a ticket met is a branch of its own.
 
 SET TERM ^ ;
 
@@ -42,7 +44,7 @@ DECLARE v_met_id bigint;
 DECLARE v_met_priority smallint;
 DECLARE v_met_run_at timestamp;
 DECLARE v_drop integer;
-DECLARE v_done integer;
+DECLARE v_locked integer;
 BEGIN
     DELETE FROM mq_met;
     v_left = MINVALUE(p_size, c_groups);
@@ -90,21 +92,9 @@ BEGIN
                         VALUES (:v_group_key, 'B', :v_ticket, :v_priority, :v_run_at);
                     ELSE IF (v_met = 'B') THEN
                     BEGIN
-                        v_met = 'X';
-                        BEGIN
-                            UPDATE mq_ready SET attempts = attempts
-                            WHERE type = :p_type AND priority = :v_met_priority AND run_at = :v_met_run_at AND id = :v_met_id;
-                            v_done = ROW_COUNT;
-                            UPDATE mq_grouped SET attempts = attempts
-                            WHERE type = :p_type AND group_key = :v_group_key AND id = :v_met_id;
-                            v_done = v_done + ROW_COUNT;
-                            IF (v_done = 2) THEN
-                                v_met = 'K';
-                            WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random,
-                                GDSCODE no_cur_rec
-                            DO
-                                v_met = 'X';
-                        END
+                        EXECUTE PROCEDURE mq_lock_ticket(p_type, v_group_key, v_met_id, v_met_priority, v_met_run_at)
+                            RETURNING_VALUES v_locked;
+                        v_met = IIF(v_locked = 1, 'K', 'X');
                         UPDATE mq_met SET state = :v_met WHERE group_key = :v_group_key;
                     END
                     v_drop = IIF(v_met = 'K', 1, 0);
@@ -112,52 +102,11 @@ BEGIN
             END
             ELSE
             BEGIN
-                v_met = 'X';
-                BEGIN
-                    UPDATE mq_stripe SET n = n WHERE n = MOD(ABS(HASH(:p_type || ASCII_CHAR(10) || :v_group_key)), 16384);
-                    v_done = ROW_COUNT;
-                    WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
-                        v_done = 0;
-                END
-                -- Again: whoever had the stripe a moment ago may have taken the group.
-                IF (v_done = 1 AND NOT EXISTS (
-                    SELECT * FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key
-                )) THEN
-                BEGIN
-                    IF (v_grouped = 0 AND EXISTS (SELECT * FROM mq_message WHERE id = :v_ticket)) THEN
-                    BEGIN
-                        -- Sent by a transaction that began before the queue was made ordered: it joins its group now.
-                        INSERT INTO mq_grouped (type, group_key, id, attempts)
-                        VALUES (:p_type, :v_group_key, :v_ticket, :v_attempts);
-                        WHEN GDSCODE unique_key_violation, GDSCODE no_dup DO
-                            v_done = 1;
-                    END
-                    SELECT g.id, g.attempts + 1 AS attempt
-                    FROM mq_grouped AS g
-                    WHERE g.type = :p_type AND g.group_key = :v_group_key
-                    PLAN (g ORDER mq_grouped_pk)
-                    ORDER BY g.type, g.group_key, g.id
-                    ROWS 1
-                    INTO id, attempt;
-                    IF (id IS NOT NULL) THEN
-                    BEGIN
-                        -- The group of a head that is being cancelled or purged is passed over.
-                        DELETE FROM mq_grouped WHERE type = :p_type AND group_key = :v_group_key AND id = :id;
-                        v_done = ROW_COUNT;
-                        IF (v_done = 1 AND p_take = 0) THEN
-                            INSERT INTO mq_group_lock (type, group_key, id) VALUES (:p_type, :v_group_key, :id);
-                        IF (v_done = 1) THEN
-                            v_met = 'U';
-                        WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec,
-                            GDSCODE unique_key_violation, GDSCODE no_dup
-                        DO
-                            v_met = 'X';
-                    END
-                END
+                EXECUTE PROCEDURE mq_take_head(p_type, v_group_key, IIF(v_grouped = 0, v_ticket, NULL), v_attempts, p_take)
+                    RETURNING_VALUES id, attempt;
+                v_met = IIF(id IS NULL, 'X', 'U');
                 UPDATE OR INSERT INTO mq_met (group_key, state) VALUES (:v_group_key, :v_met) MATCHING (group_key);
                 v_drop = IIF(v_met = 'U', 1, 0);
-                IF (v_met = 'X') THEN
-                    id = NULL;
             END
         END
         IF (v_drop = 1) THEN

@@ -21,22 +21,18 @@ DECLARE v_type mq_name;
 DECLARE v_group_key mq_name;
 DECLARE v_ordered smallint;
 DECLARE v_head bigint;
-DECLARE v_done integer = 1;
+DECLARE v_locked integer;
 DECLARE v_attempts smallint;
 BEGIN
     SELECT m.type, COALESCE(m.group_key, '') FROM mq_message AS m WHERE m.id = :p_id INTO v_type, v_group_key;
     IF (v_type IS NULL) THEN
         EXIT;
-    SELECT ordered FROM mq_queue WHERE type IN (:v_type, '') ORDER BY CHAR_LENGTH(type) DESC ROWS 1 INTO v_ordered;
+    SELECT ordered FROM mq_policy(:v_type) INTO v_ordered;
     IF (v_ordered = 1) THEN
     BEGIN
-        BEGIN
-            UPDATE mq_stripe SET n = n WHERE n = MOD(ABS(HASH(:v_type || ASCII_CHAR(10) || :v_group_key)), 16384);
-            WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
-                v_done = 0;
-        END
+        EXECUTE PROCEDURE mq_lock_group(v_type, v_group_key) RETURNING_VALUES v_locked;
         SELECT l.id FROM mq_group_lock AS l WHERE l.type = :v_type AND l.group_key = :v_group_key ROWS 1 INTO v_head;
-        IF (v_done = 0 OR v_head <> p_id) THEN
+        IF (v_locked = 0 OR v_head <> p_id) THEN
             EXIT;
     END
 

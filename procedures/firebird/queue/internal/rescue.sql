@@ -28,8 +28,7 @@ DECLARE v_state varchar(1) CHARACTER SET ASCII;
 BEGIN
     v_now = mq_utc_now();
     rescued = 0;
-    SELECT max_attempts, ordered FROM mq_queue WHERE type IN (:p_type, '') ORDER BY CHAR_LENGTH(type) DESC ROWS 1
-    INTO v_max_attempts, v_ordered;
+    SELECT max_attempts, ordered FROM mq_policy(:p_type) INTO v_max_attempts, v_ordered;
     FOR SELECT batch_key, reader
         FROM mq_batch
         WHERE type = :p_type AND lease_until <= :v_now
@@ -60,7 +59,7 @@ BEGIN
                 IF (v_attempt < v_limit) THEN
                     EXECUTE PROCEDURE mq_put_back(p_type, v_id, v_attempt, v_ordered);
                 ELSE
-                    EXECUTE PROCEDURE mq_fail_messages(p_type, v_reader, v_id, v_attempt, -1,
+                    EXECUTE PROCEDURE mq_fail_message(p_type, v_reader, v_id, v_attempt, -1,
                         'lease expired: the consumer died or was too slow') RETURNING_VALUES v_state;
                 DELETE FROM mq_claimed WHERE CURRENT OF c;
                 rescued = rescued + 1;

@@ -5,7 +5,7 @@
 -- Transaction: reads only, and up to 10,000 entries of each table
 -- Example:     SELECT * FROM mq_stuck_groups('invoice', 1000);
 --
--- A ticket is looked for among those of the group's own messages, by their ids: each message brings one.
+-- A ticket is searched among those of the group's own messages, by their ids: each message brings one.
 
 SET TERM ^ ;
 

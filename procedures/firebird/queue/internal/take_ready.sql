@@ -1,10 +1,10 @@
 -- take_ready: delete ready messages in claim order, passing over those that another transaction has locked.
--- Arguments:   p_type, p_above, p_below, p_run_at and p_id (where to begin and end, as walk_ready has it), p_size (at most so
+-- Arguments:   p_type, p_priority, p_run_at, p_id and p_end (where to begin and end, as walk_ready has it), p_size (at most so
 --              many), p_jump (0: every row is tried)
 -- Returns:     the rows that were deleted: id, priority, run_at and the number of the attempt that begins
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT; the caller fetches all rows
--- Example:     FOR SELECT id, attempt FROM mq_take_ready('email', -32769, 32768, NULL, NULL, 10, 1) INTO v_id, v_attempt DO ...
+-- Example:     FOR SELECT id, attempt FROM mq_take_ready('email', -32769, NULL, NULL, 32768, 10, 1) INTO v_id, v_attempt DO ...
 --
 -- A locked row costs ten times a free one, and eight claims that try the same rows one after the other are slower than one. So
 -- a claim that meets locked rows jumps ahead in claim order: by one row, then two, then four, until it finds a free one. What it
@@ -18,10 +18,10 @@ SET TERM ^ ;
 
 CREATE OR ALTER PROCEDURE mq_take_ready (
     p_type mq_name,
-    p_above integer,
-    p_below integer,
+    p_priority integer,
     p_run_at timestamp,
     p_id bigint,
+    p_end integer,
     p_size integer,
     p_jump smallint
 )
@@ -43,7 +43,7 @@ BEGIN
     WHILE (v_pass <= 2 AND p_size > 0) DO
     BEGIN
         FOR SELECT id, attempt, priority, run_at, place
-            FROM mq_walk_ready(:p_type, :p_above, :p_below, :p_run_at, :p_id)
+            FROM mq_walk_ready(:p_type, :p_priority, :p_run_at, :p_id, :p_end)
             INTO id, attempt, priority, run_at, v_place
         DO
         BEGIN

@@ -8,7 +8,7 @@
 -- The name of an event has room for 127 bytes, and clients cut the blanks at its end: types that begin with the same 30
 -- characters wake each other's consumers, who then find nothing.
 -- The server compares each new event of a transaction with all others of it: 15,000 took 2 s. So a transaction has 1,000 at most;
--- consumers of other types find their messages when they look by themselves.
+-- consumers of other types find their messages when they poll.
 
 SET TERM ^ ;
 

@@ -32,7 +32,7 @@ BEGIN
     END
     IF (type IS NULL) THEN
     BEGIN
-        EXECUTE PROCEDURE mq_lock_batch(p_batch_key) RETURNING_VALUES v_found;
+        EXECUTE PROCEDURE mq_lock_row('batch', p_batch_key, NULL) RETURNING_VALUES v_found;
         IF (v_found = 1) THEN
             SELECT type, reader, IIF(id = :p_id, attempt, NULL) FROM mq_batch WHERE batch_key = :p_batch_key
             INTO type, reader, attempt;

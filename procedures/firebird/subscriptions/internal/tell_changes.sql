@@ -34,8 +34,7 @@ BEGIN
         INTO v_type
     DO
     BEGIN
-        SELECT ordered, notify FROM mq_queue WHERE type IN (:v_type, '') ORDER BY CHAR_LENGTH(type) DESC ROWS 1
-        INTO v_ordered, v_notify;
+        SELECT ordered, notify FROM mq_policy(:v_type) INTO v_ordered, v_notify;
         v_id = NEXT VALUE FOR mq_message_id;
         INSERT INTO mq_message (id, run_at, created_at, priority, type, body, source)
         VALUES (:v_id, :v_now, :v_now, 0, :v_type, :v_body, :v_source);

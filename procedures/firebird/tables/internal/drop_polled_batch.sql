@@ -14,24 +14,11 @@ RETURNS (
     name mq_name
 )
 AS
-DECLARE c_seconds integer = 2;
-DECLARE v_until timestamp;
-DECLARE v_seen integer;
-DECLARE v_done integer = 0;
+DECLARE v_found integer;
 BEGIN
-    WHILE (v_done = 0) DO
-    BEGIN
+    EXECUTE PROCEDURE mq_lock_row('polled_batch', p_batch_key, NULL) RETURNING_VALUES v_found;
+    IF (v_found = 1) THEN
         DELETE FROM mq_polled_batch WHERE batch_key = :p_batch_key RETURNING name INTO name;
-        v_done = 1;
-        WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
-        BEGIN
-            v_until = COALESCE(v_until, DATEADD(c_seconds SECOND TO mq_utc_now()));
-            IF (mq_utc_now() NOT BETWEEN DATEADD(-c_seconds SECOND TO v_until) AND v_until) THEN
-                EXCEPTION;
-            IN AUTONOMOUS TRANSACTION DO
-                SELECT COUNT(*) FROM mq_polled_batch WHERE batch_key = :p_batch_key INTO v_seen;
-        END
-    END
 END^
 
 SET TERM ; ^

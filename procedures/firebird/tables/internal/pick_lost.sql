@@ -43,7 +43,7 @@ BEGIN
                 RETURNING_VALUES still_wanted, v_last;
             still_wanted = p_size - v_size + still_wanted;
         END
-        UPDATE mq_polled SET looked_at = mq_utc_now() WHERE name = :p_name;
+        UPDATE mq_polled SET scanned_at = mq_utc_now() WHERE name = :p_name;
     END
 END^
 

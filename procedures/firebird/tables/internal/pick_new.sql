@@ -1,6 +1,6 @@
 -- pick_new: claim rows of an adopted table that no entry stands for.
 -- Arguments:   p_name, p_batch_key, p_size, p_kind (as polled_shape has it; A: rows that stand at active_value), p_counted,
---              p_status (of the rows that are looked for), p_active (the status that they get; NULL: none), p_walk (a statement
+--              p_status (of the rows wanted), p_active (the status that they get; NULL: none), p_walk (a statement
 --              that finds rows, of p_from and a status), p_take (one that takes a row: see pick_rows), p_from (where to begin)
 -- Returns:     still_wanted: p_size less what was claimed; last_text: the order column of the last row
 -- Errors:      those of the statements

@@ -1,10 +1,12 @@
--- pick_placed: claim rows of an adopted table without a status whose rows are kept: those behind the place that claims have come to.
+-- pick_placed: claim rows of an adopted table without a status whose rows are kept: those after the place that claims have come to.
 -- Arguments:   p_name, p_batch_key, p_size, p_quoted, p_order and p_index (the table, its order column and its index, for SQL),
 --              p_place and p_ident (expressions: the order column as text, the identity), p_take (as pick_new has it)
 -- Returns:     nothing
 -- Errors:      those of the statements
 -- Transaction: joins the caller's, which has the row of mq_polled
 -- Example:     EXECUTE PROCEDURE mq_pick_placed('events', v_key, 10, '"EVENTS"', '"MADE"', '"EVENTS_MADE"', v_place, v_ident, v_take);
+--
+-- It is long because half of it is two templates, written as the statements will be.
 
 SET TERM ^ ;
 
@@ -25,9 +27,7 @@ DECLARE v_late integer;
 DECLARE v_from mq_ident;
 DECLARE v_from_ident mq_ident;
 DECLARE v_from_copies integer;
-DECLARE v_type varchar(300) CHARACTER SET UTF8;
-DECLARE v_as_text mq_text;
-DECLARE v_where mq_text;
+DECLARE v_statement mq_text;
 DECLARE v_seen_at timestamp;
 DECLARE v_settled mq_ident;
 DECLARE v_place char(8) CHARACTER SET OCTETS;
@@ -44,7 +44,6 @@ BEGIN
     v_now = mq_utc_now();
     SELECT late_seconds, place, place_ident, copies FROM mq_polled WHERE name = :p_name
     INTO v_late, v_from, v_from_ident, v_from_copies;
-    v_type = 'TYPE OF COLUMN ' || p_quoted || '.' || p_order;
     IF (v_late > 0) THEN
     BEGIN
         -- The highest value there is, at most once a second; what lay below it late_seconds ago is settled.
@@ -55,13 +54,23 @@ BEGIN
         BEGIN
             -- A clock that was set back: the same values, seen now.
             DELETE FROM mq_polled_mark WHERE name = :p_name AND seen_at > :v_now;
-            v_as_text = REPLACE(p_place, 'r.' || p_order, 'r.x');
-            EXECUTE STATEMENT ('EXECUTE BLOCK (p_from mq_ident = ?) RETURNS (place mq_ident) AS DECLARE o_from ' || v_type
-                || '; DECLARE o_to ' || v_type || '; BEGIN o_from = CAST(p_from AS ' || v_type || '); '
-                || 'IF (o_from IS NULL) THEN SELECT MAX(r.' || p_order || ') FROM ' || p_quoted || ' AS r INTO o_to; '
-                || 'ELSE SELECT MAX(r.' || p_order || ') FROM ' || p_quoted || ' AS r WHERE r.' || p_order || ' >= :o_from INTO o_to; '
-                || 'o_to = COALESCE(o_to, o_from); SELECT ' || v_as_text || ' FROM (SELECT CAST(:o_to AS ' || v_type
-                || ') AS x FROM rdb$database) AS r INTO place; SUSPEND; END') (v_settled) INTO v_text;
+            v_statement = REPLACE(q'[EXECUTE BLOCK (p_from mq_ident = ?)
+RETURNS (place mq_ident)
+AS
+DECLARE o_from {"order_type"};
+DECLARE o_to {"order_type"};
+BEGIN
+    o_from = CAST(p_from AS {"order_type"});
+    IF (o_from IS NULL) THEN
+        SELECT MAX(r.{"order"}) FROM {"table"} AS r INTO o_to;
+    ELSE
+        SELECT MAX(r.{"order"}) FROM {"table"} AS r WHERE r.{"order"} >= :o_from INTO o_to;
+    o_to = COALESCE(o_to, o_from);
+    SELECT {"as_text"} FROM (SELECT CAST(:o_to AS {"order_type"}) AS x FROM rdb$database) AS r INTO place;
+    SUSPEND;
+END]', '{"as_text"}', REPLACE(p_place, 'r.' || p_order, 'r.x'));
+            v_statement = mq_fill_names(v_statement, p_quoted, NULL, p_order, NULL);
+            EXECUTE STATEMENT (v_statement) (v_settled) INTO v_text;
             IF (v_text IS NOT NULL) THEN
                 UPDATE OR INSERT INTO mq_polled_mark (name, seen_at, place) VALUES (:p_name, :v_now, :v_text);
         END
@@ -78,22 +87,37 @@ BEGIN
         EXIT;
 
     -- Up to the value of the last row wanted, so that a sort is of no more than these and their equals.
-    v_where = ' WHERE ' || IIF(v_from IS NULL, '1 = 1', 'r.' || p_order || ' #than :o_from')
-        || TRIM(TRAILING FROM IIF(v_late > 0, ' AND r.' || p_order || ' <= :o_settled', ''));
-    FOR EXECUTE STATEMENT ('EXECUTE BLOCK (p_from mq_ident = ?, p_settled mq_ident = ?, p_size bigint = ?) RETURNS (place char(8) '
-            || 'CHARACTER SET OCTETS, ident mq_ident, order_text mq_ident, past smallint) AS DECLARE o_from ' || v_type
-            || '; DECLARE o_settled ' || v_type || '; DECLARE o_to ' || v_type || '; BEGIN o_from = CAST(p_from AS ' || v_type
-            || '); o_settled = CAST(p_settled AS ' || v_type || '); SELECT r.' || p_order || ' FROM ' || p_quoted || ' AS r'
-            || REPLACE(v_where, '#than', '>') || COALESCE(' PLAN (r ORDER ' || p_index || ')', '') || ' ORDER BY r.' || p_order
-            || ' ROWS :p_size TO :p_size INTO o_to; '
-            || IIF(v_late > 0, 'o_to = COALESCE(o_to, o_settled); ', 'IF (o_to IS NULL) THEN SELECT MAX(r.' || p_order || ') FROM '
-                || p_quoted || ' AS r' || REPLACE(v_where, '#than', '>=') || ' INTO o_to; ')
-            || 'FOR SELECT r.RDB$DB_KEY, ' || p_ident || ', ' || p_place || ', '
-            || IIF(v_from IS NULL, '1', 'IIF(r.' || p_order || ' > :o_from, 1, 0)') || ' FROM ' || p_quoted || ' AS r WHERE r.'
-            || p_order || ' <= :o_to' || IIF(v_from IS NULL, '', ' AND r.' || p_order || ' >= :o_from') || ' ORDER BY r.' || p_order
-            || ', 2 INTO place, ident, order_text, past DO SUSPEND; END')
-            (v_from, v_settled, CAST(p_size AS bigint))
-        INTO v_place, v_ident, v_text, v_past
+    v_statement = q'[EXECUTE BLOCK (p_from mq_ident = ?, p_settled mq_ident = ?, p_size bigint = ?)
+RETURNS (place char(8) CHARACTER SET OCTETS, ident mq_ident, order_text mq_ident, past smallint)
+AS
+DECLARE o_from {"order_type"};
+DECLARE o_settled {"order_type"};
+DECLARE o_to {"order_type"};
+BEGIN
+    o_from = CAST(p_from AS {"order_type"});
+    o_settled = CAST(p_settled AS {"order_type"});
+    SELECT r.{"order"} FROM {"table"} AS r WHERE {"after"} {"up_to_settled"} {"plan"}
+    ORDER BY r.{"order"} ROWS :p_size TO :p_size
+    INTO o_to;
+    IF (o_to IS NULL) THEN
+        {"last"}
+    FOR SELECT r.RDB$DB_KEY, {"ident"}, {"place"}, {"past"} FROM {"table"} AS r
+        WHERE r.{"order"} <= :o_to AND {"not_before"}
+        ORDER BY r.{"order"}, 2
+        INTO place, ident, order_text, past
+    DO
+        SUSPEND;
+END]';
+    v_statement = REPLACE(v_statement, '{"up_to_settled"}', IIF(v_late > 0, 'AND r.{"order"} <= :o_settled', ''));
+    v_statement = REPLACE(v_statement, '{"last"}', IIF(v_late > 0, 'o_to = o_settled;',
+        'SELECT MAX(r.{"order"}) FROM {"table"} AS r WHERE {"not_before"} INTO o_to;'));
+    v_statement = REPLACE(v_statement, '{"after"}', IIF(v_from IS NULL, '1 = 1', 'r.{"order"} > :o_from'));
+    v_statement = REPLACE(v_statement, '{"not_before"}', IIF(v_from IS NULL, '1 = 1', 'r.{"order"} >= :o_from'));
+    v_statement = REPLACE(v_statement, '{"past"}', IIF(v_from IS NULL, '1', 'IIF(r.{"order"} > :o_from, 1, 0)'));
+    v_statement = REPLACE(v_statement, '{"plan"}', IIF(p_index IS NULL, '', 'PLAN (r ORDER {"index"})'));
+    v_statement = REPLACE(REPLACE(v_statement, '{"ident"}', p_ident), '{"place"}', p_place);
+    v_statement = mq_fill_names(v_statement, p_quoted, NULL, p_order, p_index);
+    FOR EXECUTE STATEMENT (v_statement) (v_from, v_settled, CAST(p_size AS bigint)) INTO v_place, v_ident, v_text, v_past
     DO
     BEGIN
         IF (p_size <= 0) THEN

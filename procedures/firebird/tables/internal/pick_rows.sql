@@ -2,14 +2,14 @@
 -- Arguments:   p_name, p_size, p_batch_key (of the new batch)
 -- Returns:     nothing: what was claimed stands in mq_polled_row, and as it was before in mq_polled_taken. What has used up its
 --              attempts or was refused by the table stands in mq_polled_write: the caller settles that
--- Errors:      as polled_shape and require_rights
+-- Errors:      as claim_statements and require_rights
 -- Transaction: joins the caller's, which is NO WAIT and has the row of mq_polled
 -- Example:     EXECUTE PROCEDURE mq_pick_rows('orders', 10, v_key);
 --
 -- The user's table is read and written by dynamic statements, which have the rights of the connected user only; the queue's tables
 -- by static ones, which have ours. So each row of a cursor over the table is looked up here, and locked or changed by a statement
 -- of its own, which takes its values as parameters and is prepared once for all rows.
--- Entries are looked for after the row was read and before it is locked: a row whose claim was finished meanwhile is gone or has
+-- Entries are read after the row was read and before it is locked: a row whose claim was finished meanwhile is gone or has
 -- another status by then.
 
 SET TERM ^ ;
@@ -20,7 +20,7 @@ CREATE OR ALTER PROCEDURE mq_pick_rows (
     p_batch_key mq_key
 )
 AS
--- A scan from the very start is made so often, in milliseconds; and so often it is looked for lost claims.
+-- A scan from the very start is made so often, in milliseconds; and as often one for lost claims.
 DECLARE c_look integer = 1000;
 DECLARE v_kind varchar(1) CHARACTER SET ASCII;
 DECLARE v_counted smallint;
@@ -28,25 +28,15 @@ DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
 DECLARE v_status varchar(130) CHARACTER SET UTF8;
 DECLARE v_order varchar(130) CHARACTER SET UTF8;
 DECLARE v_index varchar(130) CHARACTER SET UTF8;
-DECLARE v_wanted mq_text;
-DECLARE v_sorting mq_text;
 DECLARE v_place mq_text;
 DECLARE v_to_write varchar(130) CHARACTER SET UTF8;
-DECLARE v_declares mq_text;
-DECLARE v_parse mq_text;
-DECLARE v_matches mq_text;
 DECLARE v_ident mq_text;
-DECLARE v_content mq_text;
-DECLARE v_json mq_text;
-DECLARE v_table varchar(63) CHARACTER SET UTF8;
 DECLARE v_ready mq_status;
 DECLARE v_active mq_status;
 DECLARE v_delete smallint;
-DECLARE v_looked_at timestamp;
+DECLARE v_scanned_at timestamp;
 DECLARE v_now timestamp;
 DECLARE v_recent smallint;
-DECLARE v_head mq_text;
-DECLARE v_check mq_text;
 DECLARE v_find mq_text;
 DECLARE v_take mq_text;
 DECLARE v_walk mq_text;
@@ -56,41 +46,16 @@ DECLARE v_last mq_ident;
 DECLARE v_lost mq_text;
 DECLARE v_count mq_text;
 BEGIN
-    EXECUTE PROCEDURE mq_polled_shape(p_name)
-        RETURNING_VALUES v_kind, v_counted, v_quoted, v_status, v_order, v_wanted, v_sorting, v_place, v_to_write, v_declares,
-            v_parse, v_matches, v_ident, v_content, v_json;
+    EXECUTE PROCEDURE mq_claim_statements(p_name)
+        RETURNING_VALUES v_kind, v_counted, v_quoted, v_status, v_order, v_place, v_ident, v_to_write, v_index, v_take, v_find,
+            v_walk, v_count;
     v_now = mq_utc_now();
     v_left = p_size;
-    SELECT table_name, ready_value, active_value, IIF(on_complete = 'delete', 1, 0), place, looked_at
+    SELECT ready_value, active_value, IIF(on_complete = 'delete', 1, 0), place, scanned_at
     FROM mq_polled WHERE name = :p_name
-    INTO v_table, v_ready, v_active, v_delete, v_from, v_looked_at;
-    EXECUTE PROCEDURE mq_require_claim_index(v_table, v_wanted) RETURNING_VALUES v_index;
-    v_recent = IIF(v_now BETWEEN v_looked_at AND DATEADD(c_look MILLISECOND TO v_looked_at), 1, 0);
+    INTO v_ready, v_active, v_delete, v_from, v_scanned_at;
+    v_recent = IIF(v_now BETWEEN v_scanned_at AND DATEADD(c_look MILLISECOND TO v_scanned_at), 1, 0);
 
-    v_head = 'p_status mq_status = ?) RETURNS (#returns) AS DECLARE s_status '
-        || COALESCE('TYPE OF COLUMN ' || v_quoted || '.' || v_status, 'smallint') || '; #declares BEGIN s_status = p_status; ';
-    v_check = COALESCE(' AND r.' || v_status || ' IS NOT DISTINCT FROM :s_status', '');
-    -- The row at p_place, if it still is the one that was seen: mine is 1 when it is ours now, 0 when it is locked or was changed,
-    -- 2 when the table refuses it. One WHEN: of several that fit, the engine runs one after the other. The numbers are those of
-    -- deadlock, lock_conflict, update_conflict, random, no_cur_rec, and of what is cancelled.
-    v_take = 'EXECUTE BLOCK (p_place char(8) CHARACTER SET OCTETS = ?, p_ident mq_ident = ?, p_to mq_status = ?, p_write smallint = ?, '
-        || REPLACE(REPLACE(v_head, '#returns', 'mine smallint, json mq_text, content mq_text, error mq_error'), '#declares',
-            IIF(v_active IS NULL, '', 'DECLARE s_to TYPE OF COLUMN ' || v_quoted || '.' || v_status || '; '))
-        || IIF(v_active IS NULL, '', 's_to = p_to; ')
-        || 'mine = 0; BEGIN FOR SELECT ' || v_json || ' AS json, ' || v_content || ' AS content FROM ' || v_quoted
-        || ' AS r WHERE r.RDB$DB_KEY = :p_place AND ' || v_ident || ' = :p_ident' || v_check || ' '
-        || IIF(v_kind = 'K', 'INTO json, content AS CURSOR c', mq_row_lock()) || ' DO BEGIN '
-        || IIF(v_active IS NULL, '', 'IF (p_write = 1) THEN UPDATE ' || v_quoted || ' SET ' || v_status
-            || ' = :s_to WHERE CURRENT OF c; ')
-        || 'mine = 1; END WHEN ANY DO BEGIN IF (GDSCODE IN (335544336, 335544345, 335544451, 335544382, 335544348)) THEN '
-        || 'mine = 0; ELSE IF (GDSCODE = 335544794) THEN EXCEPTION; ELSE BEGIN mine = 2; error = ' || mq_error_expression()
-        || '; END END END SUSPEND; END';
-    -- The rows of an identity.
-    v_find = 'EXECUTE BLOCK (p_ident mq_ident = ?, '
-        || REPLACE(REPLACE(v_head, '#returns', 'place char(8) CHARACTER SET OCTETS'), '#declares', 'DECLARE v_ident mq_ident; '
-            || 'DECLARE v_at integer; DECLARE v_end integer; DECLARE v_length integer; ' || v_declares)
-        || 'v_ident = p_ident; ' || v_parse || 'FOR SELECT r.RDB$DB_KEY FROM ' || v_quoted || ' AS r WHERE ' || v_matches || v_check
-        || ' INTO place DO SUSPEND; END';
     EXECUTE PROCEDURE mq_pick_waiting(p_name, p_batch_key, v_left, v_kind, v_counted, v_active, v_ready, v_find, v_take)
         RETURNING_VALUES v_left;
 
@@ -98,35 +63,25 @@ BEGIN
         EXECUTE PROCEDURE mq_pick_placed(p_name, p_batch_key, v_left, v_quoted, v_order, v_index, v_place, v_ident, v_take);
     ELSE
     BEGIN
-        v_walk = 'EXECUTE BLOCK (p_from mq_ident = ?, '
-            || REPLACE(REPLACE(v_head, '#returns', 'place char(8) CHARACTER SET OCTETS, ident mq_ident, order_text mq_ident'),
-                '#declares', IIF(v_order IS NULL, '', 'DECLARE o_from TYPE OF COLUMN ' || v_quoted || '.' || v_order || '; '))
-            || IIF(v_order IS NULL, '', 'o_from = CAST(p_from AS TYPE OF COLUMN ' || v_quoted || '.' || v_order || '); ')
-            || 'FOR SELECT r.RDB$DB_KEY, ' || v_ident || ', ' || IIF(v_kind = 'D' AND v_order IS NOT NULL, v_place, 'NULL')
-            || ' FROM ' || v_quoted || ' AS r#where' || COALESCE(' PLAN (r ORDER ' || v_index || ')', '')
-            || COALESCE(' ORDER BY ' || v_sorting, '') || ' INTO place, ident, order_text DO SUSPEND; END';
-        v_lost = REPLACE(v_walk, '#where', ' WHERE r.' || v_status || ' = :s_status');
-        v_count = 'EXECUTE BLOCK (p_most bigint = ?, ' || REPLACE(REPLACE(v_head, '#returns', 'n bigint'), '#declares', '')
-            || 'SELECT COUNT(*) FROM (SELECT 1 AS one FROM ' || v_quoted || ' AS r WHERE r.' || v_status
-            || ' = :s_status ROWS :p_most) AS d INTO n; SUSPEND; END';
+        v_lost = REPLACE(v_walk, '{"condition"}', 'WHERE r.' || v_status || ' = :s_status');
         IF (v_recent = 0) THEN
             EXECUTE PROCEDURE mq_pick_lost(p_name, p_batch_key, v_left, v_counted, v_active, v_count, v_lost, v_take)
                 RETURNING_VALUES v_left;
         IF (v_kind = 'D' AND v_order IS NOT NULL AND v_from IS NOT NULL AND v_recent = 1) THEN
             EXECUTE PROCEDURE mq_pick_new(p_name, p_batch_key, v_left, v_kind, v_counted, NULL, NULL,
-                REPLACE(v_walk, '#where', ' WHERE r.' || v_order || ' >= :o_from'), v_take, v_from)
+                REPLACE(v_walk, '{"condition"}', 'WHERE r.' || v_order || ' >= :o_from'), v_take, v_from)
                 RETURNING_VALUES v_left, v_last;
         IF (v_left > 0) THEN
         BEGIN
             EXECUTE PROCEDURE mq_pick_new(p_name, p_batch_key, v_left, v_kind, v_counted, v_ready, v_active,
-                REPLACE(v_walk, '#where', COALESCE(' WHERE r.' || v_status
-                    || TRIM(TRAILING FROM IIF(v_ready IS NULL, ' IS NULL', ' = :s_status')), '')), v_take, NULL)
+                IIF(v_ready IS NULL, REPLACE(v_walk, '{"condition"}', COALESCE('WHERE r.' || v_status || ' IS NULL', '')), v_lost),
+                v_take, NULL)
                 RETURNING_VALUES v_left, v_from;
             v_last = COALESCE(v_from, v_last, '');
-            v_looked_at = v_now;
+            v_scanned_at = v_now;
         END
         IF (v_kind = 'D' AND v_order IS NOT NULL AND v_last IS NOT NULL) THEN
-            UPDATE mq_polled SET place = NULLIF(:v_last, ''), looked_at = :v_looked_at WHERE name = :p_name;
+            UPDATE mq_polled SET place = NULLIF(:v_last, ''), scanned_at = :v_scanned_at WHERE name = :p_name;
         IF (v_recent = 1 AND v_left > 0) THEN
             EXECUTE PROCEDURE mq_pick_lost(p_name, p_batch_key, v_left, v_counted, v_active, v_count, v_lost, v_take)
                 RETURNING_VALUES v_left;

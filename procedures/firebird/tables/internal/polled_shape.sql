@@ -10,6 +10,8 @@
 -- A row is found again by its identity: the key, or all columns but the status, as text, each value with its length before it
 -- (see mq_ident). Statements read the values back into variables k1, k2 and so on, of the columns' own types, so no value of a
 -- user's is ever a part of the text of a statement.
+--
+-- It is long because it returns fifteen pieces of SQL, and each column has a part in most of them.
 
 SET TERM ^ ;
 

@@ -16,7 +16,7 @@ RETURNS (
 )
 AS
 BEGIN
-    claim_index = mq_claim_index(p_table, p_columns);
+    claim_index = mq_find_index(p_table, p_columns);
     IF (p_columns IS NOT NULL AND claim_index IS NULL) THEN
         EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'claims would read the whole table, it needs: CREATE INDEX "'
             || REPLACE(LEFT(p_table, 20), '"', '') || '_CLAIM" ON "' || REPLACE(p_table, '"', '""') || '" ('

@@ -2,7 +2,7 @@
 -- Arguments:   p_name; in mq_polled_write: id, kind (D: done, F: failed, with retry and error, R: released, T: a dead one comes
 --              again), retry (as in read_failures), error
 -- Returns:     done, failed (come again), dead, gone, back (released or sent round again)
--- Errors:      as write_rows
+-- Errors:      as mark_rows
 -- Transaction: joins the caller's
 -- Example:     EXECUTE PROCEDURE mq_settle_rows('orders') RETURNING_VALUES done, failed, dead, gone, v_back;
 
@@ -19,12 +19,8 @@ RETURNS (
     back bigint
 )
 AS
-DECLARE v_status smallint;
-DECLARE v_has_active smallint;
-DECLARE v_on_complete varchar(6) CHARACTER SET ASCII;
 DECLARE v_max integer;
 DECLARE v_now timestamp;
-DECLARE v_again integer = 1;
 DECLARE v_id bigint;
 DECLARE v_kind varchar(1) CHARACTER SET ASCII;
 DECLARE v_retry integer;
@@ -40,42 +36,8 @@ BEGIN
     gone = 0;
     back = 0;
     v_now = mq_utc_now();
-    SELECT IIF(status_column IS NULL, 0, 1), IIF(active_value IS NULL, 0, 1), on_complete, max_attempts
-    FROM mq_polled WHERE name = :p_name
-    INTO v_status, v_has_active, v_on_complete, v_max;
-    WHILE (v_again = 1) DO
-    BEGIN
-        -- In a table without a status nothing but DELETE is written.
-        FOR SELECT w.id, w.kind, w.retry, p.attempts, p.active
-            FROM mq_polled_write AS w JOIN mq_polled_row AS p ON p.id = w.id
-            WHERE w.outcome IS NULL
-            INTO v_id, v_kind, v_retry, v_attempts, v_active
-        DO
-            UPDATE mq_polled_write
-            SET from_status = CASE
-                    WHEN :v_kind = 'T' AND :v_active = 0 THEN 'E'
-                    WHEN :v_active = 1 AND :v_has_active = 1 THEN 'A'
-                    ELSE 'R' END,
-                to_status = CASE
-                    WHEN :v_kind = 'D' THEN IIF(:v_on_complete = 'delete', 'X', IIF(:v_status = 1, 'D', NULL))
-                    WHEN :v_status = 0 THEN NULL
-                    WHEN :v_kind = 'F' AND (:v_retry = -1 OR :v_attempts >= :v_max) THEN 'E'
-                    WHEN :v_kind = 'T' THEN IIF(:v_active = 1 AND :v_has_active = 0, NULL, 'R')
-                    WHEN :v_active = 1 AND :v_has_active = 1 THEN 'R'
-                    ELSE 'L' END
-            WHERE id = :v_id;
-        EXECUTE PROCEDURE mq_write_rows(p_name);
-        -- What could not be marked as done has failed.
-        v_again = 0;
-        FOR SELECT id FROM mq_polled_write WHERE kind = 'D' AND outcome = 'X' INTO v_id DO
-        BEGIN
-            UPDATE mq_polled_write SET kind = 'F', retry = NULL, outcome = NULL WHERE id = :v_id;
-            v_again = 1;
-        END
-        IF (v_again = 1) THEN
-            UPDATE mq_polled_write SET outcome = 'W' WHERE outcome IS NULL AND kind <> 'F';
-    END
-
+    SELECT max_attempts FROM mq_polled WHERE name = :p_name INTO v_max;
+    EXECUTE PROCEDURE mq_mark_rows(p_name);
     FOR SELECT w.id, w.kind, w.retry, w.outcome, w.error, p.attempts, p.active
         FROM mq_polled_write AS w JOIN mq_polled_row AS p ON p.id = w.id
         ORDER BY w.id

@@ -9,6 +9,8 @@
 --
 -- A row at a time, each by a statement of its own, with the rights of the connected user: what a trigger or a constraint refuses
 -- does not stop the others. Of equal rows each turn changes one.
+--
+-- It is long because half of it is a template, written as the statement will be.
 
 SET TERM ^ ;
 
@@ -37,7 +39,6 @@ DECLARE v_ready mq_status;
 DECLARE v_active mq_status;
 DECLARE v_done mq_status;
 DECLARE v_dead mq_status;
-DECLARE v_type varchar(300) CHARACTER SET UTF8;
 DECLARE v_write mq_text;
 DECLARE v_id bigint;
 DECLARE v_values mq_ident;
@@ -57,36 +58,86 @@ BEGIN
     SELECT IIF(on_complete = 'delete', 1, 0), ready_value, active_value, done_value, error_value
     FROM mq_polled WHERE name = :p_name
     INTO v_delete, v_ready, v_active, v_done, v_dead;
-    v_type = COALESCE('TYPE OF COLUMN ' || v_quoted || '.' || v_status, 'smallint');
-    IF (v_kind = 'S') THEN
-        v_matches = v_matches || ' AND r.' || v_status || ' IS NOT DISTINCT FROM :s_from';
     -- The numbers are those of deadlock, lock_conflict, update_conflict, random, no_cur_rec, and then of what is cancelled and of no
     -- right: not by a WHEN of their own, see pick_rows.
-    v_write = 'EXECUTE BLOCK (p_ident mq_ident = ?, p_from mq_status = ?, p_to mq_status = ?, p_do varchar(1) = ?, '
-        || 'p_last smallint = ?) RETURNS (outcome varchar(1), error mq_error) AS DECLARE v_ident mq_ident; '
-        || 'DECLARE v_place char(8) CHARACTER SET OCTETS; DECLARE v_at integer; DECLARE v_end integer; DECLARE v_length integer; '
-        || 'DECLARE v_found integer; DECLARE v_busy smallint = 0; DECLARE s_from ' || v_type || '; DECLARE s_to ' || v_type
-        || '; DECLARE s_is ' || v_type || '; ' || v_declares || 'BEGIN v_ident = p_ident; s_from = p_from; s_to = p_to; ' || v_parse
-        || 'FOR SELECT r.RDB$DB_KEY FROM ' || v_quoted || ' AS r WHERE ' || v_matches || ' INTO v_place DO BEGIN BEGIN '
-        || 'FOR SELECT 1 AS found FROM ' || v_quoted || ' AS r WHERE r.RDB$DB_KEY = :v_place AND ' || v_matches
-        || ' INTO v_found AS CURSOR c DO BEGIN '
-        || 'IF (p_do = ''L'') THEN outcome = ''W''; '
-        || IIF(v_kind = 'S', 'ELSE IF (p_do <> ''X'') THEN BEGIN UPDATE ' || v_quoted || ' SET ' || v_status
-            || ' = :s_to WHERE CURRENT OF c; outcome = ''W''; END ', '')
-        -- Where nothing is ever deleted, nobody needs the right to.
-        || IIF(v_delete = 1, 'ELSE BEGIN DELETE FROM ' || v_quoted || ' WHERE CURRENT OF c; outcome = ''W''; END ', '')
-        || 'END '
-        -- A trigger may have set it to something else.
-        || IIF(v_kind = 'S', 'IF (outcome = ''W'' AND p_do NOT IN (''L'', ''X'')) THEN BEGIN SELECT r.' || v_status
-            || ' FROM ' || v_quoted || ' AS r WHERE r.RDB$DB_KEY = :v_place INTO s_is; '
-            || 'IF (s_is IS NOT DISTINCT FROM s_from) THEN BEGIN outcome = ''X''; '
-            || 'error = ''the status stays as it was: a trigger?''; END END ', '')
-        || 'WHEN ANY DO BEGIN IF (GDSCODE IN (335544336, 335544345, 335544451, 335544382, 335544348)) THEN BEGIN '
-        || 'IF (p_last = 1) THEN EXCEPTION; v_busy = 1; outcome = NULL; END '
-        || 'ELSE IF (GDSCODE IN (335544794, 335544352)) THEN EXCEPTION; '
-        || 'ELSE BEGIN outcome = ''X''; error = ' || mq_error_expression() || '; END END END '
-        || 'IF (outcome IS NOT NULL) THEN LEAVE; END '
-        || 'IF (outcome IS NULL AND v_busy = 0) THEN outcome = ''G''; SUSPEND; END';
+    v_write = q'[EXECUTE BLOCK (p_ident mq_ident = ?, p_from mq_status = ?, p_to mq_status = ?, p_do varchar(1) = ?, p_last smallint = ?)
+RETURNS (outcome varchar(1), error mq_error)
+AS
+DECLARE v_ident mq_ident;
+DECLARE v_place char(8) CHARACTER SET OCTETS;
+DECLARE v_at integer;
+DECLARE v_end integer;
+DECLARE v_length integer;
+DECLARE v_found integer;
+DECLARE v_busy smallint = 0;
+DECLARE s_from {"status_type"};
+DECLARE s_to {"status_type"};
+DECLARE s_is {"status_type"};
+{"declares"}
+BEGIN
+    v_ident = p_ident;
+    s_from = p_from;
+    s_to = p_to;
+    {"parse"}
+    FOR SELECT r.RDB$DB_KEY FROM {"table"} AS r WHERE {"matches"} INTO v_place DO
+    BEGIN
+        BEGIN
+            FOR SELECT 1 AS found FROM {"table"} AS r WHERE r.RDB$DB_KEY = :v_place AND {"matches"}
+                INTO v_found AS CURSOR c
+            DO
+            BEGIN
+                IF (p_do = 'L') THEN
+                    outcome = 'W';
+                {"update"}
+                {"delete"}
+            END
+            {"check"}
+            WHEN ANY DO
+                IF (GDSCODE IN (335544336, 335544345, 335544451, 335544382, 335544348)) THEN
+                BEGIN
+                    IF (p_last = 1) THEN
+                        EXCEPTION;
+                    v_busy = 1;
+                    outcome = NULL;
+                END
+                ELSE IF (GDSCODE IN (335544794, 335544352)) THEN
+                    EXCEPTION;
+                ELSE
+                BEGIN
+                    outcome = 'X';
+                    error = {"error"};
+                END
+        END
+        IF (outcome IS NOT NULL) THEN
+            LEAVE;
+    END
+    IF (outcome IS NULL AND v_busy = 0) THEN
+        outcome = 'G';
+    SUSPEND;
+END]';
+    -- The outcome after the change, which can end the block on 4.0 without an answer: see publish_feed.
+    v_write = REPLACE(v_write, '{"update"}', IIF(v_kind = 'S', q'[IF (p_do NOT IN ('L', 'X')) THEN
+                BEGIN
+                    UPDATE {"table"} SET {"status"} = :s_to WHERE CURRENT OF c;
+                    outcome = 'W';
+                END]', ''));
+    -- Where nothing is ever deleted, nobody needs the right to.
+    v_write = REPLACE(v_write, '{"delete"}', IIF(v_delete = 1,
+        'IF (p_do = ''X'') THEN BEGIN DELETE FROM {"table"} WHERE CURRENT OF c; outcome = ''W''; END', ''));
+    -- A trigger may have set it to something else.
+    v_write = REPLACE(v_write, '{"check"}', IIF(v_kind = 'S', q'[IF (outcome = 'W' AND p_do NOT IN ('L', 'X')) THEN
+            BEGIN
+                SELECT r.{"status"} FROM {"table"} AS r WHERE r.RDB$DB_KEY = :v_place INTO s_is;
+                IF (s_is IS NOT DISTINCT FROM s_from) THEN
+                BEGIN
+                    outcome = 'X';
+                    error = 'the status stays as it was: a trigger?';
+                END
+            END]', ''));
+    v_write = REPLACE(v_write, '{"matches"}',
+        v_matches || IIF(v_kind = 'S', ' AND r.{"status"} IS NOT DISTINCT FROM :s_from', ''));
+    v_write = REPLACE(REPLACE(v_write, '{"declares"}', v_declares), '{"parse"}', v_parse);
+    v_write = mq_fill_names(REPLACE(v_write, '{"error"}', mq_error_expression()), v_quoted, v_status, NULL, NULL);
     FOR SELECT w.id, p.ident, w.from_status, w.to_status
         FROM mq_polled_write AS w
         JOIN mq_polled_row AS p ON p.id = w.id

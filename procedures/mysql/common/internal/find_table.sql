@@ -4,7 +4,7 @@
 -- Returns:     p_schema ('': the queue's own database), p_name, p_quoted (for SQL), p_label (for people: the name, with the
 --              database before it unless it is the queue's)
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: reads the catalog only, which shows the caller the tables that he has a right on
+-- Transaction: reads the catalog only, which shows callers the tables that they have a right on
 -- Example:     CALL mq_find_table('table', 'shop.orders', v_schema, v_name, v_quoted, v_label);
 
 DROP PROCEDURE IF EXISTS mq_find_table;
@@ -47,9 +47,12 @@ BEGIN
     SET p_label = CONCAT(p_schema, IF(p_schema = '', '', '.'), p_name);
     -- The names are those of other queues as well, in whatever database.
     IF LOWER(v_schema) IN ('mysql', 'information_schema', 'performance_schema', 'sys') OR p_schema = '' AND v_given LIKE 'mq\_%'
-        OR LOWER(v_given) IN ('mq_allowed', 'mq_archive', 'mq_batch', 'mq_counter', 'mq_dead', 'mq_dedup', 'mq_delayed', 'mq_feed', 'mq_feed_consumer',
-            'mq_group_lock', 'mq_grouped', 'mq_installed', 'mq_mark', 'mq_message', 'mq_polled', 'mq_polled_batch', 'mq_polled_mark',
-            'mq_polled_row', 'mq_queue', 'mq_ready', 'mq_ring', 'mq_stripe', 'mq_subscription', 'mq_watched')
+        OR LOWER(v_given) IN ('mq_allowed', 'mq_archive', 'mq_batch', 'mq_counter', 'mq_dead', 'mq_dedup', 'mq_delayed',
+            'mq_feed',
+            'mq_feed_consumer', 'mq_group_lock', 'mq_grouped', 'mq_installed', 'mq_mark', 'mq_message', 'mq_polled',
+            'mq_polled_batch', 'mq_polled_mark', 'mq_polled_row', 'mq_queue', 'mq_ready', 'mq_ring', 'mq_stripe',
+                'mq_subscription',
+            'mq_watched')
     THEN
         CALL mq_raise_error('unsuitable_table', CONCAT(LEFT(p_label, 60), ' belongs to the queue or to the system'));
     ELSEIF v_type IS NULL THEN

@@ -5,8 +5,8 @@
 -- Transaction: reads only
 -- Example:     CALL mq_object_fingerprint(@fingerprints);
 --
--- A procedure, so that it looks with the eyes of mq_owner: the catalog shows a body to its definer only, and to nobody who
--- may no more than install.
+-- A procedure with the rights of mq_owner: the catalog shows a body to its definer only, not to an account that may only
+-- install.
 
 DROP PROCEDURE IF EXISTS mq_object_fingerprint;
 

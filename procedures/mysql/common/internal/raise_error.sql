@@ -16,7 +16,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_raise_error(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    -- The server cuts messages at 128 characters: what comes first must tell enough.
+    -- The server cuts messages at 128 characters: what comes first must be enough.
     DECLARE v_message varchar(128) CHARACTER SET utf8mb4 DEFAULT LEFT(CONCAT(p_name, ': ', p_detail), 128);
     DECLARE v_number int DEFAULT CASE p_name
         WHEN 'wrong_isolation' THEN 50001

@@ -1,9 +1,12 @@
 -- read_columns: the columns of a table of a user's, as the caller sees them.
 -- Arguments:   p_schema, p_table (names as the catalog has them)
--- Returns:     p_columns: a JSON array of {"n", "name", "kind" (its type without lengths), "scale"}, in the table's order
+-- Returns:     p_columns: a JSON array of {"n", "name", "kind" (its type without lengths), "scale", "class"}, in the table's
+--              order
 -- Errors:      50005 not_found, 50006 unsuitable_table
 -- Transaction: reads the catalog only
 -- Example:     CALL mq_read_columns('shop', 'orders', v_columns);
+--
+-- The classes: n number, u moment, d date or time, x bytes, t text.
 
 DROP PROCEDURE IF EXISTS mq_read_columns;
 
@@ -26,7 +29,14 @@ BEGIN
         SET SESSION group_concat_max_len = 1073741824;
     END IF;
     SELECT CONCAT('[', GROUP_CONCAT('{"n":', c.ordinal_position, ',"name":', JSON_QUOTE(CONVERT(c.column_name USING utf8mb4)),
-        ',"kind":"', c.data_type, '","scale":', COALESCE(c.datetime_precision, c.numeric_scale, 0), '}' ORDER BY c.ordinal_position), ']')
+        ',"kind":"', c.data_type, '","scale":', COALESCE(c.datetime_precision, c.numeric_scale, 0), ',"class":"', CASE
+            WHEN c.data_type IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint', 'decimal', 'year', 'double', 'float',
+                'bit') THEN 'n'
+            WHEN c.data_type IN ('binary', 'varbinary', 'tinyblob', 'blob', 'mediumblob', 'longblob') THEN 'x'
+            WHEN c.data_type IN ('date', 'datetime', 'time') THEN 'd'
+            WHEN c.data_type = 'timestamp' THEN 'u'
+            ELSE 't'
+        END, '"}' ORDER BY c.ordinal_position), ']')
     INTO p_columns
     FROM information_schema.columns AS c
     WHERE c.table_schema = v_schema AND c.table_name = v_table

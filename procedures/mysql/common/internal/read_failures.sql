@@ -31,7 +31,7 @@ BEGIN
     SELECT MIN(IF(f.well_formed, NULL, f.n)),
         -- The character NUL is refused as on other databases.
         MIN(IF(LEFT(f.error, 1) <> '"' OR IF(JSON_VALID(f.error), LOCATE(0x00, CAST(JSON_UNQUOTE(f.error) AS binary)) = 0, FALSE)
-            -- MariaDB takes any escape for valid. MySQL's client puts a blank behind such a comment: nothing stands there.
+            -- MariaDB takes any escape for valid. MySQL's client puts a blank after such a comment: nothing stands there.
             /*M! AND f.error NOT REGEXP '(?<!\\\\)(\\\\\\\\)*\\\\[^"\\\\/bfnrtu]' */
             , NULL, f.n))
     INTO v_bad, v_bad_error

@@ -1,4 +1,4 @@
--- require_use: refuse a caller who has not these rights on a table of a user's.
+-- require_use: refuse a caller without these rights on a table of a user's.
 -- Arguments:   p_schema, p_table (names as the catalog has them), p_rights (a list: Select, Update, Delete, Trigger), p_maker
 --              (the user name that has registered the table)
 -- Returns:     nothing
@@ -9,8 +9,9 @@
 -- A procedure with its owner's rights is not told which account has called it, only the name and the host of the login. So
 -- of all accounts that the server could have taken for it each must have the rights itself or through its roles: what is
 -- counted is never more than the caller really has. A right on columns only does not count, nor does a global one where
--- partial_revokes is on. MariaDB keeps rights in tables of an engine without savepoints, and whoever reads one of them cannot set any
--- until his transaction ends: there, inside of a transaction of the caller's, what was seen in the last minute is believed. Where mq_owner may not read the rights, only p_maker's name is let in.
+-- partial_revokes is on. MariaDB keeps rights in tables of an engine without savepoints, and a transaction that reads one of them
+-- can set none until it ends: there, inside of a transaction of the caller's, what was seen in the last minute is believed. Where
+-- mq_owner may not read the rights, only p_maker's name is let in.
 
 DROP PROCEDURE IF EXISTS mq_require_use;
 
@@ -55,7 +56,7 @@ checking: BEGIN
             FROM mysql.user AS u
             WHERE u.user IN (v_user, '') /*M! AND u.is_role = 'N' */
                 AND (u.host IN ('', '%') OR LOCATE('/', u.host) > 0 OR v_host LIKE u.host
-                    -- Of a host with a name the address is not told.
+                    -- Of a host with a name the address is not known.
                     OR v_is_name AND u.host REGEXP '^[0-9a-f.:%_]+$' AND u.host REGEXP '[.:]')
         ), account (user, host) AS (
             -- The server takes a host that is spelt out before a pattern, and of one host a name before the anonymous.
@@ -75,7 +76,8 @@ checking: BEGIN
             JOIN /*M! mysql.roles_mapping AS e ON e.user = r.user AND e.host = r.host */
                 /*!80000 mysql.role_edges AS e ON e.to_user = r.user AND e.to_host = r.host */
         )
-        SELECT COUNT(*), COALESCE(BIT_AND(b.bits), 0), MIN(IF((b.bits & v_wanted) = v_wanted, NULL, CONCAT('''', b.of_user, '''@''', b.of_host, '''')))
+        SELECT COUNT(*), COALESCE(BIT_AND(b.bits), 0),
+            MIN(IF((b.bits & v_wanted) = v_wanted, NULL, CONCAT('''', b.of_user, '''@''', b.of_host, '''')))
         INTO v_count, v_has, v_who
         FROM (
             SELECT r.of_user, r.of_host, BIT_OR(
@@ -101,7 +103,8 @@ checking: BEGIN
         CALL mq_raise_error('unsuitable_table', CONCAT('only for user ', LEFT(p_maker, 32),
             ': mq_owner may not read the rights of others, see the guide'));
     ELSEIF NOT v_unknown AND (v_count = 0 OR (v_has & v_wanted) <> v_wanted) THEN
-        CALL mq_raise_error('unsuitable_table', CONCAT('GRANT ', REPLACE(UPPER(p_rights), ',', ', '), ' ON `', LEFT(p_schema, 30), '`.`', LEFT(p_table, 40),
+        CALL mq_raise_error('unsuitable_table', CONCAT('GRANT ', REPLACE(UPPER(p_rights), ',', ', '), ' ON `',
+            LEFT(p_schema, 30), '`.`', LEFT(p_table, 40),
             '` TO ', COALESCE(v_who, CONCAT('''', v_user, '''@''', v_host, ''''))));
     END IF;
     /*M! IF NOT v_unknown THEN

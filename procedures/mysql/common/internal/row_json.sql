@@ -52,7 +52,8 @@ BEGIN
         FROM (
             SELECT COALESCE(j.n, c.n) AS n, c.column_name, c.data_type, c.datetime_precision,
                 CONCAT('`', REPLACE(p_alias, '`', '``'), '`.`', REPLACE(c.column_name, '`', '``'), '`') AS quoted
-            FROM JSON_TABLE(p_columns, '$[*]' COLUMNS (n int PATH '$.n', column_name varchar(64) CHARACTER SET utf8mb4 PATH '$.name',
+            FROM JSON_TABLE(p_columns, '$[*]' COLUMNS (n int PATH '$.n',
+                column_name varchar(64) CHARACTER SET utf8mb4 PATH '$.name',
                 data_type varchar(40) CHARACTER SET utf8mb4 PATH '$.kind', datetime_precision int PATH '$.scale')) AS c
             LEFT JOIN JSON_TABLE(COALESCE(p_chosen, '[]'), '$[*]' COLUMNS (
                 n int PATH '$.n', name varchar(64) CHARACTER SET utf8mb4 PATH '$.name'

@@ -1,4 +1,4 @@
--- run: execute a statement with the rights of whoever calls.
+-- run: execute a statement with the rights of the caller.
 -- Arguments:   p_statement
 -- Returns:     p_count: rows changed; a SELECT ... INTO @mq_found puts its value there
 -- Errors:      the statement's

@@ -1,10 +1,11 @@
 -- find_feed: a feed and how its table is read.
 -- Arguments:   p_feed, p_consumer (NULL: none)
--- Returns:     p_last_number, p_position, p_schema, p_name, p_table and p_sync (for SQL), p_label, p_columns (mq_read_columns), p_keys
---              (as mq_find_columns tells columns), p_index (a hint: the index that begins with the sync column)
+-- Returns:     p_last_number, p_position; p_columns (mq_read_columns), p_keys (as mq_find_columns has columns); p_places, for
+--              mq_run_template: table and sync (for SQL), index (a hint: the one that begins with the sync column), schema,
+--              name, label
 -- Errors:      50005 not_found (also when the table was dropped), 50006 unsuitable_table (when a column was)
 -- Transaction: reads only
--- Example:     CALL mq_find_feed('orders', NULL, v_last, v_position, v_schema, v_name, v_table, v_sync, v_label, v_columns, v_keys, v_index);
+-- Example:     CALL mq_find_feed('orders', NULL, v_last, v_position, v_columns, v_keys, v_places);
 
 DROP PROCEDURE IF EXISTS mq_find_feed;
 
@@ -15,34 +16,28 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_find_feed(
     IN p_consumer longtext CHARACTER SET utf8mb4,
     OUT p_last_number bigint,
     OUT p_position bigint,
-    OUT p_schema varchar(64) CHARACTER SET utf8mb4,
-    OUT p_name varchar(64) CHARACTER SET utf8mb4,
-    OUT p_table longtext CHARACTER SET utf8mb4,
-    OUT p_sync varchar(200) CHARACTER SET utf8mb4,
-    OUT p_label longtext CHARACTER SET utf8mb4,
     OUT p_columns longtext CHARACTER SET utf8mb4,
     OUT p_keys longtext CHARACTER SET utf8mb4,
-    OUT p_index varchar(200) CHARACTER SET utf8mb4
+    OUT p_places longtext CHARACTER SET utf8mb4
 )
 SQL SECURITY INVOKER
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_settings, v_keys longtext CHARACTER SET utf8mb4;
+    DECLARE v_settings, v_keys, v_label longtext CHARACTER SET utf8mb4;
     -- As the catalog has them: with another character set the server would read all of it.
     DECLARE v_schema, v_name, v_sync varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci;
+    DECLARE v_index varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_found, v_keys_found int;
     CALL mq_feed_settings(p_feed, p_consumer, v_settings);
     SELECT s.schema_, s.table_, s.label, s.sync, s.keys_, s.last_, s.position_
-    INTO p_schema, p_name, p_label, p_sync, v_keys, p_last_number, p_position
+    INTO v_schema, v_name, v_label, v_sync, v_keys, p_last_number, p_position
     FROM JSON_TABLE(v_settings, '$' COLUMNS (
         schema_ varchar(64) CHARACTER SET utf8mb4 PATH '$.schema', table_ varchar(64) CHARACTER SET utf8mb4 PATH '$.table',
         label longtext CHARACTER SET utf8mb4 PATH '$.label', sync varchar(64) CHARACTER SET utf8mb4 PATH '$.sync',
         keys_ longtext CHARACTER SET utf8mb4 PATH '$.keys', last_ bigint PATH '$.last', position_ bigint PATH '$.position'
     )) AS s;
-    SET p_table = CONCAT('`', REPLACE(p_schema, '`', '``'), '`.`', REPLACE(p_name, '`', '``'), '`'),
-        v_schema = p_schema, v_name = p_name, v_sync = p_sync;
-    CALL mq_read_columns(p_schema, p_name, p_columns);
-    SELECT SUM(CAST(c.name AS binary) = CAST(p_sync AS binary)), COUNT(j.n),
+    CALL mq_read_columns(v_schema, v_name, p_columns);
+    SELECT SUM(CAST(c.name AS binary) = CAST(CONVERT(v_sync USING utf8mb4) AS binary)), COUNT(j.n),
         CONCAT('[', GROUP_CONCAT(IF(j.n IS NULL, NULL, JSON_OBJECT('n', j.n, 'name', c.name,
             'quoted', CONCAT('`', REPLACE(c.name, '`', '``'), '`'))) ORDER BY j.n), ']')
     INTO v_found, v_keys_found, p_keys
@@ -50,15 +45,16 @@ BEGIN
     LEFT JOIN JSON_TABLE(v_keys, '$[*]' COLUMNS (n FOR ORDINALITY, name varchar(64) CHARACTER SET utf8mb4 PATH '$')) AS j
         ON CAST(j.name AS binary) = CAST(c.name AS binary);
     IF v_found = 0 OR v_keys_found < JSON_LENGTH(v_keys) THEN
-        CALL mq_raise_error('unsuitable_table', CONCAT(LEFT(p_label, 50), ' has lost column ', LEFT(v_sync, 20),
+        CALL mq_raise_error('unsuitable_table', CONCAT(LEFT(v_label, 50), ' has lost column ', LEFT(v_sync, 20),
             ' or one of its key'));
     END IF;
-    SET p_sync = CONCAT('`', REPLACE(p_sync, '`', '``'), '`');
-    SELECT CONCAT('FORCE INDEX (`', REPLACE(MIN(s.index_name), '`', '``'), '`)') INTO p_index
+    SELECT CONCAT('FORCE INDEX (`', REPLACE(MIN(s.index_name), '`', '``'), '`)') INTO v_index
     FROM information_schema.statistics AS s
     WHERE s.table_schema = v_schema AND s.table_name = v_name AND s.column_name = v_sync AND s.seq_in_index = 1
         AND s.index_type = 'BTREE' /*M! AND s.ignored = 'NO' */ /*!80000 AND s.is_visible = 'YES' */;
-    SET p_index = COALESCE(p_index, '');
+    SET p_places = JSON_OBJECT('schema', CONVERT(v_schema USING utf8mb4), 'name', CONVERT(v_name USING utf8mb4), 'label', v_label,
+        'table', CONVERT(CONCAT('`', REPLACE(v_schema, '`', '``'), '`.`', REPLACE(v_name, '`', '``'), '`') USING utf8mb4),
+        'sync', CONVERT(CONCAT('`', REPLACE(v_sync, '`', '``'), '`') USING utf8mb4), 'index', COALESCE(v_index, ''));
 END//
 
 DELIMITER ;

@@ -1,13 +1,14 @@
 -- count_types: how many rows one of the queue's tables has of each type.
 -- Arguments:   p_source (ready, grouped, delayed, batch or dead), p_now
--- Returns:     p_counts: '[source,type,a,b,oldest],...', NULL for none; a and b: of delayed what is due and what is not, of batch active and
---              expired messages, else a is all
+-- Returns:     p_counts: '[source,type,a,b,oldest],...', NULL for none; a and b: of delayed what is due and what is not, of
+--              batch active and expired messages, else a is all
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     CALL mq_count_types('ready', UTC_TIMESTAMP(6), v_counts);
 --
--- In parts of c_rows rows, so that of a type with more no more is read than tells that it has them, and of a hundred thousand types with a few
--- messages each many with one statement, in the order of the index: no list is sorted. ASC, because it is no parameter that the column equals: MariaDB takes the index's order here.
+-- In parts of c_rows rows, so that of a type with more no more is read than tells that it has them, and of a hundred thousand
+-- types with a few messages each many with one statement, in the order of the index: no list is sorted. ASC, because it is no
+-- parameter that the column equals: MariaDB takes the index's order here.
 
 DROP PROCEDURE IF EXISTS mq_count_types;
 
@@ -38,7 +39,8 @@ BEGIN
         IF p_source = 'ready' THEN
             SELECT r.type INTO v_until FROM mq_ready AS r FORCE INDEX (PRIMARY)
             WHERE r.type > v_after ORDER BY r.type ASC, r.priority, r.run_at, r.id LIMIT c_rows, 1;
-            SELECT GROUP_CONCAT('["', p_source, '",', JSON_QUOTE(x.type), ',', x.a, ',', x.b, ',', COALESCE(CONCAT('"', x.at_, '"'), 'null'), ']'), MAX(x.type)
+            SELECT GROUP_CONCAT('["', p_source, '",', JSON_QUOTE(x.type), ',', x.a, ',', x.b, ',',
+                COALESCE(CONCAT('"', x.at_, '"'), 'null'), ']'), MAX(x.type)
             INTO v_part, v_before
             FROM (
                 SELECT r.type, SUM(1) AS a, SUM(0) AS b, MIN(CASE WHEN r.run_at > '1000-01-01' THEN r.run_at ELSE (SELECT m.run_at FROM mq_message AS m WHERE m.id = r.id) END) AS at_
@@ -47,13 +49,15 @@ BEGIN
             ) AS x;
             IF v_before IS NULL AND v_until <> v_end THEN
                 SELECT CONCAT('["', p_source, '",', JSON_QUOTE(v_until), ',10001,0,"', m.run_at, '"]') INTO v_part
-                FROM (SELECT id FROM mq_ready FORCE INDEX (PRIMARY) WHERE type = v_until ORDER BY priority, run_at, id LIMIT 1) AS r
+                FROM (SELECT id FROM mq_ready FORCE INDEX (PRIMARY) WHERE type = v_until ORDER BY priority, run_at,
+                    id LIMIT 1) AS r
                 STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = r.id;
             END IF;
         ELSEIF p_source = 'grouped' THEN
             SELECT r.type INTO v_until FROM mq_grouped AS r FORCE INDEX (PRIMARY)
             WHERE r.type > v_after ORDER BY r.type ASC, r.group_key, r.id LIMIT c_rows, 1;
-            SELECT GROUP_CONCAT('["', p_source, '",', JSON_QUOTE(x.type), ',', x.a, ',', x.b, ',', COALESCE(CONCAT('"', x.at_, '"'), 'null'), ']'), MAX(x.type)
+            SELECT GROUP_CONCAT('["', p_source, '",', JSON_QUOTE(x.type), ',', x.a, ',', x.b, ',',
+                COALESCE(CONCAT('"', x.at_, '"'), 'null'), ']'), MAX(x.type)
             INTO v_part, v_before
             FROM (
                 SELECT r.type, SUM(1) AS a, SUM(0) AS b, MIN((SELECT m.run_at FROM mq_message AS m WHERE m.id = r.id)) AS at_
@@ -68,10 +72,12 @@ BEGIN
         ELSEIF p_source = 'delayed' THEN
             SELECT r.type INTO v_until FROM mq_delayed AS r FORCE INDEX (PRIMARY)
             WHERE r.type > v_after ORDER BY r.type ASC, r.run_at, r.id LIMIT c_rows, 1;
-            SELECT GROUP_CONCAT('["', p_source, '",', JSON_QUOTE(x.type), ',', x.a, ',', x.b, ',', COALESCE(CONCAT('"', x.at_, '"'), 'null'), ']'), MAX(x.type)
+            SELECT GROUP_CONCAT('["', p_source, '",', JSON_QUOTE(x.type), ',', x.a, ',', x.b, ',',
+                COALESCE(CONCAT('"', x.at_, '"'), 'null'), ']'), MAX(x.type)
             INTO v_part, v_before
             FROM (
-                SELECT r.type, SUM(r.run_at <= p_now) AS a, SUM(r.run_at > p_now) AS b, MIN(IF(r.run_at <= p_now, r.run_at, NULL)) AS at_
+                SELECT r.type, SUM(r.run_at <= p_now) AS a, SUM(r.run_at > p_now) AS b,
+                    MIN(IF(r.run_at <= p_now, r.run_at, NULL)) AS at_
                 FROM mq_delayed AS r FORCE INDEX (PRIMARY) WHERE r.type > v_after AND r.type < v_until AND r.attempts >= 0
                 GROUP BY r.type
             ) AS x;
@@ -88,21 +94,25 @@ BEGIN
         ELSEIF p_source = 'batch' THEN
             SELECT r.type INTO v_until FROM mq_batch AS r FORCE INDEX (batch_lease)
             WHERE r.type > v_after ORDER BY r.type ASC, r.lease_until LIMIT c_rows, 1;
-            SELECT GROUP_CONCAT('["', p_source, '",', JSON_QUOTE(x.type), ',', x.a, ',', x.b, ',', COALESCE(CONCAT('"', x.at_, '"'), 'null'), ']'), MAX(x.type)
+            SELECT GROUP_CONCAT('["', p_source, '",', JSON_QUOTE(x.type), ',', x.a, ',', x.b, ',',
+                COALESCE(CONCAT('"', x.at_, '"'), 'null'), ']'), MAX(x.type)
             INTO v_part, v_before
             FROM (
-                SELECT r.type, SUM(IF(r.lease_until > p_now, JSON_LENGTH(r.items), 0)) AS a, SUM(IF(r.lease_until > p_now, 0, JSON_LENGTH(r.items))) AS b, MIN(NULL) AS at_
+                SELECT r.type, SUM(IF(r.lease_until > p_now, JSON_LENGTH(r.items), 0)) AS a,
+                    SUM(IF(r.lease_until > p_now, 0, JSON_LENGTH(r.items))) AS b, MIN(NULL) AS at_
                 FROM mq_batch AS r FORCE INDEX (batch_lease) WHERE r.type > v_after AND r.type < v_until AND r.lease_seconds >= 0
                 GROUP BY r.type
             ) AS x;
             IF v_before IS NULL AND v_until <> v_end THEN
-                SELECT CONCAT('["', p_source, '",', JSON_QUOTE(v_until), ',', SUM(IF(r.lease_until > p_now, r.n, 0)), ',', SUM(IF(r.lease_until > p_now, 0, r.n)), ',null]') INTO v_part
+                SELECT CONCAT('["', p_source, '",', JSON_QUOTE(v_until), ',', SUM(IF(r.lease_until > p_now, r.n, 0)), ',',
+                    SUM(IF(r.lease_until > p_now, 0, r.n)), ',null]') INTO v_part
                 FROM (SELECT lease_until, JSON_LENGTH(items) AS n FROM mq_batch FORCE INDEX (batch_lease) WHERE type = v_until LIMIT 10001) AS r;
             END IF;
         ELSEIF p_source = 'dead' THEN
             SELECT r.type INTO v_until FROM mq_dead AS r FORCE INDEX (dead_age)
             WHERE r.type > v_after ORDER BY r.type ASC, r.died_at, r.id LIMIT c_rows, 1;
-            SELECT GROUP_CONCAT('["', p_source, '",', JSON_QUOTE(x.type), ',', x.a, ',', x.b, ',', COALESCE(CONCAT('"', x.at_, '"'), 'null'), ']'), MAX(x.type)
+            SELECT GROUP_CONCAT('["', p_source, '",', JSON_QUOTE(x.type), ',', x.a, ',', x.b, ',',
+                COALESCE(CONCAT('"', x.at_, '"'), 'null'), ']'), MAX(x.type)
             INTO v_part, v_before
             FROM (
                 SELECT r.type, SUM(1) AS a, SUM(0) AS b, MIN(NULL) AS at_

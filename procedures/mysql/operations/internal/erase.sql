@@ -29,78 +29,10 @@ BEGIN
     STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id;
 
     IF p_states LIKE '%N%' AND v_places IS NOT NULL THEN
-        -- Delayed ones first: a claim may be promoting them.
-        SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ',"', k.run_at, '"]'), ']'), GROUP_CONCAT('[', k.id, ']')
-        INTO v_found, v_gone
-        FROM (
-            SELECT d.id, d.run_at
-            FROM JSON_TABLE(v_places, '$[*]' COLUMNS (id bigint PATH '$[0]', run_at datetime(6) PATH '$[2]')) AS j
-            STRAIGHT_JOIN mq_delayed AS d FORCE INDEX (PRIMARY) ON d.type = p_type AND d.run_at = j.run_at AND d.id = j.id
-            LIMIT 10000
-            FOR UPDATE /*!80000 OF d */ SKIP LOCKED
-        ) AS k;
-        IF v_found IS NOT NULL THEN
-            DELETE d
-            FROM JSON_TABLE(v_found, '$[*]' COLUMNS (id bigint PATH '$[0]', run_at datetime(6) PATH '$[1]')) AS j
-            STRAIGHT_JOIN mq_delayed AS d FORCE INDEX (PRIMARY) ON d.type = p_type AND d.run_at = j.run_at AND d.id = j.id;
-        END IF;
-
-        SET v_found = v_places;
-        IF v_ordered THEN
-            SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ',', k.priority, ',"', k.run_at, '",', JSON_QUOTE(k.group_key), ']'), ']'),
-                CONCAT_WS(',', v_gone, GROUP_CONCAT('[', k.id, ']'))
-            INTO v_found, v_gone
-            FROM (
-                SELECT g.id, j.priority, j.run_at, g.group_key
-                FROM JSON_TABLE(v_places, '$[*]' COLUMNS (
-                    id bigint PATH '$[0]', priority smallint PATH '$[1]', run_at datetime(6) PATH '$[2]',
-                    group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[3]'
-                )) AS j
-                STRAIGHT_JOIN mq_grouped AS g FORCE INDEX (PRIMARY)
-                    ON g.type = p_type AND g.group_key = j.group_key AND g.id = j.id
-                LIMIT 10000
-                FOR UPDATE /*!80000 OF g */ SKIP LOCKED
-            ) AS k;
-            IF v_found IS NOT NULL THEN
-                DELETE g
-                FROM JSON_TABLE(v_found, '$[*]' COLUMNS (
-                    id bigint PATH '$[0]', group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[3]'
-                )) AS j
-                STRAIGHT_JOIN mq_grouped AS g FORCE INDEX (PRIMARY)
-                    ON g.type = p_type AND g.group_key = j.group_key AND g.id = j.id;
-            END IF;
-        END IF;
-        -- In an ordered queue only the tickets of what is already gone; in a ring some stand at their ordinary place still.
-        IF v_found IS NOT NULL THEN
-            SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ',', k.priority, ',"', k.run_at, '"]'), ']'),
-                IF(v_ordered, v_gone, CONCAT_WS(',', v_gone, GROUP_CONCAT('[', k.id, ']')))
-            INTO v_found, v_gone
-            FROM (
-                SELECT r.id, r.priority, r.run_at
-                FROM JSON_TABLE(v_found, '$[*]' COLUMNS (
-                    id bigint PATH '$[0]', priority smallint PATH '$[1]', run_at datetime(6) PATH '$[2]'
-                )) AS j
-                STRAIGHT_JOIN JSON_TABLE('[0,1]', '$[*]' COLUMNS (in_ring tinyint PATH '$')) AS p
-                STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY)
-                    ON r.type = p_type AND r.priority = IF(p.in_ring, -32768, j.priority)
-                    AND r.run_at = IF(p.in_ring, CAST('1000-01-01' AS datetime(6)), j.run_at) AND r.id = j.id
-                WHERE p.in_ring <= v_ring
-                LIMIT 20000
-                FOR UPDATE /*!80000 OF r */ SKIP LOCKED
-            ) AS k;
-        END IF;
-        IF v_found IS NOT NULL THEN
-            DELETE r
-            FROM JSON_TABLE(v_found, '$[*]' COLUMNS (
-                id bigint PATH '$[0]', priority smallint PATH '$[1]', run_at datetime(6) PATH '$[2]'
-            )) AS j
-            STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY)
-                ON r.type = p_type AND r.priority = j.priority AND r.run_at = j.run_at AND r.id = j.id;
-        END IF;
+        CALL mq_erase_new(p_type, v_ordered, v_ring, v_places, v_gone);
     END IF;
-
     IF p_states LIKE '%E%' THEN
-        SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ']'), ']'), CONCAT_WS(',', NULLIF(v_gone, ''), GROUP_CONCAT('[', k.id, ']'))
+        SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ']'), ']'), CONCAT_WS(',', v_gone, GROUP_CONCAT('[', k.id, ']'))
         INTO v_found, v_gone
         FROM (
             SELECT e.id
@@ -116,7 +48,7 @@ BEGIN
         END IF;
     END IF;
 
-    SET v_gone = CONCAT('[', v_gone, ']');
+    SET v_gone = CONCAT('[', NULLIF(v_gone, ''), ']');
     SET p_count = COALESCE(JSON_LENGTH(v_gone), 0);
     IF p_count > 0 THEN
         IF v_ordered THEN

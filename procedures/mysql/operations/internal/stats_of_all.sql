@@ -23,24 +23,28 @@ BEGIN
     CALL mq_count_types('batch', p_now, v_batch);
     CALL mq_count_types('dead', p_now, v_dead);
     SELECT ordered, paused INTO v_ordered, v_paused FROM mq_queue WHERE type = '';
-    SELECT GROUP_CONCAT('["policy",', JSON_QUOTE(type), ',', ordered, ',', paused, ',null]') INTO v_policies FROM mq_queue WHERE type <> '';
+    SELECT GROUP_CONCAT('["policy",', JSON_QUOTE(type), ',', ordered, ',', paused, ',null]') INTO v_policies
+    FROM mq_queue WHERE type <> '';
     SELECT s.type, LEAST(s.ready, 10000) AS ready, LEAST(s.waiting, 10000) AS `delayed`, LEAST(s.active, 10000) AS active,
         LEAST(s.expired, 10000) AS expired, LEAST(s.dead, 10000) AS dead,
         GREATEST(TIMESTAMPDIFF(MICROSECOND, s.oldest, p_now), 0) / 1e6 AS oldest_ready_seconds,
         GREATEST(s.ready, s.waiting, s.active, s.expired, s.dead) > 10000 AS capped, s.paused
     FROM (
-        SELECT g.type, g.due + IF(COALESCE(g.ordered, v_ordered), g.grouped, g.ready) AS ready, g.waiting, g.active, g.expired, g.dead,
+        SELECT g.type, g.due + IF(COALESCE(g.ordered, v_ordered), g.grouped, g.ready) AS ready, g.waiting, g.active,
+            g.expired, g.dead,
             COALESCE(IF(COALESCE(g.ordered, v_ordered), g.grouped_at, g.ready_at), g.due_at) AS oldest,
             COALESCE(g.paused, v_paused) AS paused
         FROM (
             -- All in one list and sorted: a join, or groups in a temporary table with an index, take twice the time.
-            SELECT SQL_BIG_RESULT c.type, MAX(IF(c.source = 'policy', c.a, NULL)) AS ordered, MAX(IF(c.source = 'policy', c.b, NULL)) AS paused,
+            SELECT SQL_BIG_RESULT c.type, MAX(IF(c.source = 'policy', c.a, NULL)) AS ordered,
+                MAX(IF(c.source = 'policy', c.b, NULL)) AS paused,
                 SUM(IF(c.source = 'ready', c.a, 0)) AS ready, MIN(IF(c.source = 'ready', c.at_, NULL)) AS ready_at,
                 SUM(IF(c.source = 'grouped', c.a, 0)) AS grouped, MIN(IF(c.source = 'grouped', c.at_, NULL)) AS grouped_at,
                 SUM(IF(c.source = 'delayed', c.a, 0)) AS due, MIN(IF(c.source = 'delayed', c.at_, NULL)) AS due_at,
                 SUM(IF(c.source = 'delayed', c.b, 0)) AS waiting, SUM(IF(c.source = 'batch', c.a, 0)) AS active,
                 SUM(IF(c.source = 'batch', c.b, 0)) AS expired, SUM(IF(c.source = 'dead', c.a, 0)) AS dead
-            FROM JSON_TABLE(CONCAT('[', CONCAT_WS(',', v_policies, v_ready, v_grouped, v_delayed, v_batch, v_dead), ']'), '$[*]' COLUMNS (
+            FROM JSON_TABLE(CONCAT('[', CONCAT_WS(',', v_policies, v_ready, v_grouped, v_delayed, v_batch, v_dead), ']'),
+                '$[*]' COLUMNS (
                 source varchar(10) CHARACTER SET utf8mb4 PATH '$[0]',
                 type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[1]',
                 a bigint PATH '$[2]', b bigint PATH '$[3]', at_ datetime(6) PATH '$[4]')) AS c

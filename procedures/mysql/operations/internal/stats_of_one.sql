@@ -27,7 +27,7 @@ BEGIN
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = g.id;
     ELSE
         SELECT COUNT(*) INTO v_ready FROM (SELECT 1 FROM mq_ready FORCE INDEX (PRIMARY) WHERE type = p_type LIMIT 10001) AS r;
-        -- By way of the message: in a ring the place in mq_ready tells no time.
+        -- By way of the message: in a ring the place in mq_ready has no time.
         SELECT MIN(m.run_at) INTO v_oldest
         FROM (SELECT id FROM mq_ready FORCE INDEX (PRIMARY) WHERE type = p_type ORDER BY priority, run_at, id LIMIT 1) AS r
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = r.id;

@@ -18,13 +18,13 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_claim(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_paused tinyint;
+    DECLARE v_paused, v_ordered tinyint;
     DECLARE v_seconds int;
     DECLARE v_items longtext CHARACTER SET utf8mb4;
-    SELECT paused, COALESCE(p_lease_seconds, lease_seconds) INTO v_paused, v_seconds
+    SELECT paused, ordered, COALESCE(p_lease_seconds, lease_seconds) INTO v_paused, v_ordered, v_seconds
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     IF NOT v_paused THEN
-        CALL mq_pick(p_type, p_size, 0, v_items);
+        CALL mq_pick(p_type, v_ordered, p_size, 0, v_items);
     END IF;
     IF v_items IS NULL THEN
         CALL mq_no_messages();

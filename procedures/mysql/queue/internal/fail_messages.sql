@@ -49,7 +49,8 @@ BEGIN
         )) AS j
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
         -- Jitter between half and the whole, so that what failed together does not come back together.
-        SET m.sent_run_at = COALESCE(m.sent_run_at, m.run_at), m.run_at = v_now + INTERVAL COALESCE(j.retry * 1000000, ROUND(LEAST(
+        SET m.sent_run_at = COALESCE(m.sent_run_at, m.run_at),
+            m.run_at = v_now + INTERVAL COALESCE(j.retry * 1000000, ROUND(LEAST(
             v_backoff_max, v_backoff * POW(2, LEAST(j.attempt - 1, 40))
         ) * (0.5 + RAND() / 2) * 1000000)) MICROSECOND
         WHERE COALESCE(j.retry, 0) <> -1 AND j.attempt < COALESCE(m.max_attempts, v_max_attempts);

@@ -8,8 +8,8 @@
 -- A message that another transaction is cancelling may be gone or stay: so both the first message and the first that nobody
 -- is deleting get a ticket. One too many does no harm. It is a new one even when the message has one at its own place: a
 -- claim that has seen the group at work may be dropping that one, in a cluster on another node, whose locks are not seen
--- here. What is new it cannot have seen. It stands less than a tenth of a millisecond before the message, at a random time: none that
--- another transaction has inserted or deleted is met.
+-- here. What is new it cannot have seen. It stands less than a tenth of a millisecond before the message, at a random time: none
+-- that another transaction has inserted or deleted is met.
 
 DROP PROCEDURE IF EXISTS mq_issue_tickets;
 

@@ -1,4 +1,4 @@
--- lower_mark: what was put back lies below the low-water mark: let the next claim look from the very start.
+-- lower_mark: what was put back lies below a low-water mark: let the next claim scan the type from its very start.
 -- Arguments:   p_type
 -- Returns:     nothing
 -- Errors:      none
@@ -18,7 +18,7 @@ BEGIN
     DECLARE v_n bigint;
     SELECT n INTO v_n FROM mq_mark FORCE INDEX (mark_newest) WHERE type = p_type ORDER BY n DESC LIMIT 1;
     IF v_n IS NOT NULL THEN
-        INSERT INTO mq_mark (n, looked_at, promoted_to, type, places)
+        INSERT INTO mq_mark (n, scanned_at, promoted_to, type, places)
         -- Two higher, so that it also counts over the mark that a claim at work at this moment will leave.
         VALUES (v_n + 2, '1000-01-01', '1000-01-01', p_type, '[]');
     END IF;

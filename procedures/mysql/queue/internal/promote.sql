@@ -1,9 +1,9 @@
 -- promote: move delayed messages that are due to ready.
 -- Arguments:   p_type, p_after and p_until (due in this span), p_size (at most so many)
--- Returns:     p_moved: how many; p_first: of each priority the first place, a JSON array of [priority, run_at, id], or NULL
+-- Returns:     p_moved (how many), p_first_run_at: the earliest run_at among them in mq_ready, or NULL
 -- Errors:      none
 -- Transaction: joins the caller's
--- Example:     CALL mq_promote('email', '1000-01-01', UTC_TIMESTAMP(6), 1000, @moved, @first);
+-- Example:     CALL mq_promote('email', '1000-01-01', UTC_TIMESTAMP(6), 1000, @moved, @first_run_at);
 
 DROP PROCEDURE IF EXISTS mq_promote;
 
@@ -15,7 +15,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_promote(
     IN p_until datetime(6),
     IN p_size int,
     OUT p_moved bigint,
-    OUT p_first longtext CHARACTER SET utf8mb4
+    OUT p_first_run_at datetime(6)
 )
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
@@ -25,8 +25,10 @@ BEGIN
     DECLARE v_lowest bigint;
     SELECT ordered, EXISTS (SELECT * FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type) INTO v_ordered, v_ring
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
-    SELECT CONCAT('[', GROUP_CONCAT('[', d.id, ',', d.attempts, ',', d.priority, ',"', d.run_at, '"]'), ']'), COUNT(*)
-    INTO v_due, p_moved
+    SELECT CONCAT('[', GROUP_CONCAT('[', d.id, ',', d.attempts, ',', d.priority, ',"', d.run_at, '"]'), ']'), COUNT(*),
+        -- Those of a ring all stand at its start.
+        MIN(IF(v_ring, '1000-01-01', d.run_at))
+    INTO v_due, p_moved, p_first_run_at
     FROM (
         SELECT id, attempts, priority, run_at
         FROM mq_delayed FORCE INDEX (PRIMARY)
@@ -60,19 +62,6 @@ BEGIN
             SELECT MIN(j.id) INTO v_lowest FROM JSON_TABLE(v_due, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j;
             CALL mq_lower_ring(p_type, v_lowest);
         END IF;
-        -- The places in mq_ready, which those of a ring all have at its start.
-        SELECT CONCAT('[', GROUP_CONCAT('[', j.priority, ',"', j.run_at, '",', j.id, ']' ORDER BY j.priority), ']')
-        INTO p_first
-        FROM (
-            SELECT id, priority, run_at, ROW_NUMBER() OVER (PARTITION BY priority ORDER BY run_at, id) AS nth
-            FROM (
-                SELECT id, IF(v_ring, -32768, priority) AS priority, IF(v_ring, '1000-01-01', run_at) AS run_at
-                FROM JSON_TABLE(v_due, '$[*]' COLUMNS (
-                    id bigint PATH '$[0]', priority smallint PATH '$[2]', run_at datetime(6) PATH '$[3]'
-                )) AS f
-            ) AS k
-        ) AS j
-        WHERE j.nth = 1;
     END IF;
 END//
 

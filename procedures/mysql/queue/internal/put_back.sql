@@ -1,9 +1,9 @@
 -- put_back: make messages ready again at their old place in the order.
--- Arguments:   p_type, p_items (a JSON array of [id, attempts]), p_ordered (the queue's policy)
+-- Arguments:   p_type, p_items (a JSON array of [id, attempts])
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's
--- Example:     CALL mq_put_back('email', '[[17,0]]', 0);
+-- Example:     CALL mq_put_back('email', '[[17,0]]');
 
 DROP PROCEDURE IF EXISTS mq_put_back;
 
@@ -11,15 +11,16 @@ DELIMITER //
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_put_back(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_items longtext CHARACTER SET utf8mb4,
-    IN p_ordered tinyint
+    IN p_items longtext CHARACTER SET utf8mb4
 )
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_ring, v_moved tinyint;
+    DECLARE v_ordered, v_ring, v_moved tinyint;
     DECLARE v_lowest bigint;
-    -- First a look, which locks nothing: few have ever failed.
+    SELECT ordered, EXISTS (SELECT * FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type) INTO v_ordered, v_ring
+    FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
+    -- First a read, which locks nothing: few have ever failed.
     SELECT EXISTS (
         SELECT *
         FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
@@ -32,7 +33,7 @@ BEGIN
         SET m.run_at = m.sent_run_at
         WHERE m.sent_run_at IS NOT NULL;
     END IF;
-    IF p_ordered THEN
+    IF v_ordered THEN
         INSERT IGNORE INTO mq_grouped (type, group_key, id, attempts)
         SELECT m.type, COALESCE(m.group_key, ''), m.id, j.attempts
         FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempts smallint PATH '$[1]')) AS j
@@ -50,7 +51,6 @@ BEGIN
         LEFT JOIN mq_ready AS r FORCE INDEX (PRIMARY)
             ON r.type = m.type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id;
     ELSE
-        SELECT EXISTS (SELECT * FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type) INTO v_ring;
         INSERT INTO mq_ready (type, priority, run_at, id, attempts)
         SELECT m.type, IF(v_ring, -32768, m.priority), IF(v_ring, '1000-01-01', m.run_at), m.id, j.attempts
         FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempts smallint PATH '$[1]')) AS j

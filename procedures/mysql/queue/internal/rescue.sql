@@ -19,13 +19,11 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_max_attempts int;
-    DECLARE v_ordered tinyint;
     DECLARE v_key varchar(36) CHARACTER SET utf8mb4;
     DECLARE v_reader varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_items, v_left, v_spent longtext CHARACTER SET utf8mb4;
     DECLARE v_dead bigint;
-    SELECT max_attempts, ordered INTO v_max_attempts, v_ordered
-    FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
+    SELECT max_attempts INTO v_max_attempts FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     SET p_count = 0;
     rescue: WHILE p_batches > 0 DO
         SET v_key = NULL;
@@ -51,7 +49,7 @@ BEGIN
         FROM JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempt int PATH '$[1]')) AS j
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id;
         IF v_left IS NOT NULL THEN
-            CALL mq_put_back(p_type, v_left, v_ordered);
+            CALL mq_put_back(p_type, v_left);
         END IF;
         IF v_spent IS NOT NULL THEN
             CALL mq_fail_messages(p_type, v_reader, v_spent, v_dead);

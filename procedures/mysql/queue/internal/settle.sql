@@ -1,9 +1,9 @@
 -- settle: messages are completed: delete them, or archive them when the policy says so.
--- Arguments:   p_type, p_items (a JSON array of [id, attempt]), p_reader, p_on_complete and p_ordered (the policy)
+-- Arguments:   p_type, p_items (a JSON array of [id, attempt]), p_reader
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's
--- Example:     CALL mq_settle('email', '[[17,1]]', 'worker-1', 'delete', 0);
+-- Example:     CALL mq_settle('email', '[[17,1]]', 'worker-1');
 
 DROP PROCEDURE IF EXISTS mq_settle;
 
@@ -12,15 +12,17 @@ DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_settle(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_items longtext CHARACTER SET utf8mb4,
-    IN p_reader varchar(200) CHARACTER SET utf8mb4,
-    IN p_on_complete varchar(7) CHARACTER SET ascii,
-    IN p_ordered tinyint
+    IN p_reader varchar(200) CHARACTER SET utf8mb4
 )
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
-    IF p_on_complete = 'archive' THEN
+    DECLARE v_on_complete varchar(7) CHARACTER SET ascii;
+    DECLARE v_ordered tinyint;
+    SELECT on_complete, ordered INTO v_on_complete, v_ordered
+    FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
+    IF v_on_complete = 'archive' THEN
         INSERT INTO mq_archive (id, completed_at, created_at, priority, attempts, month, type, body, headers, group_key,
             dedup_key, source, reader)
         SELECT m.id, v_now, m.created_at, m.priority, j.attempt, MONTH(v_now), m.type, m.body, m.headers, m.group_key,
@@ -28,7 +30,7 @@ BEGIN
         FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempt smallint PATH '$[1]')) AS j
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id;
     END IF;
-    IF p_ordered THEN
+    IF v_ordered THEN
         CALL mq_free_groups(p_type, p_items);
     END IF;
     CALL mq_delete_messages(p_items);

@@ -1,13 +1,13 @@
 -- stuck_groups: groups of ordered queues that have messages and nobody at work, and that no claim finds.
 -- Arguments:   p_type (NULL: all)
--- Returns:     p_groups: a JSON array of [type, group key], '' for messages without one; NULL for none; at most 1,000 of the first
---              10,000 groups
+-- Returns:     p_groups: a JSON array of [type, group key], '' for messages without one; NULL for none; at most 1,000 of the
+--              first 10,000 groups
 -- Errors:      none
 -- Transaction: reads only, without locks
 -- Example:     CALL mq_stuck_groups('invoice', v_groups);
 --
--- There should never be one: of a group that is free, one message has a ticket in mq_ready (pick_ordered), at its own place or less
--- than a millisecond before it.
+-- There should never be one: of a group that is free, one message has a ticket in mq_ready (pick_ordered), at its own place or
+-- less than a millisecond before it.
 
 DROP PROCEDURE IF EXISTS mq_stuck_groups;
 

@@ -25,7 +25,7 @@ BEGIN
         DECLARE CONTINUE HANDLER FOR SQLSTATE '45000'
         BEGIN
             -- On MySQL the last one: a routine that is read for the first time may leave warnings before the error. MariaDB
-            -- notes behind it where it was raised.
+            -- notes after it where it was raised.
             /*!80000 GET DIAGNOSTICS v_conditions = NUMBER; */
             GET DIAGNOSTICS CONDITION v_conditions v_message = MESSAGE_TEXT;
             SET p_quoted = NULL;

@@ -26,7 +26,8 @@ BEGIN
     DECLARE v_done tinyint DEFAULT 0;
     DECLARE v_source varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_body longtext CHARACTER SET utf8mb4 DEFAULT CONCAT('{"table":', JSON_QUOTE(p_label), ',"action":"', p_action,
-        '","key":', p_key, IF(COALESCE(CAST(p_old_key AS binary) = CAST(p_key AS binary), 1), '', CONCAT(',"old_key":', p_old_key)), '}');
+        '","key":', p_key, IF(COALESCE(CAST(p_old_key AS binary) = CAST(p_key AS binary), 1), '',
+            CONCAT(',"old_key":', p_old_key)), '}');
     DECLARE subscribed CURSOR FOR
         SELECT s.type, (SELECT q.ordered FROM mq_queue AS q WHERE q.type IN (s.type, '') ORDER BY q.type DESC LIMIT 1),
             EXISTS (SELECT * FROM mq_ring AS r FORCE INDEX (ring_newest) WHERE r.type = s.type)

@@ -1,7 +1,7 @@
 -- add_claims: claim rows that no entry stands for.
--- Arguments:   p_batch_key (mq_open_claim), p_active (1: the rows stand at active_value), p_rows (a JSON array of [ident, key, place, row,
---              copies], in their order; copies NULL: counted here), p_held (mq_held_copies, when entries were counted before the rows
---              were read; NULL: they are counted here), p_size
+-- Arguments:   p_batch_key (mq_open_claim), p_active (1: the rows stand at active_value), p_rows (a JSON array of [ident, key,
+--              place, row, copies], in their order; copies NULL: counted here), p_held (mq_held_copies, when entries were
+--              counted before the rows were read; NULL: they are counted here), p_size
 -- Returns:     p_added: '[id,row],...' of what is claimed, NULL for none; p_count
 -- Errors:      none
 -- Transaction: joins the caller's, which holds the adopted table's row
@@ -27,14 +27,16 @@ BEGIN
     DECLARE v_name, v_reader varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_status, v_keyed, v_once tinyint;
     DECLARE v_first bigint;
-    SELECT b.name, b.reader, p.status_column IS NOT NULL, p.key_columns IS NOT NULL, p.status_column IS NULL AND p.on_complete = 'keep'
+    SELECT b.name, b.reader, p.status_column IS NOT NULL, p.key_columns IS NOT NULL,
+        p.status_column IS NULL AND p.on_complete = 'keep'
     INTO v_name, v_reader, v_status, v_keyed, v_once
     FROM mq_polled_batch AS b JOIN mq_polled AS p ON p.name = b.name WHERE b.batch_key = p_batch_key;
     SET p_count = 0, p_added = NULL;
     IF v_name IS NOT NULL AND p_rows IS NOT NULL THEN
-        -- With a status the dead have one of their own: whoever makes such a row ready again by hand wants it claimed. Rows that are
-        -- equal are counted less those that are claimed; what goes by its place is claimed once, whatever became of it.
-        INSERT INTO mq_polled_row (batch_key, run_at, attempts, active, state, name, reader, ident_hash, ident, key_json, place, copies)
+        -- With a status the dead have one of their own: whoever makes such a row ready again by hand wants it claimed. Rows that
+        -- are equal are counted less those that are claimed; what goes by its place is claimed once, whatever became of it.
+        INSERT INTO mq_polled_row (batch_key, run_at, attempts, active, state, name, reader, ident_hash, ident, key_json,
+            place, copies)
         SELECT p_batch_key, v_now, 1, p_active, 'A', v_name, v_reader, x.ident_hash, x.ident, x.key_, x.place, x.copies
         FROM (
             -- Side by side instead of a join, for which JSON_TABLE would be read once a row.
@@ -61,7 +63,8 @@ BEGIN
         IF p_count > 0 THEN
             SELECT GROUP_CONCAT(CONCAT('[', e.id, ',', JSON_QUOTE(x.row_), ']') ORDER BY e.id) INTO p_added
             FROM (
-                SELECT j.ident, j.row_, COALESCE(j.copies, ROW_NUMBER() OVER (PARTITION BY CAST(j.ident AS binary) ORDER BY j.n)) AS copies
+                SELECT j.ident, j.row_, COALESCE(j.copies,
+                    ROW_NUMBER() OVER (PARTITION BY CAST(j.ident AS binary) ORDER BY j.n)) AS copies
                 FROM JSON_TABLE(p_rows, '$[*]' COLUMNS (n FOR ORDINALITY, ident longtext CHARACTER SET utf8mb4 PATH '$[0]',
                     row_ longtext CHARACTER SET utf8mb4 PATH '$[3]', copies bigint PATH '$[4]')) AS j
             ) AS x

@@ -1,6 +1,6 @@
 -- fail_rows: attempts at rows have failed: their status is set for that, and their entries wait or are dead.
--- Arguments:   p_shape (mq_polled_shape), p_batch_key, p_items (a JSON array of [id, ident, active, attempts, retry, error]; retry as
---              in settle_rows; NULL: none have failed), p_rest (1: the batch's other claims are done)
+-- Arguments:   p_shape (mq_polled_shape), p_batch_key, p_items (a JSON array of [id, ident, active, attempts, retry, error];
+--              retry as in settle_rows; NULL: none have failed), p_rest (1: the batch's other claims are done)
 -- Returns:     p_failed, p_dead, p_gone: counts
 -- Errors:      those that are not one row's
 -- Transaction: joins the caller's
@@ -28,7 +28,8 @@ BEGIN
     SELECT s.status, s.ready, s.active, s.error, s.max_ INTO v_status, v_ready, v_active, v_error, v_max
     FROM JSON_TABLE(p_shape, '$' COLUMNS (
         status longtext CHARACTER SET utf8mb4 PATH '$.status', ready longtext CHARACTER SET utf8mb4 PATH '$.ready',
-        active longtext CHARACTER SET utf8mb4 PATH '$.active', error longtext CHARACTER SET utf8mb4 PATH '$.error', max_ int PATH '$.max'
+        active longtext CHARACTER SET utf8mb4 PATH '$.active', error longtext CHARACTER SET utf8mb4 PATH '$.error',
+            max_ int PATH '$.max'
     )) AS s;
     SET v_step = IF(v_status = '' OR p_items IS NULL, 4, 0);
     WHILE v_step < 4 DO
@@ -40,18 +41,20 @@ BEGIN
             AND (v_step < 2) = (COALESCE(j.retry = -1, FALSE) OR j.attempts >= v_max AND COALESCE(j.retry <> -2, TRUE));
         IF v_items IS NOT NULL THEN
             CALL mq_write_rows(p_shape, v_items, IF(v_step MOD 2, v_active, v_ready), IF(v_step < 2, v_error, v_ready),
-                IF(v_step = 2, 'look', 'set'), v_written, v_refused);
+                IF(v_step = 2, 'lock', 'set'), v_written, v_refused);
             SET v_all_written = NULLIF(CONCAT_WS(',', v_all_written, SUBSTRING(v_written, 2, CHAR_LENGTH(v_written) - 2)), ''),
                 v_all_refused = NULLIF(CONCAT_WS(',', v_all_refused, SUBSTRING(v_refused, 2, CHAR_LENGTH(v_refused) - 2)), '');
         END IF;
         SET v_step = v_step + 1;
     END WHILE;
     -- Side by side instead of a join, for which JSON_TABLE would be read once a row.
-    SELECT CONCAT('[', GROUP_CONCAT(IF(m.written OR m.refused IS NOT NULL, JSON_ARRAY(m.id, m.retry, m.error, m.refused), NULL) ORDER BY m.id), ']'),
+    SELECT CONCAT('[', GROUP_CONCAT(IF(m.written OR m.refused IS NOT NULL, JSON_ARRAY(m.id, m.retry, m.error, m.refused),
+        NULL) ORDER BY m.id), ']'),
         CONCAT('[', GROUP_CONCAT(IF(m.written OR m.refused IS NOT NULL, NULL, m.id) ORDER BY m.id), ']')
     INTO v_items, v_gone
     FROM (
-        SELECT u.n, u.id, u.retry, u.error, MAX(u.written) OVER (PARTITION BY u.id) AS written, MAX(u.refused) OVER (PARTITION BY u.id) AS refused
+        SELECT u.n, u.id, u.retry, u.error, MAX(u.written) OVER (PARTITION BY u.id) AS written,
+            MAX(u.refused) OVER (PARTITION BY u.id) AS refused
         FROM (
             SELECT 0 AS n, j.id, j.retry, j.error, v_status = '' AS written, NULL AS refused
             FROM JSON_TABLE(COALESCE(p_items, '[]'), '$[*]' COLUMNS (id bigint PATH '$[0]', retry int PATH '$[4]',

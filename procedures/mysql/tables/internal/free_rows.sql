@@ -1,6 +1,6 @@
 -- free_rows: of rows with a key, those that no entry stands for.
--- Arguments:   p_batch_key (mq_open_claim), p_active (0: rows at ready_value, 1: at active_value), p_rows (a JSON array of [0, ident]),
---              p_size
+-- Arguments:   p_batch_key (mq_open_claim), p_active (0: rows at ready_value, 1: at active_value), p_rows (a JSON array of [0,
+--              ident]), p_size
 -- Returns:     p_free: the first p_size of them in the same form, NULL for none
 -- Errors:      none
 -- Transaction: reads only

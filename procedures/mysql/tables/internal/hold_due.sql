@@ -1,7 +1,7 @@
 -- hold_due: of the entries that are due, claim those whose rows were found, and forget those whose rows are gone.
--- Arguments:   p_batch_key (mq_open_claim), p_active (1: entries whose rows stand at active_value), p_due (a JSON array of [id, ident,
---              active]), p_found (a JSON array of [ident, row, count]: rows that are locked), p_there (a JSON array of [ident,
---              count]: rows that are there, locked by others or not); NULL for none
+-- Arguments:   p_batch_key (mq_open_claim), p_active (1: entries whose rows stand at active_value), p_due (a JSON array of [id,
+--              ident, active]), p_found (a JSON array of [ident, row, count]: rows that are locked), p_there (a JSON array of
+--              [ident, count]: rows that are there, locked by others or not); NULL for none
 -- Returns:     p_rows: '[id,row],...' of what is claimed; p_dying: a JSON array of [id, ident, active, attempts, -1, error] of
 --              what has no attempt left; NULL for none
 -- Errors:      none
@@ -32,10 +32,12 @@ BEGIN
     FROM mq_polled_batch AS b JOIN mq_polled AS p ON p.name = b.name WHERE b.batch_key = p_batch_key;
     SELECT CONCAT('[', GROUP_CONCAT(f.id ORDER BY f.id), ']'),
         GROUP_CONCAT(IF(f.attempts < v_max, CONCAT('[', f.id, ',', JSON_QUOTE(f.row_), ']'), NULL) ORDER BY f.id),
-        CONCAT('[', GROUP_CONCAT(IF(f.attempts < v_max, NULL, JSON_ARRAY(f.id, f.ident, p_active, f.attempts, -1, f.error)) ORDER BY f.id), ']')
+        CONCAT('[', GROUP_CONCAT(IF(f.attempts < v_max, NULL,
+            JSON_ARRAY(f.id, f.ident, p_active, f.attempts, -1, f.error)) ORDER BY f.id), ']')
     INTO v_ids, p_rows, p_dying
     FROM (
-        SELECT e.id, e.ident, e.attempts, e.error, j.row_, j.copies, ROW_NUMBER() OVER (PARTITION BY e.ident_hash ORDER BY e.run_at, e.id) AS n
+        SELECT e.id, e.ident, e.attempts, e.error, j.row_, j.copies,
+            ROW_NUMBER() OVER (PARTITION BY e.ident_hash ORDER BY e.run_at, e.id) AS n
         FROM JSON_TABLE(p_found, '$[*]' COLUMNS (ident longtext CHARACTER SET utf8mb4 PATH '$[0]',
             row_ longtext CHARACTER SET utf8mb4 PATH '$[1]', copies int PATH '$[2]')) AS j
         STRAIGHT_JOIN mq_polled_row AS e ON e.name = v_name AND e.ident_hash = UNHEX(SHA2(j.ident, 256))

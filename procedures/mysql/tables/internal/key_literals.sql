@@ -33,7 +33,8 @@ BEGIN
                 ELSE 'NULL'
             END ORDER BY v.k) AS tuple
         FROM (
-            SELECT i.n, c.k, c.class, IF(v_count = 1, i.ident, SUBSTRING_INDEX(SUBSTRING_INDEX(i.ident, ',', c.k), ',', -1)) AS value
+            SELECT i.n, c.k, c.class, IF(v_count = 1, i.ident,
+                SUBSTRING_INDEX(SUBSTRING_INDEX(i.ident, ',', c.k), ',', -1)) AS value
             FROM JSON_TABLE(p_columns, '$[*]' COLUMNS (k FOR ORDINALITY, class varchar(1) CHARACTER SET utf8mb4 PATH '$[1]')) AS c
             STRAIGHT_JOIN JSON_TABLE(p_items, '$[*]' COLUMNS (
                 n FOR ORDINALITY, ident longtext CHARACTER SET utf8mb4 PATH '$[1]'

@@ -1,18 +1,19 @@
--- list_rows: execute a statement that lists rows, for fewer rows when they are too long together.
--- Arguments:   p_head (up to its LIMIT; it puts the count into @mq_n and the list into @mq_found), p_size, p_tail (behind the LIMIT)
+-- list_rows: execute a statement that lists rows of an adopted table, for fewer rows when they are too long together.
+-- Arguments:   p_shape and p_template (mq_run_template; {size} stands for the LIMIT, and the statement puts the count into @mq_n
+--              and the list into @mq_found), p_size
 -- Returns:     p_list, NULL for none
 -- Errors:      50006 unsuitable_table, when one row is longer than max_allowed_packet
 -- Transaction: joins the caller's
--- Example:     CALL mq_list_rows('SELECT ... ORDER BY id', 100, ') AS r', v_list);
+-- Example:     CALL mq_list_rows(v_shape, 'SELECT ... FROM {table} AS t LIMIT {size}', 100, v_list);
 
 DROP PROCEDURE IF EXISTS mq_list_rows;
 
 DELIMITER //
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_list_rows(
-    IN p_head longtext CHARACTER SET utf8mb4,
+    IN p_shape longtext CHARACTER SET utf8mb4,
+    IN p_template longtext CHARACTER SET utf8mb4,
     IN p_size bigint,
-    IN p_tail longtext CHARACTER SET utf8mb4,
     OUT p_list longtext CHARACTER SET utf8mb4
 )
 SQL SECURITY INVOKER
@@ -23,7 +24,7 @@ BEGIN
     -- A text that is longer than max_allowed_packet becomes NULL.
     listing: LOOP
         SET @mq_found = NULL, @mq_n = 0;
-        CALL mq_run(CONCAT(p_head, ' LIMIT ', v_size, p_tail), v_nothing);
+        CALL mq_run_template(p_shape, REPLACE(p_template, '{size}', v_size), v_nothing);
         SET p_list = @mq_found;
         IF p_list IS NOT NULL OR @mq_n = 0 THEN
             LEAVE listing;

@@ -1,13 +1,13 @@
 -- open_claim: begin a claim of rows: a batch of its own, what a lost consumer held, and what is due.
 -- Arguments:   p_name, p_size, p_reader, p_lease_seconds
--- Returns:     p_batch_key; p_table (mq_polled_settings, and where claims of it stand); p_due: a JSON array of [id, ident, active] of
---              entries that wait and are due, NULL for none
+-- Returns:     p_batch_key; p_table (mq_polled_settings, and where claims of it stand); p_due: a JSON array of [id, ident,
+--              active] of entries that wait and are due, NULL for none
 -- Errors:      50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; holds the adopted table's row until it ends
 -- Example:     CALL mq_open_claim('orders', 100, 'worker-1', 60, v_key, v_table, v_due);
 --
--- Callers may call it by themselves: the batch key is told to nobody who may not change the table, and is what all that follows asks
--- for. Hence it cannot be guessed from another one.
+-- Callers may call it by themselves: the batch key is told to nobody who may not change the table, and is what all that follows
+-- asks for. Hence it cannot be guessed from another one.
 
 DROP PROCEDURE IF EXISTS mq_open_claim;
 
@@ -65,8 +65,9 @@ BEGIN
             OR p.status_column IS NULL AND EXISTS (SELECT * FROM mq_polled_row AS e WHERE e.name = p_name AND e.state = 'E'))
     INTO v_taken
     FROM mq_polled AS p WHERE p.name = p_name;
-    SELECT JSON_MERGE_PATCH(p_table, JSON_OBJECT('taken', v_taken, 'from', p.place, 'from_hash', HEX(p.place_hash), 'copies', p.copies,
-        'from_place', IF(p.place IS NOT NULL AND p.looked_at > v_now - INTERVAL 1 SECOND AND p.looked_at <= v_now, 1, 0),
+    SELECT JSON_MERGE_PATCH(p_table, JSON_OBJECT('taken', v_taken, 'from', p.place, 'from_hash', HEX(p.place_hash), 'copies',
+        p.copies,
+        'from_place', IF(p.place IS NOT NULL AND p.scanned_at > v_now - INTERVAL 1 SECOND AND p.scanned_at <= v_now, 1, 0),
         'count', IF(p.counted_at BETWEEN v_now - INTERVAL 1 SECOND AND v_now, 0, 1)))
     INTO p_table
     FROM mq_polled AS p WHERE p.name = p_name;

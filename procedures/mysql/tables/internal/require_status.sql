@@ -6,7 +6,7 @@
 -- Transaction: reads the catalog
 -- Example:     CALL mq_require_status('shop', 'orders', 'status', 'N', 'A', 'D', 'E', 0);
 --
--- A CHECK is not tried here: its text belongs to whoever made the table. The table itself says what it refuses, row by row.
+-- A CHECK is not tried here: its text belongs to the table's owner. The table itself says what it refuses, row by row.
 
 DROP PROCEDURE IF EXISTS mq_require_status;
 

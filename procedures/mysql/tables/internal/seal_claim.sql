@@ -1,6 +1,6 @@
 -- seal_claim: the end of a claim of rows: what was not written is not claimed, and the caller gets the rest.
--- Arguments:   p_batch_key (mq_open_claim), p_written (a JSON array of the claims whose rows were set to active_value), p_rows ('[id,row],...'),
---              p_looked (1: the claim has begun at the table's start; NULL: it has found nothing new)
+-- Arguments:   p_batch_key (mq_open_claim), p_written (a JSON array of the claims whose rows were set to active_value), p_rows
+--              ('[id,row],...'), p_scanned (1: the claim has begun at the table's start; NULL: it has found nothing new)
 -- Returns:     id, key, row, attempt, batch_key, lease_until: the result of claim_rows
 -- Errors:      none
 -- Transaction: joins the caller's
@@ -14,7 +14,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_seal_claim(
     IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
     IN p_written longtext CHARACTER SET utf8mb4,
     IN p_rows longtext CHARACTER SET utf8mb4,
-    IN p_looked tinyint
+    IN p_scanned tinyint
 )
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
@@ -48,10 +48,10 @@ BEGIN
     SELECT MAX(id) INTO v_last FROM mq_polled_row WHERE batch_key = p_batch_key;
     IF v_last IS NULL THEN
         DELETE FROM mq_polled_batch WHERE batch_key = p_batch_key;
-    ELSEIF p_looked IS NOT NULL AND NOT v_status AND (v_keyed OR NOT v_deletes) THEN
+    ELSEIF p_scanned IS NOT NULL AND NOT v_status AND (v_keyed OR NOT v_deletes) THEN
         UPDATE mq_polled AS p JOIN mq_polled_row AS e ON e.id = v_last
         SET p.place = e.place, p.place_hash = e.ident_hash, p.copies = e.copies,
-            p.looked_at = IF(p_looked, UTC_TIMESTAMP(6), p.looked_at)
+            p.scanned_at = IF(p_scanned, UTC_TIMESTAMP(6), p.scanned_at)
         WHERE p.name = v_name;
     ELSEIF v_status OR NOT v_keyed AND v_deletes THEN
         -- In a cluster the lock on this row holds on one node only. A change of it lets one of two claims at one moment fail with

@@ -1,8 +1,8 @@
 -- settle_rows: attempts at rows have failed: each waits for its next attempt, or is dead when it has none left.
--- Arguments:   p_batch_key (of a claim, which may be dropped already), p_items (a JSON array of [id, retry, error, refused]; retry:
---              seconds; null: 5 doubled for each attempt; -1: dead now; -2: given back without costing an attempt; refused: what the
---              table said to the status that the row was to get), p_gone (a JSON array of claims whose rows are gone), p_rest (1: the
---              batch's other claims are done)
+-- Arguments:   p_batch_key (of a claim, which may be dropped already), p_items (a JSON array of [id, retry, error, refused];
+--              retry: seconds; null: 5 doubled for each attempt; -1: dead now; -2: given back without costing an attempt;
+--              refused: what the table said to the status that the row was to get), p_gone (a JSON array of claims whose rows
+--              are gone), p_rest (1: the batch's other claims are done)
 -- Returns:     p_failed, p_dead, p_gone_count
 -- Errors:      none
 -- Transaction: joins the caller's
@@ -34,23 +34,27 @@ BEGIN
     WHERE e.batch_key = p_batch_key;
     SET p_gone_count = ROW_COUNT(), p_failed = 0, p_dead = 0;
     IF p_items IS NOT NULL THEN
-        SELECT COUNT(*) - COALESCE(SUM(j.refused IS NULL AND (COALESCE(j.retry = -1, FALSE) OR e.attempts >= v_max AND COALESCE(j.retry <> -2, TRUE))), 0),
-            COALESCE(SUM(j.refused IS NULL AND (COALESCE(j.retry = -1, FALSE) OR e.attempts >= v_max AND COALESCE(j.retry <> -2, TRUE))), 0)
+        SELECT COUNT(*) - COALESCE(SUM(j.refused IS NULL AND (COALESCE(j.retry = -1,
+            FALSE) OR e.attempts >= v_max AND COALESCE(j.retry <> -2, TRUE))), 0),
+            COALESCE(SUM(j.refused IS NULL AND (COALESCE(j.retry = -1,
+                FALSE) OR e.attempts >= v_max AND COALESCE(j.retry <> -2, TRUE))), 0)
         INTO p_failed, p_dead
         FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', retry int PATH '$[1]',
             refused longtext CHARACTER SET utf8mb4 PATH '$[3]')) AS j
         STRAIGHT_JOIN mq_polled_row AS e FORCE INDEX (PRIMARY) ON e.id = j.id
         WHERE e.batch_key = p_batch_key;
-        -- Jitter between half and the whole, so that what failed together does not come back together. Whom the table will not have
-        -- dead must try that again: its status would make it claimable.
+        -- Jitter between half and the whole, so that what failed together does not come back together. Whom the table will not
+        -- have dead must try that again: its status would make it claimable.
         UPDATE JSON_TABLE(p_items, '$[*]' COLUMNS (
             id bigint PATH '$[0]', retry int PATH '$[1]', error longtext CHARACTER SET utf8mb4 PATH '$[2]',
             refused longtext CHARACTER SET utf8mb4 PATH '$[3]'
         )) AS j
         STRAIGHT_JOIN mq_polled_row AS e FORCE INDEX (PRIMARY) ON e.id = j.id
-        SET e.state = IF(j.refused IS NULL AND (COALESCE(j.retry = -1, FALSE) OR e.attempts >= v_max AND COALESCE(j.retry <> -2, TRUE)),
+        SET e.state = IF(j.refused IS NULL AND (COALESCE(j.retry = -1,
+            FALSE) OR e.attempts >= v_max AND COALESCE(j.retry <> -2, TRUE)),
                 'E', 'N'),
-            e.run_at = IF(e.state = 'E', v_now, v_now + INTERVAL CAST(1000000 * COALESCE(IF(j.retry >= 0, j.retry, IF(j.retry = -2,
+            e.run_at = IF(e.state = 'E', v_now, v_now + INTERVAL CAST(1000000 * COALESCE(IF(j.retry >= 0, j.retry,
+                IF(j.retry = -2,
                 0, NULL)),
                 LEAST(3600, 5 * POW(2, LEAST(GREATEST(e.attempts - 1, 0), 40))) * (0.5 + RAND() / 2)) AS signed) MICROSECOND),
             e.attempts = GREATEST(e.attempts - IF(j.retry = -2, 1, 0), 0),

@@ -18,10 +18,22 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_take_due(
 SQL SECURITY INVOKER
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_quoted, v_columns, v_keys, v_ident, v_row, v_status, v_by_key, v_ready, v_active, v_lock longtext CHARACTER SET utf8mb4;
-    DECLARE v_items, v_literals, v_from, v_found, v_there, v_each, v_condition, v_taken, v_dying longtext CHARACTER SET utf8mb4;
+    DECLARE v_columns, v_keys, v_lock, v_is, v_items, v_literals, v_found, v_there, v_each, v_condition, v_taken,
+        v_dying longtext CHARACTER SET utf8mb4;
+    DECLARE v_find longtext CHARACTER SET utf8mb4 DEFAULT
+        'SELECT CONCAT(''['', GROUP_CONCAT(CONCAT(''["'', r.i, ''",'', JSON_QUOTE(r.j), '',1]'')), '']'') INTO @mq_found
+        FROM (SELECT {ident} AS i, {row} AS j FROM {table} AS t {by_key} WHERE {keys} IN ({literals}) AND {is} {lock}) AS r';
+    -- What is not found may be locked, or gone.
+    DECLARE v_see longtext CHARACTER SET utf8mb4 DEFAULT
+        'SELECT CONCAT(''['', GROUP_CONCAT(CONCAT(''["'', {ident}, ''",1]'')), '']'') INTO @mq_found
+        FROM {table} AS t {by_key} WHERE {keys} IN ({literals}) AND {is}';
+    DECLARE v_find_each longtext CHARACTER SET utf8mb4 DEFAULT
+        'SELECT COUNT(*), MAX({row}) INTO @mq_n, @mq_found
+        FROM (SELECT * FROM {table} WHERE {condition} LIMIT {copies} {lock}) AS t';
+    DECLARE v_see_each longtext CHARACTER SET utf8mb4 DEFAULT
+        'SELECT COUNT(*) INTO @mq_n FROM (SELECT * FROM {table} WHERE {condition} LIMIT {copies}) AS t';
     DECLARE v_flag, v_end tinyint DEFAULT 0;
-    DECLARE v_copies, v_failed, v_dead, v_gone bigint;
+    DECLARE v_copies, v_nothing, v_failed, v_dead, v_gone bigint;
     DECLARE c_groups CURSOR FOR
         SELECT d.ident, COUNT(*)
         FROM JSON_TABLE(p_due, '$[*]' COLUMNS (id bigint PATH '$[0]', ident longtext CHARACTER SET utf8mb4 PATH '$[1]',
@@ -30,47 +42,37 @@ BEGIN
         GROUP BY d.ident
         ORDER BY MIN(d.id);
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_end = 1;
-    SELECT s.quoted, s.columns_, s.keys_, s.ident, s.row_json, s.status, s.by_key, s.ready, s.active, IF(s.shape IN ('b', 'd'), '', ' FOR UPDATE SKIP LOCKED')
-    INTO v_quoted, v_columns, v_keys, v_ident, v_row, v_status, v_by_key, v_ready, v_active, v_lock
-    FROM JSON_TABLE(p_shape, '$' COLUMNS (
-        shape varchar(1) CHARACTER SET utf8mb4 PATH '$.shape', quoted longtext CHARACTER SET utf8mb4 PATH '$.quoted',
-        columns_ longtext CHARACTER SET utf8mb4 PATH '$.columns', keys_ longtext CHARACTER SET utf8mb4 PATH '$.keys',
-        ident longtext CHARACTER SET utf8mb4 PATH '$.ident', row_json longtext CHARACTER SET utf8mb4 PATH '$.row',
-        status longtext CHARACTER SET utf8mb4 PATH '$.status', by_key longtext CHARACTER SET utf8mb4 PATH '$.by_key',
-        ready longtext CHARACTER SET utf8mb4 PATH '$.ready', active longtext CHARACTER SET utf8mb4 PATH '$.active'
-    )) AS s;
-    SET p_rows = NULL;
+    SELECT s.columns_, s.keys_, IF(s.shape IN ('b', 'd'), '', 'FOR UPDATE SKIP LOCKED') INTO v_columns, v_keys, v_lock
+    FROM JSON_TABLE(p_shape, '$' COLUMNS (shape varchar(1) CHARACTER SET utf8mb4 PATH '$.shape',
+        columns_ longtext CHARACTER SET utf8mb4 PATH '$.columns', keys_ longtext CHARACTER SET utf8mb4 PATH '$.keys')) AS s;
+    SET p_rows = NULL, v_find = REPLACE(v_find, '{lock}', v_lock), v_find_each = REPLACE(v_find_each, '{lock}', v_lock);
     WHILE v_flag < 2 DO
         SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(d.id, d.ident) ORDER BY d.id), ']') INTO v_items
         FROM JSON_TABLE(p_due, '$[*]' COLUMNS (id bigint PATH '$[0]', ident longtext CHARACTER SET utf8mb4 PATH '$[1]',
             active tinyint PATH '$[2]')) AS d
         WHERE d.active = v_flag;
         IF v_items IS NOT NULL THEN
-            SET v_from = IF(v_status = '', '', CONCAT(' AND ', v_status, IF(v_flag, CONCAT(' = ', v_active),
-                IF(v_ready = '', ' IS NULL', CONCAT(' = ', v_ready)))));
+            SET v_found = NULL, v_there = NULL, v_is = IF(v_flag, '{is_active}', '{is_ready}');
             IF v_keys <> '' THEN
                 CALL mq_key_literals(v_columns, v_items, v_literals);
-                SET v_from = CONCAT(' FROM ', v_quoted, ' AS t ', v_by_key, ' WHERE ', v_keys, ' IN (', v_literals, ')', v_from);
-                CALL mq_run(CONCAT('SELECT CONCAT(''['', GROUP_CONCAT(CONCAT(''["'', r.i, ''",'', JSON_QUOTE(r.j), '',1]'')), '']'') INTO @mq_found '
-                    'FROM (SELECT ', v_ident, ' AS i, ', v_row, ' AS j', v_from, v_lock, ') AS r'), v_copies);
+                CALL mq_run_template(p_shape, REPLACE(REPLACE(v_find, '{is}', v_is), '{literals}', v_literals), v_nothing);
                 SET v_found = @mq_found;
-                -- What is not found may be locked, or gone.
-                CALL mq_run(CONCAT('SELECT CONCAT(''['', GROUP_CONCAT(CONCAT(''["'', ', v_ident, ', ''",1]'')), '']'') INTO @mq_found', v_from), v_copies);
+                CALL mq_run_template(p_shape, REPLACE(REPLACE(v_see, '{is}', v_is), '{literals}', v_literals), v_nothing);
                 SET v_there = @mq_found;
             ELSE
-                SET v_found = NULL, v_there = NULL;
                 OPEN c_groups;
                 SET v_end = 0;
                 FETCH c_groups INTO v_each, v_copies;
                 WHILE NOT v_end DO
                     CALL mq_row_condition(p_shape, v_each, v_condition);
-                    SET v_condition = CONCAT(' FROM ',
-                        '(SELECT * FROM ', v_quoted, ' WHERE ', v_condition, v_from, ' LIMIT ', v_copies);
-                    CALL mq_run(CONCAT('SELECT COUNT(*), MAX(', v_row, ') INTO @mq_n, @mq_found', v_condition, v_lock, ') AS t'), v_gone);
+                    SET v_condition = CONCAT(v_condition, ' AND ', v_is);
+                    CALL mq_run_template(p_shape, REPLACE(REPLACE(v_find_each, '{copies}', v_copies), '{condition}',
+                        v_condition), v_nothing);
                     IF @mq_n > 0 THEN
                         SET v_found = CONCAT_WS(',', v_found, JSON_ARRAY(v_each, @mq_found, CAST(@mq_n AS signed)));
                     END IF;
-                    CALL mq_run(CONCAT('SELECT COUNT(*) INTO @mq_n', v_condition, ') AS t'), v_gone);
+                    CALL mq_run_template(p_shape, REPLACE(REPLACE(v_see_each, '{copies}', v_copies), '{condition}',
+                        v_condition), v_nothing);
                     SET v_there = CONCAT_WS(',', v_there, JSON_ARRAY(v_each, CAST(@mq_n AS signed)));
                     SET v_end = 0;
                     FETCH c_groups INTO v_each, v_copies;

@@ -1,5 +1,5 @@
 -- use_polled: refuse a caller who may not do this with an adopted table.
--- Arguments:   p_name, p_action (look, claim, or change: as an operator)
+-- Arguments:   p_name, p_action (read, claim, or change: as an operator)
 -- Returns:     nothing
 -- Errors:      50005 not_found, 50006 unsuitable_table
 -- Transaction: reads only
@@ -19,8 +19,8 @@ BEGIN
     DECLARE v_schema, v_table, v_maker varchar(128) CHARACTER SET utf8mb4;
     DECLARE v_rights varchar(40) CHARACTER SET utf8mb4;
     SELECT IF(table_schema = '', DATABASE(), table_schema), table_name, adopted_by,
-        CONCAT('Select', IF(p_action <> 'look' AND status_column IS NOT NULL, ',Update', ''),
-            IF(p_action <> 'look' AND on_complete = 'delete', ',Delete', ''))
+        CONCAT('Select', IF(p_action <> 'read' AND status_column IS NOT NULL, ',Update', ''),
+            IF(p_action <> 'read' AND on_complete = 'delete', ',Delete', ''))
     INTO v_schema, v_table, v_maker, v_rights
     FROM mq_polled WHERE name = p_name;
     IF v_table IS NULL THEN

@@ -1,6 +1,6 @@
 -- write_rows: set the status of the rows that claims stand for, or delete them; row by row when they cannot be written together.
--- Arguments:   p_shape (mq_polled_shape), p_items (a JSON array of [id, ident]), p_from and p_to (literals of the status that we left and of the
---              new one, '' for NULL), p_do (set, delete, or look: lock them only)
+-- Arguments:   p_shape (mq_polled_shape), p_items (a JSON array of [id, ident]), p_from and p_to (literals of the status that we
+--              left and of the new one, '' for NULL), p_do (set, delete, or lock: lock them only)
 -- Returns:     p_written: a JSON array of the claims whose rows are written, p_refused: one of [id, error]; NULL for
 --              none. The others are gone
 -- Errors:      those that are not one row's: no right, deadlock, out of time
@@ -23,9 +23,19 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_write_rows(
 SQL SECURITY INVOKER
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_quoted, v_columns, v_keys, v_ident, v_status, v_by_key, v_where, v_set, v_list,
-        v_literals longtext CHARACTER SET utf8mb4;
-    DECLARE v_each, v_members, v_text, v_condition, v_ids longtext CHARACTER SET utf8mb4;
+    DECLARE v_columns, v_keys, v_status, v_where, v_list, v_literals, v_each, v_members, v_text, v_condition,
+        v_ids longtext CHARACTER SET utf8mb4;
+    DECLARE v_lock longtext CHARACTER SET utf8mb4 DEFAULT
+        'SELECT CONCAT(''['', GROUP_CONCAT(CONCAT(''"'', {ident}, ''"'')), '']'') INTO @mq_found
+        FROM {table} AS t {by_key} WHERE {keys} IN ({literals}) {where} FOR UPDATE';
+    DECLARE v_write longtext CHARACTER SET utf8mb4 DEFAULT CASE p_do
+        WHEN 'delete' THEN 'DELETE t FROM {table} AS t {by_key} WHERE {keys} IN ({literals}) {where}'
+        ELSE 'UPDATE {table} AS t {by_key} SET {status} = {to} WHERE {keys} IN ({literals}) {where}' END;
+    -- As many of the equal rows as are claimed.
+    DECLARE v_write_each longtext CHARACTER SET utf8mb4 DEFAULT CASE p_do
+        WHEN 'delete' THEN 'DELETE FROM {table} WHERE {condition} {where} LIMIT {copies}'
+        WHEN 'set' THEN 'UPDATE {table} SET {status} = {to} WHERE {condition} {where} LIMIT {copies}'
+        ELSE 'SELECT COUNT(*) INTO @mq_found FROM (SELECT 1 FROM {table} WHERE {condition} {where} LIMIT {copies} FOR UPDATE) AS x' END;
     DECLARE v_count, v_copies bigint;
     DECLARE v_number int;
     DECLARE v_conditions int DEFAULT 1;
@@ -36,55 +46,52 @@ BEGIN
         GROUP BY j.ident, IF(v_keys = '', 0, j.id)
         ORDER BY MIN(j.id);
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_end = 1;
-    SELECT s.quoted, s.columns_, s.keys_, s.ident, s.status, s.by_key INTO v_quoted, v_columns, v_keys, v_ident, v_status, v_by_key
-    FROM JSON_TABLE(p_shape, '$' COLUMNS (
-        quoted longtext CHARACTER SET utf8mb4 PATH '$.quoted', columns_ longtext CHARACTER SET utf8mb4 PATH '$.columns',
-        keys_ longtext CHARACTER SET utf8mb4 PATH '$.keys', ident longtext CHARACTER SET utf8mb4 PATH '$.ident',
-        status longtext CHARACTER SET utf8mb4 PATH '$.status', by_key longtext CHARACTER SET utf8mb4 PATH '$.by_key'
-    )) AS s;
-    SET v_where = IF(v_status = '', '', IF(p_from = '', CONCAT(' AND ', v_status, ' IS NULL'),
-            CONCAT(' AND ', v_status, ' = ', p_from))),
-        v_set = CONCAT(' SET ', v_status, ' = ', IF(p_to = '', 'NULL', p_to)),
+    SELECT s.columns_, s.keys_, s.status INTO v_columns, v_keys, v_status
+    FROM JSON_TABLE(p_shape, '$' COLUMNS (columns_ longtext CHARACTER SET utf8mb4 PATH '$.columns',
+        keys_ longtext CHARACTER SET utf8mb4 PATH '$.keys', status longtext CHARACTER SET utf8mb4 PATH '$.status')) AS s;
+    -- What is filled in here are literals and texts of this file: names come last, in mq_run_template.
+    SET v_where = IF(v_status = '', '', IF(p_from = '', 'AND {status} IS NULL', CONCAT('AND {status} = ', p_from))),
+        v_lock = REPLACE(v_lock, '{where}', v_where),
+        v_write = REPLACE(REPLACE(v_write, '{where}', v_where), '{to}', IF(p_to = '', 'NULL', p_to)),
+        v_write_each = REPLACE(REPLACE(v_write_each, '{where}', v_where), '{to}', IF(p_to = '', 'NULL', p_to)),
         v_list = p_items, p_written = NULL, p_refused = NULL;
 
     IF v_keys <> '' THEN
         CALL mq_key_literals(v_columns, p_items, v_literals);
-        CALL mq_run(CONCAT('SELECT CONCAT(''['', GROUP_CONCAT(CONCAT(''"'', ', v_ident, ', ''"'')), '']'') INTO @mq_found FROM ', v_quoted, ' AS t ', v_by_key,
-            ' WHERE ', v_keys, ' IN (', v_literals, ')', v_where, ' FOR UPDATE'), v_count);
+        CALL mq_run_template(p_shape, REPLACE(v_lock, '{literals}', v_literals), v_count);
         -- Side by side instead of a join, for which JSON_TABLE would be read once a row.
-        SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(m.id, m.ident) ORDER BY m.id), ']'), CONCAT('[', GROUP_CONCAT(m.id ORDER BY m.id), ']')
+        SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(m.id, m.ident) ORDER BY m.id), ']'),
+            CONCAT('[', GROUP_CONCAT(m.id ORDER BY m.id), ']')
         INTO v_list, v_ids
         FROM (
             SELECT u.id, u.ident, MAX(u.found) OVER (PARTITION BY u.ident) AS found
             FROM (
                 SELECT j.id, j.ident, 0 AS found
-                FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', ident longtext CHARACTER SET utf8mb4 PATH '$[1]')) AS j
+                FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]',
+                    ident longtext CHARACTER SET utf8mb4 PATH '$[1]')) AS j
                 UNION ALL
                 SELECT NULL, f.ident, 1
                 FROM JSON_TABLE(COALESCE(@mq_found, '[]'), '$[*]' COLUMNS (ident longtext CHARACTER SET utf8mb4 PATH '$')) AS f
             ) AS u
         ) AS m
         WHERE m.id IS NOT NULL AND m.found = 1;
-        IF v_list IS NOT NULL AND p_do <> 'look' THEN
+        IF v_list IS NOT NULL AND p_do <> 'lock' THEN
             IF JSON_LENGTH(v_list) < JSON_LENGTH(p_items) THEN
                 CALL mq_key_literals(v_columns, v_list, v_literals);
             END IF;
             BEGIN
                 DECLARE EXIT HANDLER FOR SQLEXCEPTION
                 BEGIN
-                    -- On MySQL the last one: a trigger that is read for the first time may leave warnings before its error. MariaDB
-                    -- notes behind it where it was raised.
+                    -- On MySQL the last one: a trigger that is read for the first time may leave warnings before its error.
+                    -- MariaDB notes after it where it was raised.
                     /*!80000 GET DIAGNOSTICS v_conditions = NUMBER; */
                     GET DIAGNOSTICS CONDITION v_conditions v_number = MYSQL_ERRNO;
                     IF v_number IN (1020, 1044, 1142, 1143, 1176, 1205, 1213, 1290, 1317, 1370, 1792, 1836, 1969, 3024, 3572) THEN
                         RESIGNAL;
                     END IF;
                     -- One of them is refused: the loop below finds out which.
-                    SET p_written = NULL;
                 END;
-                CALL mq_run(CONCAT(IF(p_do = 'delete', CONCAT('DELETE t FROM ', v_quoted, ' AS t ', v_by_key),
-                    CONCAT('UPDATE ', v_quoted, ' AS t ', v_by_key, v_set)), ' WHERE ', v_keys, ' IN (', v_literals, ')',
-                        v_where), v_count);
+                CALL mq_run_template(p_shape, REPLACE(v_write, '{literals}', v_literals), v_count);
                 SET p_written = v_ids, v_list = NULL;
             END;
         ELSEIF v_list IS NOT NULL THEN
@@ -97,15 +104,8 @@ BEGIN
         SET v_end = 0;
         FETCH c_groups INTO v_each, v_copies, v_members;
         WHILE NOT v_end DO
-            SET v_text = NULL, v_count = 0;
-            IF v_keys = '' THEN
-                CALL mq_row_condition(p_shape, v_each, v_condition);
-            ELSE
-                CALL mq_key_literals(v_columns, JSON_ARRAY(JSON_ARRAY(0, v_each)), v_literals);
-                SET v_condition = CONCAT(REPLACE(v_keys, '`t`.', ''), ' IN (', v_literals, ')');
-            END IF;
-            -- As many of the equal rows as are claimed.
-            SET v_condition = CONCAT(v_condition, v_where, ' LIMIT ', v_copies);
+            CALL mq_row_condition(p_shape, v_each, v_condition);
+            SET v_text = NULL;
             BEGIN
                 DECLARE EXIT HANDLER FOR SQLEXCEPTION
                 BEGIN
@@ -115,14 +115,9 @@ BEGIN
                         RESIGNAL;
                     END IF;
                 END;
-                IF p_do = 'look' THEN
-                    CALL mq_run(CONCAT('SELECT COUNT(*) INTO @mq_found FROM (SELECT 1 FROM ', v_quoted, ' WHERE ', v_condition,
-                        ' FOR UPDATE) AS x'), v_count);
-                    SET v_count = @mq_found;
-                ELSE
-                    CALL mq_run(CONCAT(IF(p_do = 'delete', CONCAT('DELETE FROM ', v_quoted), CONCAT('UPDATE ', v_quoted, v_set)),
-                        ' WHERE ', v_condition), v_count);
-                END IF;
+                CALL mq_run_template(p_shape, REPLACE(REPLACE(v_write_each, '{copies}', v_copies), '{condition}',
+                    v_condition), v_count);
+                SET v_count = IF(p_do = 'lock', @mq_found, v_count);
             END;
             IF v_text IS NOT NULL THEN
                 SET p_refused = CONCAT(COALESCE(CONCAT(p_refused, ','), ''), '[',

@@ -1,7 +1,7 @@
 -- find_table: the table of a user's that an argument names.
 -- Arguments:   p_argument (its name in the contract), p_table (table or schema.table as SQL writes it; without a schema:
 --              public)
--- Returns:     id (its oid), kind (r, or p: partitioned), schema_name, table_name, quoted (for SQL), label (for people: the
+-- Returns:     id (its oid), kind (r, or p: partitioned), table_schema, table_name, quoted (for SQL), label (for people: the
 --              name, with the schema before it unless it is public)
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: reads the catalog only
@@ -12,7 +12,7 @@ CREATE OR REPLACE FUNCTION mq.find_table(
     p_table text,
     OUT id oid,
     OUT kind "char",
-    OUT schema_name text,
+    OUT table_schema text,
     OUT table_name text,
     OUT quoted text,
     OUT label text
@@ -24,20 +24,20 @@ DECLARE
     v_names text[] := mq.split_names(p_argument, p_table, '.', 2);
     v_persistence "char";
 BEGIN
-    schema_name := CASE cardinality(v_names) WHEN 1 THEN 'public' ELSE v_names[1] END;
+    table_schema := CASE cardinality(v_names) WHEN 1 THEN 'public' ELSE v_names[1] END;
     table_name := v_names[cardinality(v_names)];
-    quoted := format('%I.%I', schema_name, table_name);
-    label := CASE schema_name WHEN 'public' THEN '' ELSE schema_name || '.' END || table_name;
+    quoted := format('%I.%I', table_schema, table_name);
+    label := CASE table_schema WHEN 'public' THEN '' ELSE table_schema || '.' END || table_name;
     SELECT c.oid, c.relkind, c.relpersistence INTO id, kind, v_persistence
     FROM pg_class AS c
     JOIN pg_namespace AS n ON n.oid = c.relnamespace
-    WHERE n.nspname = schema_name AND c.relname = table_name;
+    WHERE n.nspname = table_schema AND c.relname = table_name;
     IF id IS NULL THEN
         PERFORM mq.raise_error('not_found', format('%s: there is no table %s', p_argument, label));
     ELSIF kind NOT IN ('r', 'p') OR v_persistence = 't' THEN
         PERFORM mq.raise_error('unsuitable_table', format('%s is a view, a temporary table or something else that is no '
             'ordinary table', label));
-    ELSIF schema_name IN ('mq', 'information_schema') OR schema_name ~ '^pg_' THEN
+    ELSIF table_schema IN ('mq', 'information_schema') OR table_schema ~ '^pg_' THEN
         PERFORM mq.raise_error('unsuitable_table', format('%s belongs to the queue or to the system', label));
     END IF;
 END

@@ -6,15 +6,15 @@
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     SELECT * FROM mq.pick(mq.policy('email'), 10, false);
 --
--- Low-water marks. Under an open snapshot nothing that is deleted can be cleaned up, and a claim that begins at the
--- front of the index walks every message done since (9 ms after 200,000). So a claim begins where the claims before it
--- began to find something: one place for each priority, kept in mq.mark. Rows may appear below a mark: a transaction
--- that commits late, a take that rolls back. So no claim begins later than one second ago, for senders that are about
--- to commit, and the first claim of every second looks from the very start. What is put back on purpose calls lower_mark.
+-- A claim starts at the low-water marks of mq.mark, where earlier claims began to find something (see lock_ready). No
+-- message is passed over for longer than a second:
+-- 1. What is put back below a mark calls lower_mark, and what becomes due below one lowers it here.
+-- 2. A message appears below a mark unseen when its sender commits late or when a take rolls back. Hence no claim
+--    starts later than a second ago, and the first claim of each second is a full scan: it ignores the marks.
+-- docs/how-a-claim-works.md explains this with a drawing.
 --
 -- Statistics are mostly taken when the queue is empty, and then reading a whole type through the smaller index and
--- sorting it looks as good as the claim order's own index: hence no sort, and the order in every query on ready. What
--- must be sorted all the same is a batch; its forbidden price must not call for compilation.
+-- sorting it looks as good as the claim order's own index: hence no sort, and the order in every query on ready.
 
 CREATE OR REPLACE FUNCTION mq.pick(
     p_queue mq.queue,
@@ -31,187 +31,71 @@ SET enable_sort = off
 SET jit = off
 AS $$
 DECLARE
-    -- A mark is renewed when the front has moved by so many ids: walking 5,000 dead rows takes about 0.25 ms.
-    c_stride CONSTANT bigint := 5000;
-    -- Priorities beyond the first eight are claimed without marks.
-    c_marks CONSTANT integer := 8;
+    -- How long a message may be passed over.
+    c_late CONSTANT interval := '1 second';
+    -- A full scan that took so long and found nothing has read dead rows: idle consumers need not do it all the time.
+    c_long_scan CONSTANT interval := '5 milliseconds';
+    -- What a take rescues or promotes stays hidden from others until its commit: no more than it may want itself.
+    v_rescue integer := CASE WHEN p_take THEN 1 ELSE 20 END;
+    v_promote integer := CASE WHEN p_take THEN p_size ELSE greatest(2 * p_size, 100) END;
     v_now timestamptz := clock_timestamp();
     v_mark mq.mark;
-    v_full boolean;
-    v_write boolean := false;
-    v_learn boolean := false;
-    -- What a take rescues or promotes stays hidden from others until its commit: no more than it may want itself.
-    v_promote integer := CASE WHEN p_take THEN p_size ELSE greatest(2 * p_size, 100) END;
-    v_all_promoted boolean := true;
+    v_n bigint;
+    v_scanned_at timestamptz;
+    v_promoted_to timestamptz := '-infinity';
+    v_full_scan boolean;
+    v_marks_changed boolean := false;
     v_due record;
-    v_due_place record;
+    v_lowered_to timestamptz := 'infinity';
     v_found record;
-    v_next integer;
-    v_above integer := -32769;
-    v_from_run_at timestamptz;
-    v_from_id bigint;
-    i integer := 1;
 BEGIN
-    SELECT * INTO v_mark FROM mq.mark WHERE type = p_queue.type ORDER BY type, n DESC LIMIT 1;
-    v_full := v_mark.looked_at IS NULL OR v_now NOT BETWEEN v_mark.looked_at AND v_mark.looked_at + interval '1 second';
-
-    IF v_full THEN
+    SELECT * INTO v_mark FROM mq.mark WHERE type = p_queue.type ORDER BY type, n DESC, priority, run_at LIMIT 1;
+    v_n := v_mark.n;
+    v_scanned_at := v_mark.scanned_at;
+    v_full_scan := v_n IS NULL OR v_now NOT BETWEEN v_scanned_at AND v_scanned_at + c_late;
+    IF v_full_scan THEN
+        v_scanned_at := v_now;
         IF EXISTS (SELECT FROM mq.batch WHERE type = p_queue.type AND lease_until <= v_now) THEN
-            PERFORM mq.rescue(p_queue, CASE WHEN p_take THEN 1 ELSE 20 END);
+            PERFORM mq.rescue(p_queue, v_rescue);
         END IF;
-        v_mark.promoted_to := '-infinity';
+    ELSE
+        v_promoted_to := v_mark.promoted_to;
     END IF;
 
-    IF EXISTS (
-        SELECT FROM mq.delayed
-        WHERE type = p_queue.type AND run_at > v_mark.promoted_to AND run_at <= v_now
-    ) THEN
-        SELECT * INTO v_due FROM mq.promote(p_queue, v_mark.promoted_to, v_now, v_promote);
-        v_all_promoted := v_due.moved < v_promote;
-        IF NOT v_full THEN
-            -- What has become due before the place of its priority's mark lowers that mark.
-            FOR v_due_place IN
-                SELECT d.run_at, d.id, k.i
-                FROM unnest(v_due.priorities, v_due.run_ats, v_due.ids) AS d (priority, run_at, id)
-                JOIN unnest(v_mark.priorities, v_mark.run_ats, v_mark.ids) WITH ORDINALITY AS k (priority, run_at, id, i)
-                    ON k.priority = d.priority AND (k.run_at, k.id) > (d.run_at, d.id)
-            LOOP
-                v_mark.run_ats[v_due_place.i] := v_due_place.run_at;
-                v_mark.ids[v_due_place.i] := v_due_place.id;
-                v_write := true;
-            END LOOP;
-        END IF;
+    IF EXISTS (SELECT FROM mq.delayed WHERE type = p_queue.type AND run_at > v_promoted_to AND run_at <= v_now) THEN
+        SELECT * INTO v_due FROM mq.promote(p_queue, v_promoted_to, v_now, v_promote);
+        v_promoted_to := CASE WHEN v_due.moved < v_promote THEN v_now ELSE '-infinity' END;
+        v_lowered_to := coalesce(v_due.first_run_at, 'infinity');
+        v_marks_changed := EXISTS (
+            SELECT FROM mq.mark WHERE type = p_queue.type AND n = v_n AND run_at > v_lowered_to
+        );
+    ELSE
+        v_promoted_to := v_now;
     END IF;
 
     IF p_queue.ordered THEN
-        SELECT o.picked, o.attempts INTO picked, attempts
-        FROM mq.pick_ordered(p_queue.type, p_size, p_take) AS o;
-        IF v_full AND picked IS NOT NULL THEN
-            INSERT INTO mq.mark (n, looked_at, promoted_to, type, priorities, run_ats, ids)
-            VALUES (coalesce(v_mark.n, 0) + 1, v_now, '-infinity', p_queue.type, '{}', '{}', '{}');
-            DELETE FROM mq.mark
-            WHERE ctid = ANY (ARRAY(
-                SELECT ctid
-                FROM mq.mark
-                WHERE type = p_queue.type AND n BETWEEN v_mark.n - 20 AND v_mark.n
-                FOR UPDATE SKIP LOCKED
-            ));
+        SELECT o.picked, o.attempts INTO picked, attempts FROM mq.pick_ordered(p_queue.type, p_size, p_take) AS o;
+        IF v_full_scan AND picked IS NOT NULL THEN
+            -- No claim of tickets starts at a mark. They only tell when the last full scan was.
+            PERFORM mq.renew_marks(p_queue.type, v_n, v_scanned_at, '-infinity', NULL, '-infinity', 'infinity');
         END IF;
         RETURN;
     END IF;
 
-    -- Known priorities begin at their marks, the gaps between them at their start; a full look is one wide gap.
-    LOOP
-        v_next := CASE WHEN v_full THEN 32768 ELSE coalesce(v_mark.priorities[i], 32768) END;
-        IF v_next - v_above > 1 AND (v_full OR (
-            SELECT id
-            FROM mq.ready
-            WHERE type = p_queue.type AND priority > v_above AND priority < v_next
-            ORDER BY type, priority, run_at, id
-            LIMIT 1
-        ) IS NOT NULL) THEN
-            WITH gone AS (
-                DELETE FROM mq.ready
-                WHERE ctid = ANY (ARRAY(
-                    SELECT ctid
-                    FROM mq.ready
-                    WHERE type = p_queue.type AND priority > v_above AND priority < v_next
-                    ORDER BY type, priority, run_at, id
-                    LIMIT p_size - coalesce(cardinality(picked), 0)
-                    FOR UPDATE SKIP LOCKED
-                ))
-                RETURNING *
-            ), place AS (
-                SELECT *, row_number() OVER (PARTITION BY priority ORDER BY run_at, id) = 1 AS first
-                FROM gone
-                ORDER BY priority, run_at, id
-            )
-            SELECT array_agg(p.id) AS ids, array_agg((p.attempts + 1)::smallint) AS attempts,
-                array_agg(p.priority) FILTER (WHERE p.first) AS priorities,
-                array_agg(p.run_at) FILTER (WHERE p.first) AS run_ats,
-                array_agg(p.id) FILTER (WHERE p.first) AS first_ids
-            INTO v_found
-            FROM place AS p;
-            IF v_found.ids IS NOT NULL THEN
-                picked := picked || v_found.ids;
-                attempts := attempts || v_found.attempts;
-                v_write := v_write OR v_full;
-                -- A priority that has no mark yet gets one from the full look of the next claim.
-                v_learn := NOT v_full AND cardinality(v_mark.priorities) < c_marks;
-            END IF;
-            IF v_full AND v_found.ids IS NOT NULL THEN
-                SELECT (array_agg(l.priority ORDER BY l.priority))[:c_marks],
-                    (array_agg(l.run_at ORDER BY l.priority))[:c_marks],
-                    (array_agg(l.id ORDER BY l.priority))[:c_marks]
-                INTO v_mark.priorities, v_mark.run_ats, v_mark.ids
-                FROM (
-                    SELECT DISTINCT ON (u.priority) u.priority, u.run_at, u.id
-                    FROM (
-                        SELECT m.priority, m.run_at, m.id, false AS fresh
-                        FROM unnest(v_mark.priorities, v_mark.run_ats, v_mark.ids) AS m (priority, run_at, id)
-                        UNION ALL
-                        SELECT f.priority, f.run_at, f.id, true
-                        FROM unnest(v_found.priorities, v_found.run_ats, v_found.first_ids) AS f (priority, run_at, id)
-                    ) AS u
-                    ORDER BY u.priority, u.fresh DESC
-                ) AS l;
-            END IF;
-        END IF;
-        EXIT WHEN v_next = 32768 OR cardinality(picked) >= p_size;
-
-        v_from_run_at := least(v_mark.run_ats[i], v_now - interval '1 second');
-        v_from_id := CASE WHEN v_from_run_at = v_mark.run_ats[i] THEN v_mark.ids[i] ELSE 0 END;
-        WITH gone AS (
-            DELETE FROM mq.ready
-            WHERE ctid = ANY (ARRAY(
-                SELECT ctid
-                FROM mq.ready
-                WHERE type = p_queue.type AND priority = v_next AND (run_at, id) >= (v_from_run_at, v_from_id)
-                ORDER BY type, priority, run_at, id
-                LIMIT p_size - coalesce(cardinality(picked), 0)
-                FOR UPDATE SKIP LOCKED
-            ))
-            RETURNING *
-        )
-        SELECT array_agg(g.id) AS ids, array_agg((g.attempts + 1)::smallint) AS attempts, min(g.run_at) AS run_at
-        INTO v_found
-        FROM (SELECT * FROM gone ORDER BY run_at, id) AS g;
-        IF v_found.ids IS NOT NULL THEN
-            picked := picked || v_found.ids;
-            attempts := attempts || v_found.attempts;
-            v_write := v_write OR v_found.ids[1] NOT BETWEEN v_mark.ids[i] - c_stride AND v_mark.ids[i] + c_stride;
-            v_mark.run_ats[i] := v_found.run_at;
-            v_mark.ids[i] := v_found.ids[1];
-        END IF;
-        EXIT WHEN cardinality(picked) >= p_size;
-        v_above := v_next;
-        i := i + 1;
-    END LOOP;
-
-    IF v_full AND picked IS NULL AND cardinality(v_mark.priorities) > 0
-        AND clock_timestamp() > v_now + interval '5 milliseconds'
-    THEN
-        -- Nothing there but many dead rows to walk: idle consumers need not do it all the time.
-        v_mark.run_ats := array_fill(v_now, ARRAY[cardinality(v_mark.priorities)]);
-        v_mark.ids := array_fill(0::bigint, ARRAY[cardinality(v_mark.priorities)]);
-        v_write := true;
+    IF v_full_scan THEN
+        v_mark := NULL;
     END IF;
-    IF v_write OR v_learn THEN
-        INSERT INTO mq.mark (n, looked_at, promoted_to, type, priorities, run_ats, ids)
-        VALUES (
-            coalesce(v_mark.n, 0) + 1,
-            CASE WHEN v_learn THEN '-infinity' WHEN v_full THEN v_now ELSE v_mark.looked_at END,
-            CASE WHEN v_all_promoted THEN v_now ELSE '-infinity' END,
-            p_queue.type, v_mark.priorities, v_mark.run_ats, v_mark.ids
-        );
-        -- A mark that another claim is deleting stays until a later one passes by: they are few and never read.
-        DELETE FROM mq.mark
-        WHERE ctid = ANY (ARRAY(
-            SELECT ctid
-            FROM mq.mark
-            WHERE type = p_queue.type AND n BETWEEN v_mark.n - 20 AND v_mark.n
-            FOR UPDATE SKIP LOCKED
-        ));
+    v_found := mq.lock_ready(p_queue.type, p_size, v_mark, least(v_lowered_to, v_now - c_late));
+    IF v_found.ids IS NOT NULL THEN
+        IF v_full_scan OR v_marks_changed OR v_found.front_moved THEN
+            PERFORM mq.renew_marks(p_queue.type, v_n, v_scanned_at, v_promoted_to, v_found.rows, '-infinity', v_lowered_to);
+        END IF;
+        DELETE FROM mq.ready WHERE ctid = ANY (v_found.rows);
+        picked := v_found.ids;
+        attempts := v_found.attempts;
+    ELSIF v_full_scan AND v_n IS NOT NULL AND clock_timestamp() > v_now + c_long_scan THEN
+        -- Nothing is ready: all marks move up to now.
+        PERFORM mq.renew_marks(p_queue.type, v_n, v_scanned_at, v_promoted_to, NULL, v_now, 'infinity');
     END IF;
 END
 $$;

@@ -28,6 +28,7 @@ AS $$
 DECLARE
     -- What a take holds of the stripes keeps other groups waiting too: see lock_group.
     c_groups CONSTANT integer := 250;
+    -- At most so many tickets are read by one claim, that of a queue whose groups are all at work too.
     c_tickets CONSTANT integer := 10000;
     -- Fetched one at a time: a FOR loop would lock tickets ahead, and a take would hide their groups from others.
     v_tickets CURSOR FOR
@@ -63,19 +64,7 @@ BEGIN
         CONTINUE WHEN v_ticket.group_key = ANY (v_used)
             OR NOT mq.lock_group(p_type, v_ticket.group_key);
         IF v_ticket.lone THEN
-            -- Its message is at work, failed or finished, or was sent by a transaction that began before the queue was
-            -- made ordered: then it joins its group now.
-            INSERT INTO mq.grouped (id, attempts, type, group_key)
-            SELECT m.id, v_ticket.attempts, m.type, v_ticket.group_key
-            FROM mq.message AS m
-            WHERE m.id = v_ticket.id
-                AND NOT EXISTS (
-                    SELECT FROM mq.group_lock AS l
-                    WHERE l.type = p_type AND l.group_key = v_ticket.group_key AND l.id = m.id
-                )
-                AND NOT EXISTS (SELECT FROM mq.dead AS d WHERE d.id = m.id)
-                AND NOT EXISTS (SELECT FROM mq.delayed AS d WHERE d.id = m.id)
-            ON CONFLICT DO NOTHING;
+            PERFORM mq.join_group(p_type, v_ticket.group_key, v_ticket.id, v_ticket.attempts);
         END IF;
         IF EXISTS (SELECT FROM mq.group_lock WHERE type = p_type AND group_key = v_ticket.group_key) THEN
             -- A take would hold the share lock as long as its handler works, and whoever finishes would wait for it.

@@ -1,6 +1,6 @@
 -- promote: move delayed messages that are due to ready.
 -- Arguments:   p_queue (the policy), p_after and p_until (due in this span), p_size (at most so many)
--- Returns:     moved, and of each priority the first place: priorities, run_ats, ids side by side
+-- Returns:     moved (how many), and first_run_at: the earliest run_at among them, or NULL
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     SELECT * FROM mq.promote(mq.policy('email'), '-infinity', now(), 1000);
@@ -11,9 +11,7 @@ CREATE OR REPLACE FUNCTION mq.promote(
     p_until timestamptz,
     p_size integer,
     OUT moved bigint,
-    OUT priorities smallint[],
-    OUT run_ats timestamptz[],
-    OUT ids bigint[]
+    OUT first_run_at timestamptz
 )
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
@@ -41,15 +39,10 @@ BEGIN
         INSERT INTO mq.ready (run_at, id, priority, attempts, type)
         SELECT run_at, id, priority, attempts, p_queue.type FROM due
         ON CONFLICT DO NOTHING
-    ), place AS (
-        SELECT *, row_number() OVER (PARTITION BY priority ORDER BY run_at, id) = 1 AS first FROM due
     )
-    SELECT count(*), array_agg(id), array_agg(attempts),
-        array_agg(priority ORDER BY priority) FILTER (WHERE first),
-        array_agg(run_at ORDER BY priority) FILTER (WHERE first),
-        array_agg(id ORDER BY priority) FILTER (WHERE first)
-    INTO moved, v_due, v_attempts, priorities, run_ats, ids
-    FROM place;
+    SELECT count(*), min(run_at), array_agg(id), array_agg(attempts)
+    INTO moved, first_run_at, v_due, v_attempts
+    FROM due;
     IF moved > 0 THEN
         PERFORM mq.lower_ring(p_queue.type, (SELECT min(d) FROM unnest(v_due) AS d));
     END IF;

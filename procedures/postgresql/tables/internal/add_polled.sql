@@ -15,21 +15,21 @@ SET search_path = mq, pg_temp
 SET jit = off
 AS $$
 DECLARE
-    v_label text := CASE WHEN p_new.schema_name <> 'public' THEN quote_ident(p_new.schema_name) || '.' ELSE '' END
+    v_label text := CASE WHEN p_new.table_schema <> 'public' THEN quote_ident(p_new.table_schema) || '.' ELSE '' END
         || quote_ident(p_new.table_name);
     v_other text;
     v_old mq.polled;
 BEGIN
-    p_new.table_id := mq.relation_of(p_new.schema_name, p_new.table_name);
+    p_new.table_id := mq.relation_of(p_new.table_schema, p_new.table_name);
     p_new.queue_id := 'mq.polled'::regclass;
     p_new.place := NULL;
     p_new.place_hash := NULL;
     p_new.copies := NULL;
-    p_new.looked_at := NULL;
+    p_new.scanned_at := NULL;
     PERFORM mq.require_pass(p_pass, p_new.table_id, mq.polled_need(p_new), coalesce(p_new.status_column, ''));
     SELECT p.name INTO v_other
     FROM mq.polled AS p
-    WHERE p.schema_name = p_new.schema_name AND p.table_name = p_new.table_name AND p.name <> p_new.name
+    WHERE p.table_schema = p_new.table_schema AND p.table_name = p_new.table_name AND p.name <> p_new.name
         AND (p.status_column IS NOT NULL OR p.on_complete = 'delete')
         AND (p_new.status_column IS NOT NULL OR p_new.on_complete = 'delete')
         AND p.status_column IS NOT DISTINCT FROM p_new.status_column AND p.ready_value IS NOT DISTINCT FROM p_new.ready_value;
@@ -45,7 +45,7 @@ BEGIN
     v_old.place := NULL;
     v_old.place_hash := NULL;
     v_old.copies := NULL;
-    v_old.looked_at := NULL;
+    v_old.scanned_at := NULL;
     v_old.queue_id := p_new.queue_id;
     IF v_old IS DISTINCT FROM p_new THEN
         PERFORM mq.raise_error('already_exists', format('name: %s is adopted with other settings: release_table first', p_new.name));

@@ -20,7 +20,7 @@ DECLARE
     v_table oid;
 BEGIN
     SELECT * INTO v_polled FROM mq.polled WHERE name = p_name;
-    v_table := mq.relation_of(v_polled.schema_name, v_polled.table_name);
+    v_table := mq.relation_of(v_polled.table_schema, v_polled.table_name);
     IF v_table IS NOT NULL AND (v_table = v_polled.table_id OR v_polled.queue_id <> 'mq.polled'::regclass) THEN
         IF v_polled.status_column IS NULL OR EXISTS (
             SELECT FROM pg_attribute AS a WHERE a.attrelid = v_table AND a.attname = v_polled.status_column

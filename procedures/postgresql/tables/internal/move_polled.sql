@@ -25,7 +25,7 @@ BEGIN
     SET place = coalesce(p_place, place),
         place_hash = CASE WHEN p_place IS NULL THEN place_hash ELSE p_hash END,
         copies = CASE WHEN p_place IS NULL THEN copies ELSE p_copies END,
-        looked_at = coalesce(p_looked, looked_at)
+        scanned_at = coalesce(p_looked, scanned_at)
     WHERE name = p_name;
 END
 $$;

@@ -15,7 +15,7 @@ LEFT JOIN mq.polled_batch AS b ON b.batch_key = e.batch_key
 WHERE e.name = ANY (ARRAY(
     SELECT p.name
     FROM mq.polled AS p
-    JOIN pg_namespace AS n ON n.nspname = p.schema_name
+    JOIN pg_namespace AS n ON n.nspname = p.table_schema
     JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = p.table_name
     WHERE c.relkind IN ('r', 'p') AND (c.oid = p.table_id OR p.queue_id <> 'mq.polled'::regclass)
         AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') AND NOT row_security_active(c.oid)

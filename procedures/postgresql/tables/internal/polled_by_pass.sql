@@ -19,7 +19,7 @@ BEGIN
     -- As require_pass, in one statement: each step of a claim asks.
     SELECT p.* INTO v_polled
     FROM mq.polled AS p
-    JOIN pg_namespace AS n ON n.nspname = p.schema_name
+    JOIN pg_namespace AS n ON n.nspname = p.table_schema
     JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = p.table_name AND c.relkind IN ('r', 'p')
     JOIN mq.secret AS s ON s.n = 1
     WHERE p.name = p_name AND p_pass = encode(sha256(convert_to(concat_ws('/', s.word, c.oid, mq.polled_need(p),

@@ -16,9 +16,9 @@ LANGUAGE plpgsql
 SET search_path = mq, pg_temp
 AS $$
 DECLARE
-    v_table oid := mq.relation_of(p_polled.schema_name, p_polled.table_name);
-    v_quoted text := format('%I.%I', p_polled.schema_name, p_polled.table_name);
-    v_label text := CASE WHEN p_polled.schema_name <> 'public' THEN quote_ident(p_polled.schema_name) || '.' ELSE '' END
+    v_table oid := mq.relation_of(p_polled.table_schema, p_polled.table_name);
+    v_quoted text := format('%I.%I', p_polled.table_schema, p_polled.table_name);
+    v_label text := CASE WHEN p_polled.table_schema <> 'public' THEN quote_ident(p_polled.table_schema) || '.' ELSE '' END
         || quote_ident(p_polled.table_name);
     v_need text := mq.polled_need(p_polled);
     v_order_column text := coalesce(p_polled.order_column,
@@ -77,7 +77,7 @@ BEGIN
             WHERE m.id = v_table AND m.need = v_need AND m.written = coalesce(p_polled.status_column, '')
         ),
         'quoted', v_quoted,
-        'path', format('pg_catalog, %I, public, pg_temp', p_polled.schema_name),
+        'path', format('pg_catalog, %I, public, pg_temp', p_polled.table_schema),
         'ident', v_ident.value,
         'stored', v_ident.stored,
         'match', v_ident.match,

@@ -26,7 +26,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
     -- Once a second is enough for what costs more: a look from the very start, at what was lost, and at the index.
-    v_recent boolean := coalesce(p_polled.looked_at BETWEEN p_now - interval '1 second' AND p_now, false);
+    v_recent boolean := coalesce(p_polled.scanned_at BETWEEN p_now - interval '1 second' AND p_now, false);
     v_from_place boolean := v_recent AND p_shape->>'shape' = 'e' AND p_shape->>'order' IS NOT NULL AND p_polled.place IS NOT NULL;
     v_lost record;
     v_new record;

@@ -7,7 +7,7 @@
 -- Example:     EXEC mq.find_table 'table', N'sales.[order lines]', @object_id OUTPUT, @schema OUTPUT, @name OUTPUT,
 --              @quoted OUTPUT, @label OUTPUT;
 --
--- A user finds what he has any right on; for others there is no such table.
+-- Users find what they have any right on; for others there is no such table.
 
 CREATE OR ALTER PROCEDURE mq.find_table
     @argument varchar(200),

@@ -1,6 +1,6 @@
 -- index_hint: the hint that pins an index which begins with a column, for dynamic SQL.
 -- Arguments:   @object_id (the table), @column (its name, quoted)
--- Returns:     ', INDEX([name])', to stand behind other hints; NULL when the table has no such index
+-- Returns:     ', INDEX([name])', to stand after other hints; NULL when the table has no such index
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.index_hint(OBJECT_ID(N'dbo.orders'), N'[sync]');

@@ -5,7 +5,7 @@
 -- Transaction: reads only
 -- Example:     SELECT name FROM mq.installed WHERE fingerprint <> mq.object_fingerprint(name);
 --
--- The catalog shows nobody what he may only execute: so grants.sql lets the roles see the definitions in schema mq. EXECUTE AS
+-- The catalog shows nobody what they may only execute: so grants.sql lets the roles see the definitions in schema mq. EXECUTE AS
 -- OWNER would do it for everybody, but fails with 15517 in a restored database whose owner has no login on the new server.
 
 CREATE OR ALTER FUNCTION mq.object_fingerprint (@name nvarchar(200))

@@ -1,5 +1,5 @@
 -- raise_error: stop with a numbered error of the contract.
--- Arguments:   @name (the error's name), @detail (which argument and which limit)
+-- Arguments:   @name (the error's name), @detail (which argument and which limit), @value (stands for the braces in that)
 -- Returns:     never
 -- Errors:      the one named; its message is 'name: detail'
 -- Transaction: the caller undoes its work
@@ -7,7 +7,8 @@
 
 CREATE OR ALTER PROCEDURE mq.raise_error
     @name varchar(200),
-    @detail nvarchar(2000)
+    @detail nvarchar(2000),
+    @value nvarchar(2000) = NULL
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
@@ -20,7 +21,9 @@ BEGIN
         WHEN 'unsuitable_table' THEN 50006
         WHEN 'already_exists' THEN 50007
     END;
-    -- THROW swallows a single percent sign and what stands behind it.
+    IF @value IS NOT NULL
+        SET @detail = STUFF(@detail, CHARINDEX(N'{}', @detail), 2, @value);
+    -- THROW swallows a single percent sign and what stands after it.
     DECLARE @message nvarchar(2048) = REPLACE(CONCAT(@name, N': ', @detail), N'%', N'%%');
     THROW @number, @message, 1;
 END;

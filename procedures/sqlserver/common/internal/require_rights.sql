@@ -1,4 +1,4 @@
--- require_rights: refuse a caller who may not do himself what is to be done with an adopted table, or when it is gone.
+-- require_rights: refuse a caller who may not do what is to be done with an adopted table, or when it is gone.
 -- Arguments:   @name (the adopted table), @change (0: it is only read)
 -- Returns:     nothing
 -- Errors:      50005 not_found, 50006 unsuitable_table
@@ -21,10 +21,7 @@ BEGIN
     FROM mq.polled WHERE name = @name;
     SET @facts = mq.table_facts(@quoted);
     IF COALESCE(@facts, 0) = 0
-    BEGIN
-        SET @detail = CONCAT(N'table: there is no table ', @quoted, N' any more');
-        EXEC mq.raise_error 'not_found', @detail;
-    END;
+        EXEC mq.raise_error 'not_found', N'table: there is no table {} any more', @quoted;
     SET @detail = mq.lacks(@quoted, @update, @delete);
     IF @detail IS NULL AND @facts = 2
         SET @detail = N'a security policy filters its rows: those that it hides from a claim would look deleted';

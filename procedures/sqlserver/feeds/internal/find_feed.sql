@@ -6,7 +6,7 @@
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.find_feed N'orders', 0, @object_id OUTPUT, @quoted OUTPUT, @keys OUTPUT, @sync OUTPUT, @hint OUTPUT;
 --
--- The table is read and changed with the caller's rights, and he may not even see it: so whether it is there is asked first.
+-- The table is read and changed with the caller's rights, who may not even see it: so whether it is there is asked first.
 
 CREATE OR ALTER PROCEDURE mq.find_feed
     @feed nvarchar(400),
@@ -20,12 +20,9 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @schema nvarchar(128), @name nvarchar(128), @detail nvarchar(2000);
-    SELECT @schema = table_schema, @name = table_name, @keys = key_columns, @sync = sync_column FROM mq.feed WHERE feed = @feed;
+    SELECT @schema = table_schema, @name = table_name, @keys = key_columns, @sync = sync_column FROM mq.feed WHERE name = @feed;
     IF @name IS NULL
-    BEGIN
-        SET @detail = CONCAT(N'feed: there is no feed ', @feed);
-        EXEC mq.raise_error 'not_found', @detail;
-    END;
+        EXEC mq.raise_error 'not_found', N'feed: there is no feed {}', @feed;
     SET @quoted = CONCAT(QUOTENAME(@schema), N'.', QUOTENAME(@name));
     SET @object_id = OBJECT_ID(@quoted, N'U');
     IF mq.table_facts(@quoted) > 0
@@ -33,10 +30,7 @@ BEGIN
     IF @detail IS NOT NULL
         EXEC mq.raise_error 'unsuitable_table', @detail;
     IF @object_id IS NULL
-    BEGIN
-        SET @detail = CONCAT(N'table: there is no table ', @quoted, N' any more, which the feed reads');
-        EXEC mq.raise_error 'not_found', @detail;
-    END;
+        EXEC mq.raise_error 'not_found', N'table: there is no table {} any more, which the feed reads', @quoted;
     SELECT TOP (1) @detail = CONCAT(@quoted, N' has no column ', l.name, N' any more, which the feed needs')
     FROM mq.split_names(CONCAT(@keys, N', ', @sync), N',') AS l
     WHERE COLUMNPROPERTY(@object_id, l.name, 'ColumnId') IS NULL

@@ -17,7 +17,8 @@ BEGIN
     DECLARE @gone mq.items, @grouped mq.items;
     DECLARE @out TABLE (id bigint NOT NULL, attempts smallint NOT NULL);
     DECLARE @place TABLE (id bigint NOT NULL PRIMARY KEY, priority smallint NOT NULL, run_at datetime2(7) NOT NULL);
-    SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@type, N'') ORDER BY LEN(type) DESC;
+    DECLARE @places mq.places, @round int = 0;
+    SELECT @ordered = ordered FROM mq.policy(@type);
     -- The messages are locked before anything of them is deleted: a claim that no longer finds one in mq.grouped then knows that
     -- it was not sent late.
     INSERT INTO @place (id, priority, run_at)
@@ -53,45 +54,34 @@ BEGIN
             OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
             INSERT INTO @out (id, attempts) SELECT id, attempts FROM @grouped;
             -- Only the tickets of what is already gone.
-            DELETE r
-            FROM (
-                SELECT k.type, k.priority, k.run_at, k.id
-                FROM @grouped AS g
-                INNER JOIN @place AS p ON p.id = g.id
-                INNER JOIN mq.ready AS k WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
-                    ON k.type = @type AND k.priority = p.priority AND k.run_at = p.run_at AND k.id = p.id
-            ) AS f
-            INNER JOIN mq.ready AS r WITH (ROWLOCK)
-                ON r.type = f.type AND r.priority = f.priority AND r.run_at = f.run_at AND r.id = f.id
-            OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+            INSERT INTO @places (priority, run_at, id)
+            SELECT p.priority, p.run_at, p.id
+            FROM @grouped AS g
+            INNER JOIN @place AS p ON p.id = g.id;
+            EXEC mq.drop_tickets @type, @places;
         END
         ELSE
+            INSERT INTO @places (priority, run_at, id) SELECT priority, run_at, id FROM @place;
+        WHILE @ordered = 0 AND @round < 2
         BEGIN
             DELETE r
             OUTPUT deleted.id, deleted.attempts INTO @out (id, attempts)
             FROM (
                 SELECT k.type, k.priority, k.run_at, k.id
-                FROM @place AS p
+                FROM @places AS p
                 INNER JOIN mq.ready AS k WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
                     ON k.type = @type AND k.priority = p.priority AND k.run_at = p.run_at AND k.id = p.id
             ) AS f
             INNER JOIN mq.ready AS r WITH (ROWLOCK)
                 ON r.type = f.type AND r.priority = f.priority AND r.run_at = f.run_at AND r.id = f.id
             OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+            IF @ring = 0 AND (SELECT COUNT(*) FROM @out) >= (SELECT COUNT(*) FROM @place)
+                BREAK;
             -- In a ring some stand at their ordinary place still, the others here. So do those whose sender saw the first claim round
             -- the ring, which then rolled back.
-            IF @ring = 1 OR (SELECT COUNT(*) FROM @out) < (SELECT COUNT(*) FROM @place)
-                DELETE r
-                OUTPUT deleted.id, deleted.attempts INTO @out (id, attempts)
-                FROM (
-                    SELECT k.type, k.priority, k.run_at, k.id
-                    FROM @place AS p
-                    INNER JOIN mq.ready AS k WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
-                        ON k.type = @type AND k.priority = -32768 AND k.run_at = '0001-01-01' AND k.id = p.id
-                ) AS f
-                INNER JOIN mq.ready AS r WITH (ROWLOCK)
-                    ON r.type = f.type AND r.priority = f.priority AND r.run_at = f.run_at AND r.id = f.id
-                OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+            SET @round = @round + 1;
+            DELETE FROM @places;
+            INSERT INTO @places (priority, run_at, id) SELECT -32768, '0001-01-01', id FROM @place;
         END;
     END;
     IF @states LIKE '%E%'

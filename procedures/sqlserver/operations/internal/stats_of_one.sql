@@ -13,6 +13,7 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @cap int = 10000, @ordered bit, @paused bit, @oldest datetime2(7), @due_oldest datetime2(7);
     DECLARE @ready bigint, @due bigint, @delayed bigint, @active bigint, @expired bigint, @dead bigint;
+    -- Not from mq.policy: that reads what is committed, and would wait for an open set_queue.
     SELECT TOP (1) @ordered = ordered, @paused = paused FROM mq.queue WHERE type IN (@type, N'') ORDER BY type DESC;
     IF @ordered = 1
         SELECT @ready = COUNT(*), @oldest = MIN(m.run_at)

@@ -14,8 +14,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @paused bit, @count int = 0, @batch_key uniqueidentifier = NEWID();
-    SELECT TOP (1) @paused = paused, @lease_seconds = COALESCE(@lease_seconds, lease_seconds)
-    FROM mq.queue WHERE type IN (@type, N'') ORDER BY LEN(type) DESC;
+    SELECT @paused = paused, @lease_seconds = COALESCE(@lease_seconds, lease_seconds) FROM mq.policy(@type);
     IF @paused = 0
         EXEC mq.pick @type, @size, 0, @batch_key, @count OUTPUT;
     IF @count > 0

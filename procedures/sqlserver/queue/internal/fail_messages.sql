@@ -17,9 +17,9 @@ BEGIN
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @max_attempts int, @backoff int, @backoff_max int, @ordered bit;
     DECLARE @gone mq.items;
     DECLARE @delay TABLE (id bigint NOT NULL PRIMARY KEY, milliseconds bigint NOT NULL);
-    SELECT TOP (1) @max_attempts = max_attempts, @backoff = backoff_seconds, @backoff_max = backoff_max_seconds,
+    SELECT @max_attempts = max_attempts, @backoff = backoff_seconds, @backoff_max = backoff_max_seconds,
         @ordered = ordered
-    FROM mq.queue WHERE type IN (@type, N'') ORDER BY LEN(type) DESC;
+    FROM mq.policy(@type);
     INSERT INTO mq.dead (id, died_at, attempts, type, reader, error)
     OUTPUT inserted.id, inserted.attempts INTO @gone (id, attempts)
     SELECT m.id, @now, f.attempts, @type, @reader, LEFT(f.error, 4000)
@@ -31,7 +31,7 @@ BEGIN
     IF @dead > 0 AND @ordered = 1
         EXEC mq.free_groups @type, @gone;
     -- Jitter between half and the whole, so that what failed together does not come back together. RAND() would be one number for
-    -- all rows. Into a table first: elsewhere each use of the number might draw it anew.
+    -- all rows. Into a table first: elsewhere each use of the number might draw a new one.
     INSERT INTO @delay (id, milliseconds)
     SELECT f.id, CAST(COALESCE(f.retry * 1000e0, b.seconds * (500 + ABS(CHECKSUM(NEWID()) % 501))) AS bigint)
     FROM @failed AS f

@@ -2,7 +2,7 @@
 -- Arguments:   @type, @items (at most 1,000; the messages are still there)
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's; waits for a claim only while that looks at the group
+-- Transaction: joins the caller's; waits for a claim only while that checks the group
 -- Example:     EXEC mq.free_groups N'invoice', @items;
 --
 -- Without row versions nobody sees a row of mq.group_lock that another transaction is deleting: a claim would take the group,
@@ -32,8 +32,7 @@ BEGIN
         IF @id IS NOT NULL
         BEGIN
             SET @resource = NULL;
-            SELECT @resource = CONCAT(N'mq.group:',
-                CAST(SUBSTRING(HASHBYTES('SHA2_256', CONCAT(@type, NCHAR(10), group_key)), 1, 8) AS bigint))
+            SELECT @resource = mq.lock_name('group', @type, group_key)
             FROM mq.group_lock WITH (READUNCOMMITTED)
             WHERE id = @id;
             -- If it should ever fail, the unique index of mq.group_lock still lets no two claims into one group.

@@ -7,11 +7,11 @@
 --
 -- A message that another transaction is cancelling may be gone or stay: so the first message gets a ticket, the first that nobody
 -- has locked, and one that is being deleted before them. One too many does no harm. A ticket at the message's own place is left
--- alone if it can be locked: then no claim is dropping it. A new one stands less than a millisecond behind it, at a time drawn
+-- alone if it can be locked: then no claim is dropping it. A new one stands less than a millisecond after it, at a time drawn
 -- by lot, so that none that another transaction has inserted or deleted is met.
 --
--- A row that is being deleted is seen only through its old version. Under READ_COMMITTED_SNAPSHOT a look without a hint finds it;
--- else it waits, which costs less than a group that stands still. It looks only before the first row that a dirty look finds,
+-- A row that is being deleted is seen only through its old version. Under READ_COMMITTED_SNAPSHOT a read without a hint finds it;
+-- else it waits, which costs less than a group that stands still. It reads only before the first row that a dirty read finds,
 -- so it never waits for a sender. While a claim has the group, its row in mq.group_lock tells what it took, and there is no wait.
 --
 -- Rows of mq.grouped are locked by id alone: who locks one through its other index meets who deletes it in the opposite order.
@@ -43,8 +43,7 @@ BEGIN
         IF @n IS NOT NULL
         BEGIN
             SELECT @group_key = group_key FROM @groups WHERE n = @n;
-            SET @resource = CONCAT(N'mq.group:',
-                CAST(SUBSTRING(HASHBYTES('SHA2_256', CONCAT(@type, NCHAR(10), @group_key)), 1, 8) AS bigint));
+            SET @resource = mq.lock_name('group', @type, @group_key);
             DELETE FROM @wanted;
             SELECT @first = NULL, @hidden = NULL, @free = NULL;
             SELECT TOP (1) @first = id

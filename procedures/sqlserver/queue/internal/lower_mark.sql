@@ -1,4 +1,4 @@
--- lower_mark: what was put back lies below the low-water mark: let the next claim look from the very start.
+-- lower_mark: what was put back lies below a low-water mark: let the next claim scan the type from its very start.
 -- Arguments:   @type
 -- Returns:     nothing
 -- Errors:      none
@@ -15,8 +15,8 @@ BEGIN
     DECLARE @n bigint;
     SELECT TOP (1) @n = n FROM mq.mark WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type ORDER BY n DESC;
     IF @n IS NOT NULL
-        -- Two higher, so that it also counts over the mark that a claim at work at this moment will leave.
-        INSERT INTO mq.mark (type, n, priority, run_at, id, looked_at, promoted_to)
-        VALUES (@type, @n + 2, 0, '1900-01-01', 0, '1900-01-01', '1900-01-01');
+        -- Two higher: a claim at work at this moment leaves marks that are one higher, and those must not count.
+        INSERT INTO mq.mark (type, n, priority, run_at, id, scanned_at, promoted_to)
+        VALUES (@type, @n + 2, -32768, '1900-01-01', 0, '1900-01-01', '1900-01-01');
 END;
 GO

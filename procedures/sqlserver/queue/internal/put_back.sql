@@ -16,7 +16,7 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @ordered bit, @ring bit = mq.is_ring(@type), @step int = 1000, @took int = 1;
     DECLARE @back mq.items;
-    SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@type, N'') ORDER BY LEN(type) DESC;
+    SELECT @ordered = ordered FROM mq.policy(@type);
     SET @count = 0;
     WHILE @took > 0
     BEGIN

@@ -22,13 +22,12 @@ BEGIN
     WHERE id = @id;
     IF @named IS NULL
         RETURN;
-    SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@named, N'') ORDER BY LEN(type) DESC;
+    SELECT @ordered = ordered FROM mq.policy(@named);
     SET @ring = mq.is_ring(@named);
     IF @ordered = 1
     BEGIN
         -- As in pick_ordered: whoever begins with a group or frees it has this lock.
-        SET @resource = CONCAT(N'mq.group:',
-            CAST(SUBSTRING(HASHBYTES('SHA2_256', CONCAT(@named, NCHAR(10), @group_key)), 1, 8) AS bigint));
+        SET @resource = mq.lock_name('group', @named, @group_key);
         EXEC @got = sp_getapplock @Resource = @resource, @LockMode = 'Exclusive',
             @LockOwner = 'Transaction', @LockTimeout = 0;
         IF @got < 0

@@ -16,7 +16,7 @@ BEGIN
     DECLARE @step int = 1000, @took int, @dead bigint, @back bigint, @n int = 0, @last int;
     DECLARE @spent mq.failures;
     DECLARE @expired TABLE (n int NOT NULL PRIMARY KEY, batch_key uniqueidentifier NOT NULL);
-    SELECT TOP (1) @max_attempts = max_attempts FROM mq.queue WHERE type IN (@type, N'') ORDER BY LEN(type) DESC;
+    SELECT @max_attempts = max_attempts FROM mq.policy(@type);
     SET @count = 0;
     -- First the keys, without keeping a lock, then each row by its primary key: who locks rows by way of the other index stands
     -- in the way of those who finish or extend them.

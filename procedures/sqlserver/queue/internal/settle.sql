@@ -1,25 +1,24 @@
 -- settle: messages are completed: delete them, or archive them when the policy says so.
--- Arguments:   @key (the batch whose rows in mq.claimed they are), @id (one of them; NULL: all), @type, @reader, @on_complete and
---              @ordered (the policy)
+-- Arguments:   @key (the batch whose rows in mq.claimed they are), @id (one of them; NULL: all), @type, @reader
 -- Returns:     @count: how many there were
 -- Errors:      none
 -- Transaction: joins the caller's
--- Example:     EXEC mq.settle @key, NULL, N'email', N'worker-1', 'delete', 0, @count OUTPUT;
+-- Example:     EXEC mq.settle @key, NULL, N'email', N'worker-1', @count OUTPUT;
 
 CREATE OR ALTER PROCEDURE mq.settle
     @key uniqueidentifier,
     @id bigint,
     @type nvarchar(400),
     @reader nvarchar(400),
-    @on_complete varchar(7),
-    @ordered bit,
     @count bigint OUTPUT
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @step int = 1000, @took int = 1;
+    DECLARE @ordered bit, @on_complete varchar(7);
     DECLARE @done mq.items;
     DECLARE @keys TABLE (id bigint NOT NULL PRIMARY KEY);
+    SELECT @ordered = ordered, @on_complete = on_complete FROM mq.policy(@type);
     SET @count = 0;
     WHILE @took > 0
     BEGIN

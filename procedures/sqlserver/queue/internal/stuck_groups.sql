@@ -5,7 +5,7 @@
 -- Transaction: reads only, and waits for nobody: it may show a group that another transaction is about to put right
 -- Example:     SELECT group_key, id FROM mq.stuck_groups(N'invoice');
 --
--- There should be none. A ticket stands at its message's place, or less than a millisecond behind it: see issue_tickets.
+-- There should be none. A ticket stands at its message's place, or less than a millisecond after it: see issue_tickets.
 
 CREATE OR ALTER FUNCTION mq.stuck_groups (@type nvarchar(400))
 RETURNS TABLE

@@ -14,7 +14,7 @@ CREATE OR ALTER PROCEDURE mq.find_watched
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @parts int, @first nvarchar(400), @second nvarchar(400), @detail nvarchar(2000);
+    DECLARE @parts int, @first nvarchar(400), @second nvarchar(400);
     SELECT @parts = MAX(n), @first = MAX(CASE n WHEN 1 THEN name END), @second = MAX(CASE n WHEN 2 THEN name END)
     FROM mq.split_names(@table, N'.');
     IF @parts NOT IN (1, 2)
@@ -30,9 +30,6 @@ BEGIN
     WHERE table_schema = @first AND table_name = @second;
     SET @label = CONCAT(CASE WHEN @first <> N'dbo' THEN @first + N'.' END, @second);
     IF @watched_id IS NULL
-    BEGIN
-        SET @detail = CONCAT(N'table: ', @label, N' is not watched: call watch_table first');
-        EXEC mq.raise_error 'not_found', @detail;
-    END;
+        EXEC mq.raise_error 'not_found', N'table: {} is not watched: call watch_table first', @label;
 END;
 GO

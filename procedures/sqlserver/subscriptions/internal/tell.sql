@@ -34,7 +34,7 @@ BEGIN
         );
         IF @type IS NULL
             BREAK;
-        SELECT TOP (1) @ordered = ordered FROM mq.queue WITH (READCOMMITTED) WHERE type IN (@type, N'') ORDER BY LEN(type) DESC;
+        SELECT @ordered = ordered FROM mq.policy(@type);
         SELECT @ring = mq.is_ring(@type), @n = 0, @took = 1;
         WHILE @took > 0
         BEGIN

@@ -1,11 +1,11 @@
 -- claim_index: the hint that pins an index in whose order rows are claimed, for dynamic SQL.
 -- Arguments:   @object_id (the table), @list (the columns, in that order)
--- Returns:     ', INDEX([name])', to stand behind other hints; NULL when the table has no such index
+-- Returns:     ', INDEX([name])', to stand after other hints; NULL when the table has no such index
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.claim_index(OBJECT_ID(N'dbo.orders'), N'[status], [id]');
 --
--- Behind the columns of a nonclustered index stand those of the clustered one. What has a filter, or is no B-tree, does not
+-- After the columns of a nonclustered index stand those of the clustered one. What has a filter, or is no B-tree, does not
 -- count, nor one that is descending in a part of the columns.
 
 CREATE OR ALTER FUNCTION mq.claim_index (@object_id int, @list nvarchar(max))

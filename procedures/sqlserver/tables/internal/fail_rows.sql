@@ -47,7 +47,7 @@ BEGIN
     BEGIN
         DELETE FROM @done;
         -- Jitter between half and the whole, so that what failed together does not come back together. Into a table first:
-        -- elsewhere each use of the number might draw it anew. Whom the table will not have dead must try that again: its status
+        -- elsewhere each use of the number might draw a new one. Whom the table will not have dead must try that again: its status
         -- would make it claimable.
         INSERT INTO @done (id, state, milliseconds)
         SELECT TOP (1000) e.id, CASE WHEN e.todo = 'X' AND e.refused = 0 THEN 'E' ELSE 'N' END,

@@ -10,12 +10,9 @@ CREATE OR ALTER PROCEDURE mq.lock_polled
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @found int = 0, @detail nvarchar(2000);
+    DECLARE @found int = 0;
     SELECT @found = 1 FROM mq.polled_place WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK) WHERE name = @name;
     IF @found = 0
-    BEGIN
-        SET @detail = CONCAT(N'name: no table is adopted as ', @name);
-        EXEC mq.raise_error 'not_found', @detail;
-    END;
+        EXEC mq.raise_error 'not_found', N'name: no table is adopted as {}', @name;
 END;
 GO

@@ -20,10 +20,10 @@ CREATE OR ALTER PROCEDURE mq.pick_lost
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @shape char(1), @object_id int, @quoted nvarchar(600), @columns nvarchar(max), @status nvarchar(300), @value nvarchar(400);
-    DECLARE @problem varchar(200), @detail nvarchar(2000), @active nvarchar(max), @ident nvarchar(max), @left nvarchar(max);
-    DECLARE @fields nvarchar(max), @match nvarchar(max), @json nvarchar(max), @row nvarchar(max);
-    DECLARE @from nvarchar(max), @statement nvarchar(max), @held int, @standing int, @many int;
+    DECLARE @shape char(1), @object_id int, @quoted nvarchar(600), @status nvarchar(300), @value nvarchar(400);
+    DECLARE @problem varchar(200), @detail nvarchar(2000), @active nvarchar(max), @statement nvarchar(max);
+    DECLARE @held int, @standing int, @many int;
+    DECLARE @pieces mq.pieces;
     CREATE TABLE #mq_orphan (
         n bigint NOT NULL PRIMARY KEY, hash varbinary(32) NOT NULL, ident nvarchar(max) COLLATE Latin1_General_100_BIN2 NOT NULL,
         key_json nvarchar(max) COLLATE DATABASE_DEFAULT NULL, row_json nvarchar(max) COLLATE DATABASE_DEFAULT NULL
@@ -33,7 +33,7 @@ BEGIN
         key_json nvarchar(max) COLLATE DATABASE_DEFAULT NULL, row_json nvarchar(max) COLLATE DATABASE_DEFAULT NULL
     );
     SET @took = 0;
-    SELECT @active = active_value, @columns = COALESCE(key_columns, ident_columns) FROM mq.polled WHERE name = @name;
+    SELECT @active = active_value FROM mq.polled WHERE name = @name;
     IF @active IS NULL
         RETURN;
     EXEC mq.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @status OUTPUT, @value OUTPUT,
@@ -43,22 +43,20 @@ BEGIN
     SELECT @held = COUNT(*)
     FROM mq.polled_row WITH (INDEX(polled_row_due), READPAST, ROWLOCK, READCOMMITTEDLOCK)
     WHERE name = @name AND state IN ('A', 'N') AND active = 1;
-    SELECT @left = CONCAT(N't.', @status, N' = ', REPLACE(@value, N'?', N'@active')), @many = @held + @top,
-        @from = CONCAT(N' FROM ', @quoted, N' AS t WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK',
-            mq.index_hint(@object_id, @status), N')');
-    SET @statement = CONCAT(N'SELECT @standing = COUNT(*) FROM (SELECT TOP (@many) 1 AS one', @from, N' WHERE ', @left, N') AS x;');
+    SET @many = @held + @top;
+    INSERT INTO @pieces (name, piece) SELECT name, piece FROM mq.polled_pieces(@name, 1);
+    INSERT INTO @pieces (name, piece) VALUES ('hint', mq.index_hint(@object_id, @status));
+    SET @statement = mq.fill(N'SELECT @standing = COUNT(*)
+FROM (SELECT TOP (@many) 1 AS one FROM {table} AS t WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK{hint}) WHERE {is_active}) AS x;', @pieces);
     EXEC sp_executesql @statement, N'@many int, @active nvarchar(max), @standing int OUTPUT', @many = @many, @active = @active,
         @standing = @standing OUTPUT;
     IF @standing <= @held
         RETURN;
-    SELECT @ident = mq.row_identity(@object_id, @columns, NULL, 'json'),
-        @fields = mq.row_identity(@object_id, @columns, NULL, 'fields'),
-        @match = mq.row_identity(@object_id, @columns, NULL, 'match'),
-        @json = mq.row_json(@object_id, @columns, N't'), @row = mq.row_json(@object_id, NULL, N't');
-    SET @statement = CONCAT(N'INSERT INTO #mq_orphan (n, hash, ident, key_json, row_json)
-SELECT TOP (@many) ROW_NUMBER() OVER (ORDER BY (SELECT NULL)), HASHBYTES(''SHA2_256'', i.ident), i.ident, ', @json, N', ', @row, @from, N'
-CROSS APPLY (SELECT ', @ident, N' AS ident) AS i
-WHERE ', @left, N';');
+    SET @statement = mq.fill(N'INSERT INTO #mq_orphan (n, hash, ident, key_json, row_json)
+SELECT TOP (@many) ROW_NUMBER() OVER (ORDER BY (SELECT NULL)), HASHBYTES(''SHA2_256'', i.ident), i.ident, {key}, {row}
+FROM {table} AS t WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK{hint})
+CROSS APPLY (SELECT {identity} AS ident) AS i
+WHERE {is_active};', @pieces);
     EXEC sp_executesql @statement, N'@many int, @active nvarchar(max)', @many = @many, @active = @active;
     -- Of equal rows as many have an entry as there are entries.
     DELETE o
@@ -71,14 +69,14 @@ WHERE ', @left, N';');
     SET @standing = CASE WHEN @standing - @held < @top THEN @standing - @held ELSE @top END;
     IF @shape = 'a'
     BEGIN
-        SET @statement = CONCAT(N'INSERT INTO #mq_found (n, ident, key_json, row_json)
-SELECT TOP (@top) c.n, c.ident, ', @json, N', ', @row, N'
+        SET @statement = mq.fill(N'INSERT INTO #mq_found (n, ident, key_json, row_json)
+SELECT TOP (@top) c.n, c.ident, {key}, {row}
 FROM #mq_orphan AS c
-CROSS APPLY OPENJSON(c.ident) WITH (', @fields, N') AS r
-INNER JOIN ', @quoted, N' AS t WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON ', @match, N'
-WHERE ', @left, N' AND HASHBYTES(''SHA2_256'', ', @ident, N') = c.hash
+CROSS APPLY OPENJSON(c.ident) WITH ({fields}) AS r
+INNER JOIN {table} AS t WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON {match}
+WHERE {is_active} AND HASHBYTES(''SHA2_256'', {identity}) = c.hash
 ORDER BY c.n
-OPTION (FORCE ORDER, LOOP JOIN);');
+OPTION (FORCE ORDER, LOOP JOIN);', @pieces);
         EXEC sp_executesql @statement, N'@top int, @active nvarchar(max)', @top = @standing, @active = @active;
     END
     ELSE

@@ -11,19 +11,23 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @shape char(1), @object_id int, @quoted nvarchar(600), @status nvarchar(300), @value nvarchar(400);
-    DECLARE @problem varchar(200), @detail nvarchar(2000), @active nvarchar(max), @ready nvarchar(max), @to nvarchar(max);
-    DECLARE @left nvarchar(max), @statement nvarchar(max), @rounds bigint, @took int = 1;
+    DECLARE @problem varchar(200), @detail nvarchar(2000), @active nvarchar(max), @ready nvarchar(max);
+    DECLARE @statement nvarchar(max), @rounds bigint, @took int = 1;
+    DECLARE @pieces mq.pieces;
     EXEC mq.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @status OUTPUT, @value OUTPUT,
         @problem OUTPUT, @detail OUTPUT;
     SELECT @active = active_value, @ready = ready_value FROM mq.polled WHERE name = @name;
     IF @active IS NULL OR @value IS NULL
         RETURN;
-    SELECT @left = CONCAT(N't.', @status, N' = ', REPLACE(@value, N'?', N'@active')), @to = REPLACE(@value, N'?', N'@ready');
+    INSERT INTO @pieces (name, piece)
+    VALUES ('table', @quoted), ('status', @status), ('active', REPLACE(@value, N'?', N'@active')),
+        ('ready', REPLACE(@value, N'?', N'@ready'));
     -- As many rounds as there are rows now: a trigger may leave them as they are.
-    SET @statement = CONCAT(N'SELECT @rounds = COUNT_BIG(*) / 1000 + 1 FROM ', @quoted, N' AS t WITH (READCOMMITTEDLOCK) WHERE ', @left, N';');
+    SET @statement = mq.fill(N'SELECT @rounds = COUNT_BIG(*) / 1000 + 1 FROM {table} AS t WITH (READCOMMITTEDLOCK)
+WHERE t.{status} = {active};', @pieces);
     EXEC sp_executesql @statement, N'@active nvarchar(max), @rounds bigint OUTPUT', @active = @active, @rounds = @rounds OUTPUT;
-    SET @statement = CONCAT(N'UPDATE TOP (1000) t SET ', @status, N' = ', @to, N' FROM ', @quoted, N' AS t WITH (ROWLOCK) WHERE ', @left, N';
-SET @took = @@ROWCOUNT;');
+    SET @statement = mq.fill(N'UPDATE TOP (1000) t SET {status} = {ready} FROM {table} AS t WITH (ROWLOCK) WHERE t.{status} = {active};
+SET @took = @@ROWCOUNT;', @pieces);
     WHILE @rounds > 0 AND @took > 0
     BEGIN
         -- What a constraint of the table refuses stays as it is, and must not keep the table adopted.

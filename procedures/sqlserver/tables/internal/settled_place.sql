@@ -1,18 +1,13 @@
 -- settled_place: up to which order value rows of a table without a status may be claimed: what was the highest late_seconds ago.
--- Arguments:   @name (the adopted table, whose place the caller has locked), @quoted (the table), @column (the order column, quoted),
---              @written (the expression of its text over the alias t), @hint (of its index), @now
+-- Arguments:   @pieces (see pick_rows), @name (the adopted table, whose place the caller has locked), @now
 -- Returns:     @settled, as text; NULL for none yet
 -- Errors:      none
 -- Transaction: joins the caller's
--- Example:     EXEC mq.settled_place N'orders', N'[dbo].[orders]', N'[made]', N'CONVERT(nvarchar(41), t.[made], 126)', N'',
---              @now, @settled OUTPUT;
+-- Example:     EXEC mq.settled_place @pieces, N'orders', @now, @settled OUTPUT;
 
 CREATE OR ALTER PROCEDURE mq.settled_place
+    @pieces mq.pieces READONLY,
     @name nvarchar(400),
-    @quoted nvarchar(600),
-    @column nvarchar(300),
-    @written nvarchar(800),
-    @hint nvarchar(300),
     @now datetime2(7),
     @settled nvarchar(4000) OUTPUT
 AS
@@ -27,10 +22,10 @@ BEGIN
     IF @late = 0 OR @seen IS NULL OR @seen <= DATEADD(SECOND, -CASE WHEN @late > 10 THEN @late / 10 ELSE 1 END, @now)
     BEGIN
         -- A row that is not committed yet does not count, nor is it waited for.
-        SET @statement = CONCAT(N'SELECT TOP (1) @settled = ', @written, N'
-FROM ', @quoted, N' AS t WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK', @hint, N')
-ORDER BY t.', @column, N' DESC
-OPTION (KEEPFIXED PLAN);');
+        SET @statement = mq.fill(N'SELECT TOP (1) @settled = {order_text}
+FROM {table} AS t WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK{hint})
+ORDER BY t.{order} DESC
+OPTION (KEEPFIXED PLAN);', @pieces);
         EXEC sp_executesql @statement, N'@settled nvarchar(4000) OUTPUT', @settled = @settled OUTPUT;
         IF @late = 0
             RETURN;

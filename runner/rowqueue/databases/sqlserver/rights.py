@@ -9,6 +9,7 @@ TELLER = "mq_teller"  # whom triggers of watched tables run as where the table h
 
 _TYPES = (
     *(("items", "mq_consumer"), ("items", "mq_operator")),
+    *(("pieces", "mq_consumer"), ("pieces", "mq_operator"), ("places", "mq_consumer"), ("places", "mq_operator")),
     *(("failures", "mq_consumer"), ("failures", "mq_operator"), ("events", "public")),
 )
 

@@ -1,0 +1,38 @@
+-- find_index: an index of a table that begins with these columns, in this order and ascending.
+-- Arguments:   p_table (as find_table returns its name), p_columns (quoted, with commas between them; NULL: none is wanted)
+-- Returns:     its name, quoted; NULL when there is none
+-- Errors:      none
+-- Transaction: reads the catalog only
+-- Example:     SELECT mq_find_index('ORDERS', '"STATUS","ID"') FROM rdb$database;
+
+SET TERM ^ ;
+
+CREATE OR ALTER FUNCTION mq_find_index (
+    p_table varchar(63) CHARACTER SET UTF8,
+    p_columns mq_text
+)
+RETURNS varchar(130) CHARACTER SET UTF8
+AS
+DECLARE v_index varchar(63) CHARACTER SET UTF8;
+DECLARE v_columns mq_text;
+BEGIN
+    -- A condition makes it an index of some rows, an expression one of no column; the latter has no segments.
+    FOR SELECT i.rdb$index_name FROM rdb$indices AS i
+        WHERE i.rdb$relation_name = :p_table AND COALESCE(i.rdb$index_inactive, 0) = 0 AND COALESCE(i.rdb$index_type, 0) = 0
+            AND i.rdb$expression_blr IS NULL AND mq_index_condition(i.rdb$index_name) = 0
+        ORDER BY i.rdb$segment_count, i.rdb$index_id
+        INTO v_index
+    DO
+    BEGIN
+        SELECT LIST('"' || REPLACE(TRIM(s.rdb$field_name), '"', '""') || '"')
+        FROM (
+            SELECT rdb$field_name FROM rdb$index_segments WHERE rdb$index_name = :v_index ORDER BY rdb$field_position
+        ) AS s
+        INTO v_columns;
+        IF (v_columns || ',' STARTING WITH p_columns || ',') THEN
+            RETURN '"' || REPLACE(TRIM(v_index), '"', '""') || '"';
+    END
+    RETURN NULL;
+END^
+
+SET TERM ; ^

@@ -1,0 +1,135 @@
+-- count_types: how many entries each type has in one of the queue's tables, in the order of the types, without counting on
+--              where there are many.
+-- Arguments:   p_table (ready, delayed, batch, grouped or dead), p_type (NULL: all), p_cap (what is above it is not counted on),
+--              p_now
+-- Returns:     type; first_count and second_count: ready, due and delayed, active and expired, or dead messages; oldest: the
+--              smallest run_at of what is ready or due
+-- Errors:      none
+-- Transaction: reads only
+-- Example:     SELECT type, first_count FROM mq_count_types('ready', NULL, 10000, mq_utc_now());
+--
+-- Each loop counts one type, and ends when it has enough or meets the next type, where it begins again. After enough of one type
+-- that is the least name that may come next: the engine would read a bound that two types share to its end. The longest names
+-- have no such name. Nothing comes before RPAD('', 200, ASCII_CHAR(0)).
+--
+-- It is long because each table has a loop of its own: a cursor shared by them took 2.4 times as long.
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_count_types (
+    p_table varchar(7) CHARACTER SET ASCII,
+    p_type mq_name,
+    p_cap integer,
+    p_now timestamp
+)
+RETURNS (
+    type mq_name,
+    first_count bigint,
+    second_count bigint,
+    oldest timestamp
+)
+AS
+DECLARE v_from mq_name;
+DECLARE v_past mq_name;
+DECLARE v_type mq_name;
+DECLARE v_at timestamp;
+DECLARE v_messages bigint;
+BEGIN
+    v_past = RPAD('', 200, ASCII_CHAR(0));
+    v_from = COALESCE(p_type, v_past);
+    WHILE (v_from IS NOT NULL) DO
+    BEGIN
+        type = NULL;
+        v_type = NULL;
+        first_count = 0;
+        second_count = 0;
+        oldest = NULL;
+        IF (p_table = 'ready') THEN
+            FOR SELECT r.type, r.run_at FROM mq_ready AS r WHERE r.type >= :v_from AND r.type <> :v_past
+                PLAN (r ORDER mq_ready_pk) ORDER BY r.type, r.priority, r.run_at, r.id
+                INTO v_type, v_at
+            DO
+            BEGIN
+                IF (type IS NULL) THEN
+                    type = v_type;
+                IF (v_type <> type OR first_count > p_cap) THEN
+                    LEAVE;
+                first_count = first_count + 1;
+                IF (oldest IS NULL OR v_at < oldest) THEN
+                    oldest = v_at;
+            END
+        ELSE IF (p_table = 'grouped') THEN
+            FOR SELECT g.type, m.run_at FROM mq_grouped AS g LEFT JOIN mq_message AS m ON m.id = g.id
+                WHERE g.type >= :v_from AND g.type <> :v_past
+                PLAN JOIN (g ORDER mq_grouped_pk, m INDEX (mq_message_pk)) ORDER BY g.type, g.group_key, g.id
+                INTO v_type, v_at
+            DO
+            BEGIN
+                IF (type IS NULL) THEN
+                    type = v_type;
+                IF (v_type <> type OR first_count > p_cap) THEN
+                    LEAVE;
+                first_count = first_count + 1;
+                IF (oldest IS NULL OR v_at < oldest) THEN
+                    oldest = v_at;
+            END
+        ELSE IF (p_table = 'delayed') THEN
+            FOR SELECT d.type, d.run_at FROM mq_delayed AS d WHERE d.type >= :v_from AND d.type <> :v_past
+                PLAN (d ORDER mq_delayed_due) ORDER BY d.type, d.run_at, d.id
+                INTO v_type, v_at
+            DO
+            BEGIN
+                IF (type IS NULL) THEN
+                    type = v_type;
+                IF (v_type <> type OR first_count + second_count > 2 * p_cap) THEN
+                    LEAVE;
+                IF (v_at <= p_now) THEN
+                BEGIN
+                    first_count = first_count + 1;
+                    oldest = COALESCE(oldest, v_at);
+                END
+                ELSE
+                    second_count = second_count + 1;
+            END
+        ELSE IF (p_table = 'batch') THEN
+            FOR SELECT b.type, b.lease_until,
+                    IIF(b.id IS NULL, (SELECT COUNT(*) FROM mq_claimed AS c WHERE c.batch_key = b.batch_key), 1)
+                FROM mq_batch AS b WHERE b.type >= :v_from AND b.type <> :v_past
+                PLAN (b ORDER mq_batch_lease) ORDER BY b.type, b.lease_until
+                INTO v_type, v_at, v_messages
+            DO
+            BEGIN
+                IF (type IS NULL) THEN
+                    type = v_type;
+                IF (v_type <> type OR first_count + second_count > 2 * p_cap) THEN
+                    LEAVE;
+                first_count = first_count + IIF(v_at > p_now, v_messages, 0);
+                second_count = second_count + IIF(v_at > p_now, 0, v_messages);
+            END
+        ELSE
+            FOR SELECT e.type FROM mq_dead AS e WHERE e.type >= :v_from AND e.type <> :v_past
+                PLAN (e ORDER mq_dead_age) ORDER BY e.type, e.died_at, e.id
+                INTO v_type
+            DO
+            BEGIN
+                IF (type IS NULL) THEN
+                    type = v_type;
+                IF (v_type <> type OR first_count > p_cap) THEN
+                    LEAVE;
+                first_count = first_count + 1;
+            END
+        IF (type IS NULL OR type <> p_type) THEN
+            EXIT;
+        SUSPEND;
+        v_past = type;
+        v_from = CASE
+            WHEN p_type IS NOT NULL THEN NULL
+            WHEN v_type <> type THEN v_type
+            WHEN first_count + second_count <= p_cap THEN NULL
+            WHEN CHAR_LENGTH(type) < 200 THEN RPAD(type, 199) || '!'
+            ELSE type
+        END;
+    END
+END^
+
+SET TERM ; ^

@@ -1,0 +1,57 @@
+-- fail_message: an attempt has failed: the message waits for its next attempt, or is dead when it has none left. The caller
+--                wakes consumers when all have been told.
+-- Arguments:   p_type, p_reader, p_id, p_attempt (this attempt's number), p_retry (seconds; NULL: the policy's backoff; -1:
+--              dead now), p_error (cut to 4,000 characters)
+-- Returns:     state: N or E
+-- Errors:      none
+-- Transaction: joins the caller's
+-- Example:     EXECUTE PROCEDURE mq_fail_message('email', 'worker-1', 17, 1, 30, 'busy') RETURNING_VALUES v_state;
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_fail_message (
+    p_type mq_name,
+    p_reader mq_name,
+    p_id bigint,
+    p_attempt integer,
+    p_retry integer,
+    p_error mq_error
+)
+RETURNS (
+    state varchar(1) CHARACTER SET ASCII
+)
+AS
+DECLARE v_max_attempts integer;
+DECLARE v_backoff integer;
+DECLARE v_backoff_max integer;
+DECLARE v_ordered smallint;
+DECLARE v_priority smallint;
+DECLARE v_group_key mq_name;
+DECLARE v_delay double precision;
+BEGIN
+    SELECT max_attempts, backoff_seconds, backoff_max_seconds, ordered
+    FROM mq_policy(:p_type)
+    INTO v_max_attempts, v_backoff, v_backoff_max, v_ordered;
+    SELECT COALESCE(max_attempts, :v_max_attempts), priority, group_key FROM mq_message WHERE id = :p_id
+    INTO v_max_attempts, v_priority, v_group_key;
+    IF (p_retry = -1 OR p_attempt >= v_max_attempts) THEN
+    BEGIN
+        INSERT INTO mq_dead (id, died_at, attempts, type, reader, error)
+        VALUES (:p_id, mq_utc_now(), :p_attempt, :p_type, :p_reader, :p_error);
+        IF (v_ordered = 1) THEN
+            EXECUTE PROCEDURE mq_free_groups(p_type, v_group_key, p_id);
+        state = 'E';
+    END
+    ELSE
+    BEGIN
+        -- Jitter between half and the whole, so that what failed together does not come back together.
+        v_delay = COALESCE(p_retry, MINVALUE(v_backoff_max, v_backoff * POWER(2e0, MINVALUE(p_attempt - 1, 40)))
+            * (0.5e0 + RAND() / 2));
+        INSERT INTO mq_delayed (id, type, run_at, priority, attempts, error)
+        VALUES (:p_id, :p_type, DATEADD(CAST(:v_delay * 1000 AS bigint) MILLISECOND TO mq_utc_now()), :v_priority, :p_attempt,
+            :p_error);
+        state = 'N';
+    END
+END^
+
+SET TERM ; ^

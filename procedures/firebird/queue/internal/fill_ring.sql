@@ -1,0 +1,59 @@
+-- fill_ring: rescue the expired claims of a ring, promote what is due, and measure how long it took to look for them.
+-- Arguments:   p_type, p_size (of the claim), p_full_scan (1: expired claims are looked for too), p_promoted_to (nothing due before
+--              is left to promote), p_now, p_long (milliseconds: a scan that took longer is repeated)
+-- Returns:     promoted_to (from now on), scanned (the milliseconds that it took to look)
+-- Errors:      none
+-- Transaction: joins the caller's, which is NO WAIT
+-- Example:     EXECUTE PROCEDURE mq_fill_ring('crawl', 10, 1, '1900-01-01', v_now, 2) RETURNING_VALUES v_promoted_to, v_scanned;
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_fill_ring (
+    p_type mq_name,
+    p_size integer,
+    p_full_scan smallint,
+    p_promoted_to timestamp,
+    p_now timestamp,
+    p_long integer
+)
+RETURNS (
+    promoted_to timestamp,
+    scanned bigint
+)
+AS
+-- At most so many expired claims are rescued by one claim, and so many messages promoted.
+DECLARE c_rescue integer = 20;
+DECLARE v_promote integer;
+DECLARE v_begun timestamp;
+DECLARE v_expired smallint = 0;
+DECLARE v_due smallint = 0;
+DECLARE v_tries integer = 1;
+DECLARE v_moved bigint;
+DECLARE v_first timestamp;
+BEGIN
+    v_promote = MAXVALUE(2 * p_size, 100);
+    -- What takes long once, because of a plan or of pages that nobody has read for a while, does not take long again.
+    WHILE (v_tries <= 2) DO
+    BEGIN
+        v_begun = mq_utc_now();
+        IF (p_full_scan = 1) THEN
+            v_expired = IIF(EXISTS (SELECT * FROM mq_batch WHERE type = :p_type AND lease_until <= :p_now), 1, 0);
+        v_due = IIF(EXISTS (
+            SELECT * FROM mq_delayed WHERE type = :p_type AND run_at > :p_promoted_to AND run_at <= :p_now
+        ), 1, 0);
+        scanned = DATEDIFF(MILLISECOND FROM v_begun TO mq_utc_now());
+        v_tries = IIF(scanned < p_long, 3, v_tries + 1);
+    END
+    IF (v_expired = 1) THEN
+        EXECUTE PROCEDURE mq_rescue(p_type, c_rescue) RETURNING_VALUES v_moved;
+    -- Not up to now: somebody may be about to commit a failure that is due already.
+    promoted_to = DATEADD(-1 SECOND TO p_now);
+    IF (v_due = 1) THEN
+    BEGIN
+        EXECUTE PROCEDURE mq_promote(p_type, p_promoted_to, p_now, v_promote, 0) RETURNING_VALUES v_moved, v_first;
+        IF (v_moved = v_promote) THEN
+            promoted_to = p_promoted_to;
+    END
+END^
+
+SET TERM ; ^

@@ -1,0 +1,31 @@
+-- lock_ticket: lock a ticket of an ordered queue and its message until the transaction ends.
+-- Arguments:   p_type, p_group_key ('' for none), p_id, p_priority and p_run_at (the ticket's place)
+-- Returns:     locked: 1, or 0 when one of the two is gone or another transaction has it
+-- Errors:      none
+-- Transaction: joins the caller's, which is NO WAIT
+-- Example:     EXECUTE PROCEDURE mq_lock_ticket('invoice', 'customer-7', 17, 0, v_run_at) RETURNING_VALUES v_locked;
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_lock_ticket (
+    p_type mq_name,
+    p_group_key mq_name,
+    p_id bigint,
+    p_priority smallint,
+    p_run_at timestamp
+)
+RETURNS (
+    locked integer
+)
+AS
+BEGIN
+    UPDATE mq_ready SET attempts = attempts
+    WHERE type = :p_type AND priority = :p_priority AND run_at = :p_run_at AND id = :p_id;
+    locked = ROW_COUNT;
+    UPDATE mq_grouped SET attempts = attempts WHERE type = :p_type AND group_key = :p_group_key AND id = :p_id;
+    locked = IIF(locked + ROW_COUNT = 2, 1, 0);
+    WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+        locked = 0;
+END^
+
+SET TERM ; ^

@@ -1,0 +1,36 @@
+-- renew_ring_mark: write the low-water mark that a claim of a ring leaves, and delete those before it.
+-- Arguments:   p_type, p_n (the number of the mark that the claim read; NULL: there was none), p_after_id (nothing is ready at or
+--              below; NULL: nothing is ready at all), p_low_until (how long the mark holds), p_promoted_to (nothing due before is
+--              left to promote)
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's, which is NO WAIT; never waits for another claim
+-- Example:     EXECUTE PROCEDURE mq_renew_ring_mark('crawl', 5, 17, v_low_until, v_promoted_to);
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_renew_ring_mark (
+    p_type mq_name,
+    p_n bigint,
+    p_after_id bigint,
+    p_low_until timestamp,
+    p_promoted_to timestamp
+)
+AS
+-- Claims at work at the same time leave marks of few different numbers.
+DECLARE c_old integer = 20;
+DECLARE v_n bigint;
+BEGIN
+    INSERT INTO mq_ring (type, reader, n, after_id, low_until, promoted_to)
+    VALUES (:p_type, '', COALESCE(:p_n, 0) + 1, COALESCE(:p_after_id, GEN_ID(mq_message_id, 0)), :p_low_until, :p_promoted_to);
+    FOR SELECT n FROM mq_ring WHERE type = :p_type AND reader = '' AND n BETWEEN :p_n - :c_old AND :p_n
+        INTO v_n AS CURSOR old
+    DO
+    BEGIN
+        DELETE FROM mq_ring WHERE CURRENT OF old;
+        WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+            v_n = NULL;
+    END
+END^
+
+SET TERM ; ^

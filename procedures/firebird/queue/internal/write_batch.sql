@@ -1,0 +1,30 @@
+-- write_batch: put the messages of a new batch under a lease.
+-- Arguments:   p_batch_key, p_type, p_reader, p_lease_seconds, p_id and p_attempt (the only message; NULL: they stand in mq_claimed)
+-- Returns:     lease_until
+-- Errors:      none
+-- Transaction: joins the caller's
+-- Example:     EXECUTE PROCEDURE mq_write_batch(v_key, 'email', 'worker-1', 60, NULL, NULL) RETURNING_VALUES lease_until;
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_write_batch (
+    p_batch_key mq_key,
+    p_type mq_name,
+    p_reader mq_name,
+    p_lease_seconds integer,
+    p_id bigint,
+    p_attempt smallint
+)
+RETURNS (
+    lease_until timestamp
+)
+AS
+DECLARE v_now timestamp;
+BEGIN
+    v_now = mq_utc_now();
+    lease_until = DATEADD(p_lease_seconds SECOND TO v_now);
+    INSERT INTO mq_batch (batch_key, claimed_at, lease_until, lease_seconds, type, reader, id, attempt)
+    VALUES (:p_batch_key, :v_now, :lease_until, :p_lease_seconds, :p_type, :p_reader, :p_id, :p_attempt);
+END^
+
+SET TERM ; ^

@@ -1,0 +1,30 @@
+-- fill_names: put the names of an adopted table into the template of a statement.
+-- Arguments:   p_template, p_table, p_status, p_order, p_index (quoted, as polled_shape has them; NULL: the template has no such place)
+-- Returns:     the statement
+-- Errors:      none
+-- Transaction: reads nothing
+-- Example:     v_statement = mq_fill_names('SELECT COUNT(*) FROM {"table"}', v_quoted, NULL, NULL, NULL);
+--
+-- A place is written {"table"}. No name can bring a place with it: in a quoted name, a double quote stands twice.
+
+SET TERM ^ ;
+
+CREATE OR ALTER FUNCTION mq_fill_names (
+    p_template mq_text,
+    p_table varchar(130) CHARACTER SET UTF8,
+    p_status varchar(130) CHARACTER SET UTF8,
+    p_order varchar(130) CHARACTER SET UTF8,
+    p_index varchar(130) CHARACTER SET UTF8
+)
+RETURNS mq_text
+AS
+BEGIN
+    p_template = REPLACE(p_template, '{"status_type"}', IIF(p_status IS NULL, 'smallint', 'TYPE OF COLUMN {"table"}.{"status"}'));
+    p_template = REPLACE(p_template, '{"order_type"}', IIF(p_order IS NULL, 'smallint', 'TYPE OF COLUMN {"table"}.{"order"}'));
+    p_template = REPLACE(p_template, '{"status"}', COALESCE(p_status, ''));
+    p_template = REPLACE(p_template, '{"order"}', COALESCE(p_order, ''));
+    p_template = REPLACE(p_template, '{"index"}', COALESCE(p_index, ''));
+    RETURN REPLACE(p_template, '{"table"}', p_table);
+END^
+
+SET TERM ; ^

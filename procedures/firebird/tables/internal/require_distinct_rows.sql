@@ -1,0 +1,43 @@
+-- require_distinct_rows: refuse a table whose rows cannot be told apart.
+-- Arguments:   p_table (as find_table returns its name), p_keys (quoted, with commas between; NULL: all columns but the status
+--              together), p_ident (the columns that tell a row, quoted, with commas between), p_equal_rows (1: the caller accepts
+--              equal rows)
+-- Returns:     nothing
+-- Errors:      50006 unsuitable_table
+-- Transaction: reads the catalog only
+-- Example:     EXECUTE PROCEDURE mq_require_distinct_rows('ORDERS', '"ID"', '"ID"', 0);
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_require_distinct_rows (
+    p_table varchar(63) CHARACTER SET UTF8,
+    p_keys mq_text,
+    p_ident mq_text,
+    p_equal_rows smallint
+)
+AS
+-- As many bytes as mq_ident can hold, less the lengths that it keeps beside the values.
+DECLARE c_most integer = 15000;
+DECLARE v_bad varchar(63) CHARACTER SET UTF8;
+DECLARE v_bytes bigint;
+BEGIN
+    IF (p_keys IS NULL AND p_equal_rows = 0) THEN
+        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'equal rows of ' || p_table
+            || ' cannot be told apart: give key_columns, or accept that with equal_rows 1');
+    SELECT MIN(IIF(kind IN (10, 27) OR as_text IS NULL, name, NULL)), SUM(bytes + 7)
+    FROM mq_columns_as_text('key_columns', :p_table, :p_ident)
+    INTO v_bad, v_bytes;
+    IF (v_bad IS NOT NULL) THEN
+        EXECUTE PROCEDURE mq_raise_error('unsuitable_table',
+            TRIM(IIF(p_keys IS NULL, 'without key_columns all columns are compared, and', 'key_columns:')) || ' ' || v_bad || ' of '
+            || p_table || ' cannot be: a BLOB, an array or a floating point number has no exact equality');
+    IF (v_bytes > c_most) THEN
+        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'the columns that tell rows of ' || p_table || ' apart may have '
+            || v_bytes || ' bytes, at most 15,000 are possible'
+            || TRIM(TRAILING FROM IIF(p_keys IS NULL, ': give key_columns', '')));
+    IF (p_keys IS NOT NULL AND mq_has_key(p_table, p_keys) = 0) THEN
+        EXECUTE PROCEDURE mq_raise_error('unsuitable_table',
+            'key_columns: ' || p_table || ' has no primary key or unique index of NOT NULL columns within them');
+END^
+
+SET TERM ; ^

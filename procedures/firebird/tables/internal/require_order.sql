@@ -1,0 +1,32 @@
+-- require_order: refuse a column whose order does not tell what a claim has seen.
+-- Arguments:   p_table (as find_table returns its name), p_column (quoted), p_exact (1: claims remember their place in it)
+-- Returns:     nothing
+-- Errors:      50006 unsuitable_table
+-- Transaction: reads the catalog only
+-- Example:     EXECUTE PROCEDURE mq_require_order('EVENTS', '"ID"', 1);
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_require_order (
+    p_table varchar(63) CHARACTER SET UTF8,
+    p_column varchar(130) CHARACTER SET UTF8,
+    p_exact smallint
+)
+AS
+DECLARE v_name varchar(63) CHARACTER SET UTF8;
+DECLARE v_kind smallint;
+DECLARE v_nullable smallint;
+DECLARE v_as_text varchar(400) CHARACTER SET UTF8;
+BEGIN
+    SELECT name, kind, nullable, as_text FROM mq_columns_as_text('order_column', :p_table, :p_column)
+    INTO v_name, v_kind, v_nullable, v_as_text;
+    -- A floating point number as text does not read back as the same here, and rows would be lost at its place.
+    IF (p_exact = 1 AND (v_nullable = 1 OR v_kind IN (10, 23, 27, 261))) THEN
+        EXECUTE PROCEDURE mq_raise_error('unsuitable_table',
+            'order_column: ' || v_name || ' must be NOT NULL, and an exact number, a text or a time');
+    IF (v_as_text IS NULL) THEN
+        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'order_column: ' || v_name
+            || ' must be a number, a text or a time');
+END^
+
+SET TERM ; ^

@@ -1,0 +1,42 @@
+-- run_template: execute a statement made of a template with the rights of the caller.
+-- Arguments:   p_places (a JSON object of texts), p_template: in it {name} stands for the text of that name
+-- Returns:     p_count: rows changed; a SELECT ... INTO @mq_found puts its value there
+-- Errors:      the statement's
+-- Transaction: joins the caller's
+-- Example:     CALL mq_run_template('{"table":"`stock`"}', 'SELECT COUNT(*) INTO @mq_n FROM {table} AS t', v_count);
+--
+-- The template is read once, and what stands for a name is not read again: so a column called {table} is nothing but a column.
+-- A caller that fills names into the template itself writes NUL for their opening braces, which no name contains.
+
+DROP PROCEDURE IF EXISTS mq_run_template;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_run_template(
+    IN p_places longtext CHARACTER SET utf8mb4,
+    IN p_template longtext CHARACTER SET utf8mb4,
+    OUT p_count bigint
+)
+SQL SECURITY INVOKER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_places json DEFAULT p_places;
+    DECLARE v_statement longtext CHARACTER SET utf8mb4 DEFAULT '';
+    DECLARE v_rest longtext CHARACTER SET utf8mb4 DEFAULT p_template;
+    DECLARE v_at int DEFAULT LOCATE('{', p_template);
+    DECLARE v_end int;
+    WHILE v_at > 0 DO
+        SET v_end = LOCATE('}', v_rest, v_at), v_statement = CONCAT(v_statement, LEFT(v_rest, v_at - 1),
+                JSON_UNQUOTE(JSON_EXTRACT(v_places, CONCAT('$.', SUBSTRING(v_rest, v_at + 1, v_end - v_at - 1))))),
+            v_rest = SUBSTRING(v_rest, v_end + 1), v_at = LOCATE('{', v_rest);
+    END WHILE;
+    -- As mq_run, without another call.
+    SET @mq_statement = REPLACE(CONCAT(v_statement, v_rest), CHAR(0 USING utf8mb4), '{');
+    PREPARE mq_statement FROM @mq_statement;
+    EXECUTE mq_statement;
+    SET p_count = ROW_COUNT();
+    DEALLOCATE PREPARE mq_statement;
+    SET @mq_statement = NULL;
+END//
+
+DELIMITER ;

@@ -1,0 +1,54 @@
+-- add_feed: keep what a feed was made with.
+-- Arguments:   p_feed, p_schema, p_table, p_sync (names as the catalog has them), p_keys (a JSON array of names), p_last (the
+--              highest number in the table)
+-- Returns:     p_created: 1, or 0 when the same feed was there
+-- Errors:      50006 unsuitable_table, 50007 already_exists
+-- Transaction: joins the caller's
+-- Example:     CALL mq_add_feed('orders', 'shop', 'orders', 'sync', '["id"]', 0, v_created);
+
+DROP PROCEDURE IF EXISTS mq_add_feed;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_add_feed(
+    IN p_feed longtext CHARACTER SET utf8mb4,
+    IN p_schema varchar(64) CHARACTER SET utf8mb4,
+    IN p_table varchar(64) CHARACTER SET utf8mb4,
+    IN p_sync varchar(64) CHARACTER SET utf8mb4,
+    IN p_keys longtext CHARACTER SET utf8mb4,
+    IN p_last bigint,
+    OUT p_created smallint
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_here varchar(64) CHARACTER SET utf8mb4 DEFAULT IF(p_schema = DATABASE(), '', p_schema);
+    DECLARE v_found varchar(200) CHARACTER SET utf8mb4;
+    DECLARE v_same tinyint;
+    DECLARE v_user varchar(128) CHARACTER SET utf8mb4
+        DEFAULT LEFT(USER(), CHAR_LENGTH(USER()) - CHAR_LENGTH(SUBSTRING_INDEX(USER(), '@', -1)) - 1);
+    CALL mq_require_use(p_schema, p_table, 'Select,Update', v_user);
+    SET p_created = 1;
+    BEGIN
+        DECLARE CONTINUE HANDLER FOR 1062 SET p_created = 0;
+        INSERT INTO mq_feed (name, last_number, created_at, table_schema, table_name, sync_column, key_columns, created_by)
+        VALUES (p_feed, p_last, UTC_TIMESTAMP(6), v_here, p_table, p_sync, p_keys, v_user);
+    END;
+    IF NOT p_created THEN
+        SELECT name, table_schema = v_here AND table_name = p_table AND sync_column = p_sync
+            AND CAST(key_columns AS binary) = CAST(p_keys AS binary)
+        INTO v_found, v_same
+        FROM mq_feed
+        WHERE name = p_feed OR table_schema = v_here AND table_name = p_table AND sync_column = p_sync
+        ORDER BY name = p_feed DESC
+        LIMIT 1
+        FOR UPDATE;
+        IF CAST(v_found AS binary) <> CAST(p_feed AS binary) THEN
+            CALL mq_raise_error('unsuitable_table', CONCAT('sync_column: it serves feed ', v_found));
+        ELSEIF NOT v_same THEN
+            CALL mq_raise_error('already_exists', CONCAT('feed: ', p_feed, ' is a feed of other columns or of another table'));
+        END IF;
+    END IF;
+END//
+
+DELIMITER ;

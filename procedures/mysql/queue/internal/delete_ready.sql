@@ -1,0 +1,27 @@
+-- delete_ready: delete rows of the ready table that the caller has locked.
+-- Arguments:   p_type, p_rows (a JSON array of [id, attempt, priority, run_at])
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's
+-- Example:     CALL mq_delete_ready('email', '[[17,1,0,"2030-01-01 00:00:00.000000"]]');
+
+DROP PROCEDURE IF EXISTS mq_delete_ready;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_delete_ready(
+    IN p_type varchar(200) CHARACTER SET utf8mb4,
+    IN p_rows longtext CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DELETE r
+    FROM JSON_TABLE(p_rows, '$[*]' COLUMNS (
+        id bigint PATH '$[0]', priority smallint PATH '$[2]', run_at datetime(6) PATH '$[3]'
+    )) AS j
+    STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY)
+        ON r.type = p_type AND r.priority = j.priority AND r.run_at = j.run_at AND r.id = j.id;
+END//
+
+DELIMITER ;

@@ -1,0 +1,61 @@
+-- drop_tickets: delete tickets of an ordered queue that lead nowhere any more.
+-- Arguments:   p_type, p_spent: '[id,priority,run_at],...', p_busy (read_tickets; NULL: none)
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's; passes over tickets that others have locked
+-- Example:     CALL mq_drop_tickets('invoice', '[17,0,"2030-01-01 00:00:00.000000"]', NULL);
+
+DROP PROCEDURE IF EXISTS mq_drop_tickets;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_drop_tickets(
+    IN p_type varchar(200) CHARACTER SET utf8mb4,
+    IN p_spent longtext CHARACTER SET utf8mb4,
+    IN p_busy longtext CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    -- As many as pick_ordered reads.
+    DECLARE c_tickets int DEFAULT 10000;
+    DECLARE v_tickets longtext CHARACTER SET utf8mb4;
+    IF p_busy IS NOT NULL THEN
+        SELECT GROUP_CONCAT('[', k.id, ',', k.priority, ',"', k.run_at, '"]')
+        INTO v_tickets
+        FROM (
+            SELECT j.id, j.priority, j.run_at
+            FROM JSON_TABLE(p_busy, '$[*]' COLUMNS (
+                id bigint PATH '$[0]', priority smallint PATH '$[1]', run_at datetime(6) PATH '$[2]',
+                first_id bigint PATH '$[3]', first_priority smallint PATH '$[4]',
+                first_run_at datetime(6) PATH '$[5]', group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[6]'
+            )) AS j
+            STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY)
+                ON r.type = p_type AND r.priority = j.first_priority AND r.run_at = j.first_run_at AND r.id = j.first_id
+            STRAIGHT_JOIN mq_grouped AS g FORCE INDEX (PRIMARY)
+                ON g.type = p_type AND g.group_key = j.group_key AND g.id = j.first_id
+            LIMIT c_tickets
+            FOR UPDATE /*!80000 OF r, g */ SKIP LOCKED
+        ) AS k;
+    END IF;
+    SET v_tickets = CONCAT('[', NULLIF(CONCAT_WS(',', p_spent, v_tickets), ''), ']');
+    IF v_tickets IS NOT NULL THEN
+        SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ',0,', k.priority, ',"', k.run_at, '"]'), ']')
+        INTO v_tickets
+        FROM (
+            SELECT r.id, r.priority, r.run_at
+            FROM JSON_TABLE(v_tickets, '$[*]' COLUMNS (
+                id bigint PATH '$[0]', priority smallint PATH '$[1]', run_at datetime(6) PATH '$[2]'
+            )) AS j
+            STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY)
+                ON r.type = p_type AND r.priority = j.priority AND r.run_at = j.run_at AND r.id = j.id
+            LIMIT c_tickets
+            FOR UPDATE /*!80000 OF r */ SKIP LOCKED
+        ) AS k;
+    END IF;
+    IF v_tickets IS NOT NULL THEN
+        CALL mq_delete_ready(p_type, v_tickets);
+    END IF;
+END//
+
+DELIMITER ;

@@ -1,0 +1,90 @@
+-- fill_ring: before a round-robin claim, rescue expired claims and promote due messages of its type.
+-- Arguments:   p_type, p_size, p_now
+-- Returns:     p_low_n, p_low_until: the low-water mark, NULL for none; p_full_scan (1: the claim begins at the lowest id),
+--              p_from (it begins after this id), p_promoted_to (nothing due before is left to promote), p_outside (1: messages
+--              stand at an ordinary place), p_scanned (how long the scan took, in microseconds)
+-- Errors:      none
+-- Transaction: joins the caller's; never waits for another claim
+-- Example:     CALL mq_fill_ring('crawl', 10, UTC_TIMESTAMP(6), v_low_n, v_low_until, v_full_scan, v_from, v_promoted_to,
+--                  v_outside, v_scanned);
+
+DROP PROCEDURE IF EXISTS mq_fill_ring;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_fill_ring(
+    IN p_type varchar(200) CHARACTER SET utf8mb4,
+    IN p_size int,
+    IN p_now datetime(6),
+    OUT p_low_n bigint,
+    OUT p_low_until datetime(6),
+    OUT p_full_scan tinyint,
+    OUT p_from bigint,
+    OUT p_promoted_to datetime(6),
+    OUT p_outside tinyint,
+    OUT p_scanned bigint
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    -- Microseconds; to read 1,000 dead rows takes 100 to 200.
+    DECLARE c_long int DEFAULT 500;
+    DECLARE v_promote int DEFAULT GREATEST(2 * p_size, 100);
+    DECLARE v_expired, v_some_due tinyint DEFAULT 0;
+    DECLARE v_tries, v_moved, v_rescued int DEFAULT 0;
+    DECLARE v_begun, v_first_run_at datetime(6);
+    BEGIN
+        DECLARE CONTINUE HANDLER FOR NOT FOUND SET p_low_n = NULL;
+        SELECT n, after_id, low_until, promoted_to INTO p_low_n, p_from, p_low_until, p_promoted_to
+        FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type AND reader = '' ORDER BY n DESC, after_id DESC LIMIT 1;
+    END;
+    -- Ahead by more than the longest pause, or something promoted in a time to come: the clock was set back.
+    SET p_full_scan = NOT COALESCE(p_now < p_low_until AND p_now > p_low_until - INTERVAL 6 SECOND AND p_promoted_to <= p_now, 0),
+        p_outside = 0;
+    IF p_full_scan THEN
+        SET p_from = -9223372036854775807, p_promoted_to = '1000-01-01';
+    END IF;
+    -- Pages that have not been read for a while take long only the first time.
+    tries: LOOP
+        SET v_begun = UTC_TIMESTAMP(6), v_tries = v_tries + 1;
+        IF p_full_scan THEN
+            SELECT EXISTS (
+                    SELECT * FROM mq_batch FORCE INDEX (batch_lease)
+                    WHERE type = p_type AND lease_until <= p_now AND lease_seconds >= 0
+                ),
+                -- What stands at an ordinary place: sent before the type was a ring, or by a sender who did not see it yet.
+                EXISTS (
+                    SELECT * FROM mq_ready FORCE INDEX (PRIMARY)
+                    WHERE type = p_type AND (priority > -32768 OR priority = -32768 AND run_at > '1000-01-01') AND attempts >= 0
+                )
+            INTO v_expired, p_outside;
+        END IF;
+        SELECT EXISTS (
+            SELECT * FROM mq_delayed FORCE INDEX (PRIMARY)
+            WHERE type = p_type AND run_at > p_promoted_to AND run_at <= p_now AND attempts >= 0
+        ) INTO v_some_due;
+        SET p_scanned = TIMESTAMPDIFF(MICROSECOND, v_begun, UTC_TIMESTAMP(6));
+        IF p_scanned < c_long OR v_tries = 2 THEN
+            LEAVE tries;
+        END IF;
+    END LOOP;
+    IF v_expired THEN
+        CALL mq_rescue(p_type, 20, v_rescued);
+    END IF;
+    IF v_some_due THEN
+        CALL mq_promote(p_type, p_promoted_to, p_now, v_promote, v_moved, v_first_run_at);
+    END IF;
+    IF p_full_scan AND (v_expired OR v_moved > 0) THEN
+        -- In a type that is no ring yet what has come back stands at its ordinary place.
+        SELECT EXISTS (
+            SELECT * FROM mq_ready FORCE INDEX (PRIMARY)
+            WHERE type = p_type AND (priority > -32768 OR priority = -32768 AND run_at > '1000-01-01') AND attempts >= 0
+        ) INTO p_outside;
+    END IF;
+    IF v_moved < v_promote THEN
+        -- Not up to now: somebody may be about to commit what has failed.
+        SET p_promoted_to = p_now - INTERVAL 1 SECOND;
+    END IF;
+END//
+
+DELIMITER ;

@@ -1,0 +1,72 @@
+-- read_tickets: the next tickets of an ordered queue, and what each stands for.
+-- Arguments:   p_type, p_take (see pick_ordered), p_size (how many), p_priority, p_run_at and p_id (after this place)
+-- Returns:     p_tickets: a JSON array of [id, priority, run_at, what, nth, group key], NULL for none; what: 0 nothing, 1 a
+--              group at work, 2 a free group, 3 a message that is in no group yet; nth: of the tickets of its group. p_read: how
+--              many; p_lone: how many of what 3; p_spent: '[id,priority,run_at],...' of what 0, NULL for none; p_busy: of groups
+--              at work all but the first ticket, a JSON array of [id, priority, run_at, first ticket's id, priority, run_at,
+--              group key], NULL when they are few
+-- Errors:      none
+-- Transaction: reads only, without locks
+-- Example:     CALL mq_read_tickets('invoice', 0, 50, -32769, '1000-01-01', 0, v_tickets, v_read, v_lone, v_spent, v_busy);
+
+DROP PROCEDURE IF EXISTS mq_read_tickets;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_read_tickets(
+    IN p_type varchar(200) CHARACTER SET utf8mb4,
+    IN p_take tinyint,
+    IN p_size int,
+    IN p_priority int,
+    IN p_run_at datetime(6),
+    IN p_id bigint,
+    OUT p_tickets longtext CHARACTER SET utf8mb4,
+    OUT p_read int,
+    OUT p_lone int,
+    OUT p_spent longtext CHARACTER SET utf8mb4,
+    OUT p_busy longtext CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    -- Dropping costs writes and locks: a few tickets of groups at work are read again by the next claim.
+    DECLARE c_few int DEFAULT 40;
+    SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ',', k.priority, ',"', k.run_at, '",', k.what, ',', k.nth, ',',
+        JSON_QUOTE(k.group_key), ']' ORDER BY k.priority, k.run_at, k.id), ']'), COUNT(*), COALESCE(SUM(k.what = 3), 0),
+        GROUP_CONCAT(IF(k.what = 0, CONCAT('[', k.id, ',', k.priority, ',"', k.run_at, '"]'), NULL)),
+        IF(SUM(k.what = 1 AND k.nth > 1) > c_few, CONCAT('[', GROUP_CONCAT(IF(k.what = 1 AND k.nth > 1, CONCAT('[', k.id,
+            ',', k.priority, ',"', k.run_at, '",', k.first_id, ',', k.first_priority, ',"', k.first_run_at, '",',
+            JSON_QUOTE(k.group_key), ']'), NULL)), ']'), NULL)
+    INTO p_tickets, p_read, p_lone, p_spent, p_busy
+    FROM (
+        SELECT t.*, ROW_NUMBER() OVER same_group AS nth, FIRST_VALUE(t.id) OVER same_group AS first_id,
+            FIRST_VALUE(t.priority) OVER same_group AS first_priority, FIRST_VALUE(t.run_at) OVER same_group AS first_run_at
+        FROM (
+            SELECT r.id, r.priority, r.run_at, COALESCE(m.group_key, '') AS group_key,
+                CASE
+                    WHEN m.id IS NULL THEN 0
+                    WHEN g.id IS NULL THEN IF(l.id <=> m.id OR e.id IS NOT NULL OR d.id IS NOT NULL, 0, 3)
+                    WHEN l.id IS NOT NULL THEN 1
+                    ELSE 2
+                END AS what
+            FROM mq_ready AS r FORCE INDEX (PRIMARY)
+            LEFT JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = r.id
+            LEFT JOIN mq_group_lock AS l FORCE INDEX (PRIMARY) ON l.type = m.type AND l.group_key = COALESCE(m.group_key, '')
+            LEFT JOIN mq_grouped AS g FORCE INDEX (PRIMARY)
+                ON g.type = m.type AND g.group_key = COALESCE(m.group_key, '') AND g.id = m.id
+            LEFT JOIN mq_dead AS e FORCE INDEX (PRIMARY) ON e.id = m.id AND g.id IS NULL
+            LEFT JOIN mq_delayed AS d FORCE INDEX (PRIMARY)
+                ON d.type = m.type AND d.run_at = m.run_at AND d.id = m.id AND g.id IS NULL
+            WHERE r.type = p_type AND r.attempts >= 0
+                AND (r.priority > p_priority OR r.priority = p_priority
+                    AND (r.run_at > p_run_at OR r.run_at = p_run_at AND r.id > p_id))
+                -- A take leaves the tickets of groups at work to the claims, and must not stumble over them.
+                AND NOT (p_take AND l.id IS NOT NULL)
+            ORDER BY r.priority, r.run_at, r.id
+            LIMIT p_size
+        ) AS t
+        WINDOW same_group AS (PARTITION BY t.group_key ORDER BY t.what = 0, t.priority, t.run_at, t.id)
+    ) AS k;
+END//
+
+DELIMITER ;

@@ -1,0 +1,76 @@
+-- renew_marks: write the low-water marks that a claim leaves, and delete those before them.
+-- Arguments:   p_type, p_n (the number of the marks that the claim read; NULL: there were none), p_scanned_at (the last full
+--              scan), p_promoted_to (nothing due before is left to promote), p_places (the marks that the claim read: a JSON
+--              array of [priority, run_at, id]), p_items (what the claim found: a JSON array of [id, attempt, priority, run_at],
+--              or NULL), p_at_least and p_at_most (run_at of the marks of other priorities)
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's; never waits for another claim
+-- Example:     CALL mq_renew_marks('email', 17, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), '[]', NULL, '1000-01-01', '9999-12-31');
+--
+-- The first row found of a priority is its mark. A priority of which nothing was found keeps the mark that it had. Marks are
+-- inserted, never updated: the newest is the first index entry, however many dead ones lie after it.
+
+DROP PROCEDURE IF EXISTS mq_renew_marks;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_renew_marks(
+    IN p_type varchar(200) CHARACTER SET utf8mb4,
+    IN p_n bigint,
+    IN p_scanned_at datetime(6),
+    IN p_promoted_to datetime(6),
+    IN p_places longtext CHARACTER SET utf8mb4,
+    IN p_items longtext CHARACTER SET utf8mb4,
+    IN p_at_least datetime(6),
+    IN p_at_most datetime(6)
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    -- Every mark costs a statement in each claim that comes short. Further priorities are claimed without marks.
+    DECLARE c_marks int DEFAULT 8;
+    -- Claims at work at the same time leave marks of few different numbers.
+    DECLARE c_old int DEFAULT 20;
+    DECLARE v_places, v_marks longtext CHARACTER SET utf8mb4;
+    SELECT CONCAT('[', GROUP_CONCAT('[', l.priority, ',"', l.run_at, '",', l.id, ']' ORDER BY l.priority), ']')
+    INTO v_places
+    FROM (
+        SELECT p.priority, p.run_at, p.id
+        FROM (
+            SELECT u.*, ROW_NUMBER() OVER (PARTITION BY u.priority ORDER BY u.found DESC, u.run_at, u.id) AS nth
+            FROM (
+                SELECT f.priority, f.run_at, f.id, 1 AS found
+                FROM JSON_TABLE(COALESCE(p_items, '[]'), '$[*]' COLUMNS (
+                    id bigint PATH '$[0]', priority smallint PATH '$[2]', run_at datetime(6) PATH '$[3]'
+                )) AS f
+                UNION ALL
+                SELECT m.priority, LEAST(GREATEST(m.run_at, p_at_least), p_at_most),
+                    IF(m.run_at >= p_at_least AND m.run_at < p_at_most, m.id, 0), 0
+                FROM JSON_TABLE(p_places, '$[*]' COLUMNS (
+                    priority smallint PATH '$[0]', run_at datetime(6) PATH '$[1]', id bigint PATH '$[2]'
+                )) AS m
+            ) AS u
+        ) AS p
+        WHERE p.nth = 1
+        ORDER BY p.priority
+        LIMIT c_marks
+    ) AS l;
+    INSERT INTO mq_mark (n, scanned_at, promoted_to, type, places)
+    VALUES (COALESCE(p_n, 0) + 1, p_scanned_at, p_promoted_to, p_type, COALESCE(v_places, '[]'));
+    -- A mark that another claim is deleting stays until a later one passes by: they are few and never read.
+    SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ']'), ']')
+    INTO v_marks
+    FROM (
+        SELECT id FROM mq_mark FORCE INDEX (mark_newest)
+        WHERE type = p_type AND n BETWEEN p_n - c_old AND p_n AND scanned_at >= '1000-01-01'
+        FOR UPDATE SKIP LOCKED
+    ) AS k;
+    IF v_marks IS NOT NULL THEN
+        DELETE k
+        FROM JSON_TABLE(v_marks, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
+        STRAIGHT_JOIN mq_mark AS k FORCE INDEX (PRIMARY) ON k.id = j.id;
+    END IF;
+END//
+
+DELIMITER ;

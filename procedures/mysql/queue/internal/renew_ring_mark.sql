@@ -1,0 +1,42 @@
+-- renew_ring_mark: write the low-water mark that a round-robin claim leaves, and delete those before it.
+-- Arguments:   p_type, p_n (the number of the mark that the claim read; NULL: there was none), p_after_id (claims start after
+--              this id), p_low_until (so long), p_promoted_to (nothing due before is left to promote)
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's; never waits for another claim
+-- Example:     CALL mq_renew_ring_mark('crawl', 3, 17, UTC_TIMESTAMP(6) + INTERVAL 1 SECOND, UTC_TIMESTAMP(6));
+
+DROP PROCEDURE IF EXISTS mq_renew_ring_mark;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_renew_ring_mark(
+    IN p_type varchar(200) CHARACTER SET utf8mb4,
+    IN p_n bigint,
+    IN p_after_id bigint,
+    IN p_low_until datetime(6),
+    IN p_promoted_to datetime(6)
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    -- Claims at work at the same time leave marks of few different numbers.
+    DECLARE c_old int DEFAULT 20;
+    DECLARE v_marks longtext CHARACTER SET utf8mb4;
+    INSERT INTO mq_ring (n, after_id, low_until, promoted_to, type, reader)
+    VALUES (COALESCE(p_n, 0) + 1, p_after_id, p_low_until, p_promoted_to, p_type, '');
+    SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ']'), ']')
+    INTO v_marks
+    FROM (
+        SELECT id FROM mq_ring FORCE INDEX (ring_newest)
+        WHERE type = p_type AND reader = '' AND n BETWEEN p_n - c_old AND p_n AND low_until >= '1000-01-01'
+        FOR UPDATE SKIP LOCKED
+    ) AS k;
+    IF v_marks IS NOT NULL THEN
+        DELETE k
+        FROM JSON_TABLE(v_marks, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
+        STRAIGHT_JOIN mq_ring AS k FORCE INDEX (PRIMARY) ON k.id = j.id;
+    END IF;
+END//
+
+DELIMITER ;

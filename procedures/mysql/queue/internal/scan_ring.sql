@@ -1,0 +1,54 @@
+-- scan_ring: find the lowest id of a ring, and how long that takes.
+-- Arguments:   p_type, p_from (the low-water mark), p_after (up to this id), p_empty (1: nothing was found after it)
+-- Returns:     p_lowest_id, NULL when there is none; p_scanned, in microseconds
+-- Errors:      none
+-- Transaction: reads only, without locks
+-- Example:     CALL mq_scan_ring('crawl', 0, 17, 1, v_lowest_id, v_scanned);
+
+DROP PROCEDURE IF EXISTS mq_scan_ring;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_scan_ring(
+    IN p_type varchar(200) CHARACTER SET utf8mb4,
+    IN p_from bigint,
+    IN p_after bigint,
+    IN p_empty tinyint,
+    OUT p_lowest_id bigint,
+    OUT p_scanned bigint
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    -- Microseconds; to read 1,000 dead rows takes 100 to 200.
+    DECLARE c_long int DEFAULT 500;
+    DECLARE v_tries int DEFAULT 0;
+    DECLARE v_begun datetime(6);
+    DECLARE v_id bigint;
+    -- Pages that have not been read for a while take long only the first time.
+    tries: LOOP
+        SET v_begun = UTC_TIMESTAMP(6), v_tries = v_tries + 1;
+        IF p_empty THEN
+            SELECT MAX(r.id) INTO v_id
+            FROM (
+                SELECT id FROM mq_ready FORCE INDEX (PRIMARY)
+                WHERE type = p_type AND priority = -32768 AND run_at = '1000-01-01' AND id > GREATEST(p_after, p_from)
+                    AND attempts >= 0
+                ORDER BY id LIMIT 1
+            ) AS r;
+        END IF;
+        SELECT MAX(r.id) INTO p_lowest_id
+        FROM (
+            SELECT id FROM mq_ready FORCE INDEX (PRIMARY)
+            WHERE type = p_type AND priority = -32768 AND run_at = '1000-01-01' AND id > p_from AND id <= p_after
+                AND attempts >= 0
+            ORDER BY id LIMIT 1
+        ) AS r;
+        SET p_scanned = TIMESTAMPDIFF(MICROSECOND, v_begun, UTC_TIMESTAMP(6));
+        IF p_scanned < c_long OR v_tries = 2 THEN
+            LEAVE tries;
+        END IF;
+    END LOOP;
+END//
+
+DELIMITER ;

@@ -1,0 +1,97 @@
+-- take_heads: of the groups that tickets lead to, take the first message of those that are free.
+-- Arguments:   p_type, p_size (at most so many), p_tickets and p_lone (read_tickets)
+-- Returns:     p_items: '[id,number of this attempt],...', p_groups: their group keys as JSON strings with commas between,
+--              p_used: '[id,priority,run_at],...' of the tickets that led there; NULL for none. p_count: how many; p_last: how
+--              many of the tickets have been tried
+-- Errors:      none
+-- Transaction: joins the caller's, which holds the stripes of the groups until it ends; never waits
+-- Example:     CALL mq_take_heads('invoice', 10, v_tickets, 0, v_items, v_groups, v_used, v_count, v_last);
+
+DROP PROCEDURE IF EXISTS mq_take_heads;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_take_heads(
+    IN p_type varchar(200) CHARACTER SET utf8mb4,
+    IN p_size int,
+    IN p_tickets longtext CHARACTER SET utf8mb4,
+    IN p_lone int,
+    OUT p_items longtext CHARACTER SET utf8mb4,
+    OUT p_groups longtext CHARACTER SET utf8mb4,
+    OUT p_used longtext CHARACTER SET utf8mb4,
+    OUT p_count int,
+    OUT p_last int
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_locked, v_heads longtext CHARACTER SET utf8mb4;
+    SELECT CONCAT('[', GROUP_CONCAT('[', s.id, ',', s.priority, ',"', s.run_at, '",', s.n, ',', JSON_QUOTE(s.group_key), ']'
+        ORDER BY s.n), ']'), COUNT(*), MAX(s.n)
+    INTO v_locked, p_count, p_last
+    FROM (
+        SELECT j.id, j.priority, j.run_at, j.n, j.group_key
+        FROM JSON_TABLE(p_tickets, '$[*]' COLUMNS (
+            n FOR ORDINALITY, id bigint PATH '$[0]', priority smallint PATH '$[1]', run_at datetime(6) PATH '$[2]',
+            what int PATH '$[3]', nth int PATH '$[4]', group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[5]'
+        )) AS j
+        STRAIGHT_JOIN mq_stripe AS s FORCE INDEX (PRIMARY) ON s.n = CRC32(CONCAT(p_type, '\n', j.group_key)) MOD 16384
+        WHERE j.what >= 2 AND j.nth = 1
+        LIMIT p_size
+        FOR UPDATE /*!80000 OF s */ SKIP LOCKED
+    ) AS s;
+    -- What is after the last stripe that was wanted has not been tried.
+    SET p_last = IF(p_count = p_size, p_last, JSON_LENGTH(p_tickets));
+    IF p_count > 0 THEN
+        IF p_lone > 0 THEN
+            -- Sent by a transaction that began before the queue was made ordered.
+            INSERT IGNORE INTO mq_grouped (type, group_key, id, attempts)
+            SELECT m.type, COALESCE(m.group_key, ''), m.id, 0
+            FROM JSON_TABLE(v_locked, '$[*]' COLUMNS (group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[4]')) AS j
+            STRAIGHT_JOIN JSON_TABLE(p_tickets, '$[*]' COLUMNS (id bigint PATH '$[0]', what int PATH '$[3]')) AS t
+            STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = t.id AND COALESCE(m.group_key, '') = j.group_key
+            WHERE t.what = 3
+                AND NOT EXISTS (SELECT * FROM mq_group_lock AS l WHERE l.type = p_type AND l.group_key = j.group_key)
+                AND NOT EXISTS (SELECT * FROM mq_dead AS e WHERE e.id = m.id)
+                AND NOT EXISTS (SELECT * FROM mq_delayed AS d FORCE INDEX (PRIMARY)
+                    WHERE d.type = p_type AND d.run_at = m.run_at AND d.id = m.id);
+        END IF;
+        -- The group of a head that is being cancelled or purged is passed over.
+        SELECT CONCAT('[', GROUP_CONCAT('[', h.id, ',', JSON_QUOTE(h.group_key), ']'), ']'),
+            GROUP_CONCAT('[', h.id, ',', h.attempts + 1, ']' ORDER BY h.n), GROUP_CONCAT(JSON_QUOTE(h.group_key)),
+            GROUP_CONCAT('[', h.ticket, ',', h.priority, ',"', h.run_at, '"]'), COUNT(*)
+        INTO v_heads, p_items, p_groups, p_used, p_count
+        FROM (
+            SELECT g.id, g.attempts, g.group_key, j.priority, j.run_at, j.id AS ticket, j.n
+            FROM JSON_TABLE(v_locked, '$[*]' COLUMNS (
+                id bigint PATH '$[0]', priority smallint PATH '$[1]', run_at datetime(6) PATH '$[2]', n int PATH '$[3]',
+                group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[4]'
+            )) AS j
+            STRAIGHT_JOIN mq_grouped AS g FORCE INDEX (PRIMARY)
+                ON g.type = p_type AND g.group_key = j.group_key AND g.id = (
+                    SELECT f.id FROM mq_grouped AS f FORCE INDEX (PRIMARY)
+                    WHERE f.type = p_type AND f.group_key = j.group_key
+                    ORDER BY f.id
+                    LIMIT 1
+                )
+            WHERE (SELECT COUNT(*) FROM mq_group_lock AS l WHERE l.type = p_type AND l.group_key = j.group_key) = 0
+            LIMIT p_size
+            FOR UPDATE /*!80000 OF g */ SKIP LOCKED
+        ) AS h;
+    END IF;
+    IF v_heads IS NOT NULL THEN
+        DELETE g
+        FROM JSON_TABLE(v_heads, '$[*]' COLUMNS (
+            id bigint PATH '$[0]', group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[1]'
+        )) AS j
+        STRAIGHT_JOIN mq_grouped AS g FORCE INDEX (PRIMARY) ON g.type = p_type AND g.group_key = j.group_key AND g.id = j.id;
+        -- A take needs it for itself, not to take from one group twice.
+        INSERT INTO mq_group_lock (type, group_key, id)
+        SELECT p_type, j.group_key, j.id
+        FROM JSON_TABLE(v_heads, '$[*]' COLUMNS (
+            id bigint PATH '$[0]', group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[1]'
+        )) AS j;
+    END IF;
+END//
+
+DELIMITER ;

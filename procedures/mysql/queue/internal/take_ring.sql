@@ -1,0 +1,40 @@
+-- take_ring: take messages of a ring in the order of their ids.
+-- Arguments:   p_type, p_size, p_after and p_until (ids)
+-- Returns:     p_items: a JSON array of [id, number of this attempt, priority, run_at], NULL for none
+-- Errors:      none
+-- Transaction: joins the caller's; passes over rows that others have locked
+-- Example:     CALL mq_take_ring('crawl', 10, 17, 9223372036854775807, v_items);
+
+DROP PROCEDURE IF EXISTS mq_take_ring;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_take_ring(
+    IN p_type varchar(200) CHARACTER SET utf8mb4,
+    IN p_size int,
+    IN p_after bigint,
+    IN p_until bigint,
+    OUT p_items longtext CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    SELECT CONCAT('[', GROUP_CONCAT('[', r.id, ',', r.attempts + 1, ',-32768,"1000-01-01"]' ORDER BY r.id), ']')
+    INTO p_items
+    FROM (
+        SELECT id, attempts
+        FROM mq_ready FORCE INDEX (PRIMARY)
+        WHERE type = p_type AND priority = -32768 AND run_at = '1000-01-01' AND id > p_after AND id <= p_until
+        ORDER BY id
+        LIMIT p_size
+        FOR UPDATE SKIP LOCKED
+    ) AS r;
+    IF p_items IS NOT NULL THEN
+        DELETE r
+        FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
+        STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY)
+            ON r.type = p_type AND r.priority = -32768 AND r.run_at = '1000-01-01' AND r.id = j.id;
+    END IF;
+END//
+
+DELIMITER ;

@@ -1,0 +1,25 @@
+-- drop_polled: forget an adopted table and all its claims.
+-- Arguments:   p_name
+-- Returns:     nothing
+-- Errors:      50005 not_found, 50006 unsuitable_table
+-- Transaction: joins the caller's
+-- Example:     CALL mq_drop_polled('orders');
+
+DROP PROCEDURE IF EXISTS mq_drop_polled;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_drop_polled(
+    IN p_name longtext CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    CALL mq_use_polled(p_name, 'change');
+    DELETE FROM mq_polled_batch WHERE name = p_name;
+    DELETE FROM mq_polled_row WHERE name = p_name;
+    DELETE FROM mq_polled_mark WHERE name = p_name;
+    DELETE FROM mq_polled WHERE name = p_name;
+END//
+
+DELIMITER ;

@@ -1,0 +1,37 @@
+-- pick_lost: claim rows that stand at active_value and that no entry stands for: their key was changed, or others have set the
+-- status.
+-- Arguments:   p_shape (mq_polled_shape), p_table and p_batch_key (mq_open_claim), p_size
+-- Returns:     p_rows: '[id,row],...' of what is claimed, NULL for none; p_count
+-- Errors:      those of the table's own
+-- Transaction: joins the caller's; reads as many index entries as rows are claimed, and one more
+-- Example:     CALL mq_pick_lost(v_shape, v_table, v_key, 100, v_rows, v_count);
+
+DROP PROCEDURE IF EXISTS mq_pick_lost;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_pick_lost(
+    IN p_shape longtext CHARACTER SET utf8mb4,
+    IN p_table longtext CHARACTER SET utf8mb4,
+    IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
+    IN p_size int,
+    OUT p_rows longtext CHARACTER SET utf8mb4,
+    OUT p_count bigint
+)
+SQL SECURITY INVOKER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_known, v_nothing bigint;
+    SET p_rows = NULL, p_count = 0;
+    IF JSON_UNQUOTE(JSON_EXTRACT(p_shape, '$.active')) <> '' THEN
+        -- The entries before the rows: what is finished in between makes fewer rows, never more.
+        CALL mq_count_active(p_batch_key, v_known);
+        CALL mq_run_template(p_shape, CONCAT('SELECT COUNT(*) INTO @mq_n FROM (SELECT 1 FROM {table} AS t {by_claim} WHERE {is_active} LIMIT ',
+            v_known + 1, ') AS r'), v_nothing);
+        IF @mq_n > v_known THEN
+            CALL mq_pick_rows(p_shape, p_table, p_batch_key, p_size, 1, v_known + 1, 0, p_rows, p_count);
+        END IF;
+    END IF;
+END//
+
+DELIMITER ;

@@ -1,0 +1,32 @@
+-- require_order: refuse a column that rows cannot be claimed in the order of.
+-- Arguments:   p_schema, p_table, p_column (names as the catalog has them)
+-- Returns:     nothing
+-- Errors:      50006 unsuitable_table
+-- Transaction: reads the catalog
+-- Example:     CALL mq_require_order('shop', 'orders', 'id');
+
+DROP PROCEDURE IF EXISTS mq_require_order;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_require_order(
+    IN p_schema varchar(200) CHARACTER SET utf8mb4,
+    IN p_table varchar(200) CHARACTER SET utf8mb4,
+    IN p_column varchar(200) CHARACTER SET utf8mb4
+)
+SQL SECURITY INVOKER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_count int;
+    SELECT COUNT(*) INTO v_count
+    FROM information_schema.columns AS c
+    WHERE c.table_schema = p_schema AND c.table_name = p_table AND c.column_name = p_column AND c.is_nullable = 'NO'
+        AND c.data_type IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint', 'decimal', 'double', 'year', 'char', 'varchar',
+            'date', 'datetime', 'timestamp', 'time');
+    IF v_count = 0 THEN
+        CALL mq_raise_error('unsuitable_table', CONCAT('order_column: ', LEFT(p_column, 40),
+            ' must be NOT NULL, and a number, a text or a time'));
+    END IF;
+END//
+
+DELIMITER ;

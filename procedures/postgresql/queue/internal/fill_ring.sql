@@ -1,0 +1,47 @@
+-- fill_ring: rescue the expired claims of a ring, promote what is due, and measure how long it took to look for them.
+-- Arguments:   p_queue (the policy), p_size (of the claim), p_full_scan (expired claims are looked for too), p_promoted_to
+--              (nothing due before is left to promote), p_now, p_long (a scan that took longer is repeated)
+-- Returns:     promoted_to (from now on), scanned (the time that it took to look)
+-- Errors:      none
+-- Transaction: joins the caller's
+-- Example:     SELECT * FROM mq.fill_ring(mq.policy('crawl'), 10, true, '-infinity', clock_timestamp(), '0.3 ms');
+
+CREATE OR REPLACE FUNCTION mq.fill_ring(
+    p_queue mq.queue,
+    p_size integer,
+    p_full_scan boolean,
+    p_promoted_to timestamptz,
+    p_now timestamptz,
+    p_long interval,
+    OUT promoted_to timestamptz,
+    OUT scanned interval
+)
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    -- At most so many messages are promoted by one claim, and so many expired claims rescued.
+    v_promote integer := greatest(2 * p_size, 100);
+    c_rescue CONSTANT integer := 20;
+    -- Not up to now: somebody may be about to commit a failure that is due already.
+    c_late CONSTANT interval := '1 second';
+    v_begun timestamptz;
+    v_expired boolean;
+    v_due boolean;
+BEGIN
+    -- What takes long once, because of a plan or of pages that nobody has read for a while, does not take long again.
+    FOR i IN 1..2 LOOP
+        v_begun := clock_timestamp();
+        v_expired := p_full_scan AND EXISTS (SELECT FROM mq.batch WHERE type = p_queue.type AND lease_until <= p_now);
+        v_due := EXISTS (SELECT FROM mq.delayed WHERE type = p_queue.type AND run_at > p_promoted_to AND run_at <= p_now);
+        scanned := clock_timestamp() - v_begun;
+        EXIT WHEN scanned < p_long;
+    END LOOP;
+    IF v_expired THEN
+        PERFORM mq.rescue(p_queue, c_rescue);
+    END IF;
+    promoted_to := p_now - c_late;
+    IF v_due AND (mq.promote(p_queue, p_promoted_to, p_now, v_promote)).moved = v_promote THEN
+        promoted_to := p_promoted_to;
+    END IF;
+END
+$$;

@@ -1,0 +1,98 @@
+-- lock_ready: find and lock the first ready messages of a type, passing over those that another transaction has locked.
+-- Arguments:   p_type, p_size (at most so many), p_mark (the first of the marks to start at; NULL: scan from the very
+--              start), p_latest (no segment starts later)
+-- Returns:     rows (of mq.ready), ids and attempts (the number of the attempt that begins), side by side in claim order,
+--              NULL when there are none; front_moved: the marks are to be renewed
+-- Errors:      none
+-- Transaction: joins the caller's; never waits for another claim
+-- Example:     SELECT * FROM mq.lock_ready('email', 10, NULL, now());
+--
+-- Under an open snapshot nothing that is deleted can be cleaned up, and a claim that starts at the front of the index
+-- scans every message done since (9 ms after 200,000). The marks divide the index into segments:
+--
+--     start ........ mark of priority 0 ........ mark of priority 5 ........ end of the type
+--        segment 1   |       segment 2           |       segment 3
+--
+-- A mark starts a segment, which ends before the priority of the next mark. What lies between a priority's beginning and
+-- its mark is done. A priority without a mark belongs to the segment before it and is scanned from its beginning, so the
+-- first message that is found there becomes its mark.
+
+CREATE OR REPLACE FUNCTION mq.lock_ready(
+    p_type text,
+    p_size integer,
+    p_mark mq.mark,
+    p_latest timestamptz,
+    OUT rows tid[],
+    OUT ids bigint[],
+    OUT attempts smallint[],
+    OUT front_moved boolean
+)
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    -- A mark is renewed when the front has moved by so many ids: to scan 1,000 dead rows takes about 0.03 ms, to write
+    -- marks 0.06 ms.
+    c_stride CONSTANT bigint := 1000;
+    -- As many marks as renew_marks writes. Priorities after the eighth are never learned.
+    c_marks CONSTANT integer := 8;
+    v_segment integer := 1;
+    v_priority integer := -32768;
+    v_run_at timestamptz := '-infinity';
+    v_id bigint := 0;
+    v_end integer := coalesce(p_mark.priority, 32768);
+    v_some boolean := p_mark.n IS NULL;
+    v_mark mq.mark := p_mark;
+    v_found record;
+BEGIN
+    front_moved := false;
+    -- What is before the first mark is mostly empty, and to ask is cheaper than to lock. Not by EXISTS, which drops the order
+    -- and may then read the whole type through another index.
+    IF p_mark.n IS NOT NULL THEN
+        v_some := (
+            SELECT id FROM mq.ready WHERE type = p_type AND priority < v_end ORDER BY type, priority, run_at, id LIMIT 1
+        ) IS NOT NULL;
+    END IF;
+    LOOP
+        IF v_some THEN
+            SELECT array_agg(r.ctid) AS rows, array_agg(r.id) AS ids, array_agg((r.attempts + 1)::smallint) AS attempts,
+                min(r.priority) AS first_priority, max(r.priority) AS last_priority
+            INTO v_found
+            FROM (
+                SELECT q.ctid, q.*
+                FROM mq.ready AS q
+                WHERE q.type = p_type AND (q.priority, q.run_at, q.id) >= (v_priority, v_run_at, v_id)
+                    AND q.priority < v_end
+                ORDER BY q.type, q.priority, q.run_at, q.id
+                LIMIT p_size - coalesce(cardinality(ids), 0)
+                FOR UPDATE SKIP LOCKED
+            ) AS r;
+            IF v_found.ids IS NOT NULL THEN
+                rows := rows || v_found.rows;
+                ids := ids || v_found.ids;
+                attempts := attempts || v_found.attempts;
+                front_moved := front_moved
+                    OR v_found.first_priority = v_priority AND abs(v_found.ids[1] - v_mark.id) > c_stride
+                    OR v_found.last_priority > v_priority AND v_segment <= c_marks;
+            END IF;
+        END IF;
+        EXIT WHEN v_end = 32768 OR cardinality(ids) >= p_size;
+        v_segment := v_segment + 1;
+        v_some := true;
+        IF v_segment > 2 THEN
+            SELECT * INTO v_mark
+            FROM mq.mark
+            WHERE type = p_type AND n = p_mark.n AND priority >= v_end
+            ORDER BY type, n DESC, priority, run_at
+            LIMIT 1;
+            IF NOT FOUND THEN
+                -- Another claim has renewed the marks since: scan the rest from its start.
+                v_mark := ROW(p_mark.n, p_latest, p_latest, '-infinity', 0, 32768, v_end, p_type);
+            END IF;
+        END IF;
+        v_priority := v_mark.priority;
+        v_run_at := least(v_mark.run_at, p_latest);
+        v_id := CASE WHEN v_mark.run_at < p_latest THEN v_mark.id ELSE 0 END;
+        v_end := v_mark.next_priority;
+    END LOOP;
+END
+$$;

@@ -1,0 +1,63 @@
+-- renew_marks: write the low-water marks that a claim leaves, and delete those before them.
+-- Arguments:   p_type, p_n (the number of the marks that the claim read; NULL: there were none), p_scanned_at (the last full
+--              scan), p_promoted_to (nothing due before is left to promote), p_rows (the rows of mq.ready that the claim
+--              found; NULL: none), p_at_least and p_at_most (run_at of the marks of all other priorities from now on)
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's; never waits for another claim
+-- Example:     SELECT mq.renew_marks('email', 17, now(), now(), NULL, '-infinity', 'infinity');
+--
+-- The first row found of a priority is its mark. A priority of which nothing was found keeps the mark that it had. Marks
+-- are inserted, never updated: the newest are the first index entries, however many dead ones lie after them.
+
+CREATE OR REPLACE FUNCTION mq.renew_marks(
+    p_type text,
+    p_n bigint,
+    p_scanned_at timestamptz,
+    p_promoted_to timestamptz,
+    p_rows tid[],
+    p_at_least timestamptz,
+    p_at_most timestamptz
+) RETURNS void
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    -- Every mark costs a statement in each claim that comes short: further priorities are claimed without marks.
+    c_marks CONSTANT integer := 8;
+    -- Claims at work at the same time leave marks of few different numbers.
+    c_old CONSTANT bigint := 20;
+    v_n bigint := coalesce(p_n, 0) + 1;
+BEGIN
+    INSERT INTO mq.mark (n, scanned_at, promoted_to, run_at, id, next_priority, priority, type)
+    SELECT v_n, p_scanned_at, p_promoted_to, f.run_at, f.id, lead(f.priority::integer, 1, 32768) OVER (ORDER BY f.priority),
+        f.priority, p_type
+    FROM (
+        SELECT DISTINCT ON (m.priority) m.priority, m.run_at, m.id
+        FROM (
+            SELECT r.priority, r.run_at, r.id, true AS found
+            FROM mq.ready AS r
+            WHERE r.ctid = ANY (p_rows)
+            UNION ALL
+            SELECT k.priority, least(greatest(k.run_at, p_at_least), p_at_most),
+                CASE WHEN k.run_at >= p_at_least AND k.run_at < p_at_most THEN k.id ELSE 0 END, false
+            FROM mq.mark AS k
+            WHERE k.type = p_type AND k.n = p_n AND k.run_at > '-infinity'
+        ) AS m
+        ORDER BY m.priority, m.found DESC, m.run_at, m.id
+        LIMIT c_marks
+    ) AS f;
+    IF NOT FOUND THEN
+        -- A mark at the very start marks nothing, but tells when the last full scan was.
+        INSERT INTO mq.mark (n, scanned_at, promoted_to, run_at, id, next_priority, priority, type)
+        VALUES (v_n, p_scanned_at, p_promoted_to, '-infinity', 0, 32768, -32768, p_type);
+    END IF;
+    -- A mark that another claim is deleting stays until a later one passes by: they are few and never read.
+    DELETE FROM mq.mark
+    WHERE ctid = ANY (ARRAY(
+        SELECT ctid
+        FROM mq.mark
+        WHERE type = p_type AND n BETWEEN p_n - c_old AND p_n
+        FOR UPDATE SKIP LOCKED
+    ));
+END
+$$;

@@ -1,0 +1,33 @@
+-- renew_ring_mark: write the low-water mark that a claim of a ring leaves, and delete those before it.
+-- Arguments:   p_type, p_n (the number of the mark that the claim read; NULL: there was none), p_after_id (nothing is ready
+--              at or below; NULL: nothing is ready at all), p_low_until (how long the mark holds), p_promoted_to (nothing due before is left to promote)
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's; never waits for another claim
+-- Example:     SELECT mq.renew_ring_mark('crawl', 5, 17, now() + interval '3 ms', now());
+
+CREATE OR REPLACE FUNCTION mq.renew_ring_mark(
+    p_type text,
+    p_n bigint,
+    p_after_id bigint,
+    p_low_until timestamptz,
+    p_promoted_to timestamptz
+) RETURNS void
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    -- Claims at work at the same time leave marks of few different numbers.
+    c_old CONSTANT bigint := 20;
+BEGIN
+    INSERT INTO mq.ring (n, after_id, low_until, promoted_to, type, reader)
+    VALUES (coalesce(p_n, 0) + 1, coalesce(p_after_id, (SELECT last_value FROM mq.message_id_seq)), p_low_until, p_promoted_to,
+        p_type, '');
+    DELETE FROM mq.ring
+    WHERE ctid = ANY (ARRAY(
+        SELECT ctid
+        FROM mq.ring
+        WHERE type = p_type AND reader = '' AND n BETWEEN p_n - c_old AND p_n
+        FOR UPDATE SKIP LOCKED
+    ));
+END
+$$;

@@ -1,0 +1,41 @@
+-- save_position: write how far a reader of a ring has come, and delete the positions before.
+-- Arguments:   p_type, p_reader, p_size (of the claim), p_n and p_after_id (the round and the last id), p_old_n and p_old_after_id
+--              (the position that the claim read; NULL: there was none)
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's; never waits for another claim
+-- Example:     SELECT mq.save_position('crawl', 'worker-1', 10, 3, 170, 3, 160);
+--
+-- A position is inserted, not updated: nobody waits for it, and of two claims of one reader that started at the same
+-- position the one that went further counts, whichever commits last.
+
+CREATE OR REPLACE FUNCTION mq.save_position(
+    p_type text,
+    p_reader text,
+    p_size integer,
+    p_n bigint,
+    p_after_id bigint,
+    p_old_n bigint,
+    p_old_after_id bigint
+) RETURNS void
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    -- Other claims of this reader, at work at the same time, have left their positions at most so many claims behind.
+    c_claims CONSTANT integer := 20;
+    -- At the end of a round whatever is left of the last two goes.
+    v_same_round boolean := p_n = p_old_n;
+    v_first_n bigint := CASE WHEN v_same_round THEN p_old_n ELSE p_old_n - 1 END;
+    v_first_after_id bigint := CASE WHEN v_same_round THEN p_old_after_id - c_claims * p_size ELSE 0 END;
+BEGIN
+    INSERT INTO mq.ring (n, after_id, type, reader) VALUES (p_n, p_after_id, p_type, p_reader);
+    DELETE FROM mq.ring
+    WHERE ctid = ANY (ARRAY(
+        SELECT ctid
+        FROM mq.ring
+        WHERE type = p_type AND reader = p_reader AND (n, after_id) <= (p_old_n, p_old_after_id)
+            AND (n, after_id) >= (v_first_n, v_first_after_id)
+        FOR UPDATE SKIP LOCKED
+    ));
+END
+$$;

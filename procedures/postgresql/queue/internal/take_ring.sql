@@ -1,0 +1,33 @@
+-- take_ring: delete ready messages in the order of their ids, passing over those that another transaction has locked.
+-- Arguments:   p_type, p_after and p_until (ids above the one, up to the other), p_size (at most so many)
+-- Returns:     ids and attempts (the number of the attempt that begins), side by side; NULL when there are none
+-- Errors:      none
+-- Transaction: joins the caller's; never waits for another claim
+-- Example:     SELECT * FROM mq.take_ring('crawl', 17, 9223372036854775807, 10);
+
+CREATE OR REPLACE FUNCTION mq.take_ring(
+    p_type text,
+    p_after bigint,
+    p_until bigint,
+    p_size integer,
+    OUT ids bigint[],
+    OUT attempts smallint[]
+)
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    v_rows tid[];
+BEGIN
+    SELECT array_agg(r.ctid), array_agg(r.id), array_agg((r.attempts + 1)::smallint)
+    INTO v_rows, ids, attempts
+    FROM (
+        SELECT q.ctid, q.id, q.attempts
+        FROM mq.ready AS q
+        WHERE q.type = p_type AND q.id > p_after AND q.id <= p_until
+        ORDER BY q.type, q.id
+        LIMIT p_size
+        FOR UPDATE SKIP LOCKED
+    ) AS r;
+    DELETE FROM mq.ready WHERE ctid = ANY (v_rows);
+END
+$$;

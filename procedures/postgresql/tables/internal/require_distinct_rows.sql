@@ -1,0 +1,45 @@
+-- require_distinct_rows: refuse a table whose rows cannot be told apart.
+-- Arguments:   p_table (the table's oid), p_label (its name in errors), p_keys (NULL: all columns but the status together),
+--              p_status (its status column, or NULL), p_equal_rows (true: the caller accepts equal rows)
+-- Returns:     nothing
+-- Errors:      50006 unsuitable_table
+-- Transaction: reads the catalog only
+-- Example:     SELECT mq.require_distinct_rows('shop.orders'::regclass, 'shop.orders', ARRAY['id'], 'status', false);
+
+CREATE OR REPLACE FUNCTION mq.require_distinct_rows(
+    p_table oid,
+    p_label text,
+    p_keys text[],
+    p_status text,
+    p_equal_rows boolean
+) RETURNS void
+LANGUAGE plpgsql
+SET search_path = mq, pg_temp
+AS $$
+DECLARE
+    v_bad text;
+BEGIN
+    IF p_keys IS NULL THEN
+        IF NOT p_equal_rows THEN
+            PERFORM mq.raise_error('unsuitable_table', format('equal rows of %s cannot be told apart: give key_columns, or accept '
+                'that with equal_rows 1', p_label));
+        END IF;
+        v_bad := mq.column_without_equality(p_table, p_status);
+        IF v_bad IS NOT NULL THEN
+            PERFORM mq.raise_error('unsuitable_table', format('without key_columns all columns are compared, and %s of %s cannot be',
+                v_bad, p_label));
+        END IF;
+    ELSIF NOT EXISTS (
+        SELECT FROM pg_index AS i
+        WHERE i.indrelid = p_table AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
+            AND NOT EXISTS (
+                SELECT FROM generate_series(0, i.indnkeyatts - 1) AS g (n)
+                LEFT JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[g.n]
+                WHERE a.attname IS NULL OR NOT a.attnotnull OR a.attname <> ALL (p_keys)
+            )
+    ) THEN
+        PERFORM mq.raise_error('unsuitable_table', format('key_columns: %s has no primary key or unique index of NOT NULL '
+            'columns within them', p_label));
+    END IF;
+END
+$$;

@@ -1,0 +1,23 @@
+-- require_failures: refuse a list of failures in which a line is none.
+-- Arguments:   @bad and @bad_error (the first line whose valid, and whose valid_error, mq.read_failures found to be 0; NULL: none)
+-- Returns:     nothing
+-- Errors:      50002 invalid_argument
+-- Transaction: reads nothing
+-- Example:     EXEC mq.require_failures 3, NULL;
+
+CREATE OR ALTER PROCEDURE mq.require_failures
+    @bad int,
+    @bad_error int
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @detail nvarchar(2000);
+    IF @bad <= COALESCE(@bad_error, @bad)
+        SET @detail = CONCAT(N'failures: line ', @bad,
+            N': must be id,retry_after_seconds,error; the seconds empty, -1, or 0 to 315,360,000');
+    ELSE IF @bad_error IS NOT NULL
+        SET @detail = CONCAT(N'failures: line ', @bad_error, N': the error begins with a double quote and is not a JSON string');
+    IF @detail IS NOT NULL
+        EXEC mq.raise_error 'invalid_argument', @detail;
+END;
+GO

@@ -1,0 +1,25 @@
+-- drop_tickets: delete tickets of an ordered queue that nobody has locked.
+-- Arguments:   @type, @tickets (their places; at most 1,000)
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's, which is READ COMMITTED; passes over tickets that others have locked
+-- Example:     EXEC mq.drop_tickets N'invoice', @tickets;
+
+CREATE OR ALTER PROCEDURE mq.drop_tickets
+    @type nvarchar(400),
+    @tickets mq.places READONLY
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DELETE r
+    FROM (
+        SELECT k.type, k.priority, k.run_at, k.id
+        FROM @tickets AS t
+        INNER JOIN mq.ready AS k WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
+            ON k.type = @type AND k.priority = t.priority AND k.run_at = t.run_at AND k.id = t.id
+    ) AS f
+    INNER JOIN mq.ready AS r WITH (ROWLOCK)
+        ON r.type = f.type AND r.priority = f.priority AND r.run_at = f.run_at AND r.id = f.id
+    OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+END;
+GO

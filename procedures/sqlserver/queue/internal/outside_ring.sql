@@ -1,0 +1,23 @@
+-- outside_ring: whether messages of a ring stand at an ordinary place: sent before the type was a ring, or by a sender who did not
+--               see it yet.
+-- Arguments:   @type
+-- Returns:     1 or 0
+-- Errors:      none
+-- Transaction: reads only, at READ COMMITTED; passes over locked rows
+-- Example:     SELECT mq.outside_ring(N'crawl');
+
+CREATE OR ALTER FUNCTION mq.outside_ring (@type nvarchar(400))
+RETURNS bit
+AS
+BEGIN
+    -- Two scans: one range of the key each, and not the whole ring.
+    IF EXISTS (SELECT * FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type AND priority > -32768)
+        RETURN 1;
+    IF EXISTS (
+        SELECT * FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK)
+        WHERE type = @type AND priority = -32768 AND run_at > '0001-01-01'
+    )
+        RETURN 1;
+    RETURN 0;
+END;
+GO

@@ -1,0 +1,17 @@
+-- policy: the settings of a type, the defaults when nobody has set any.
+-- Arguments:   @type
+-- Returns:     one row: lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, paused
+-- Errors:      none
+-- Transaction: reads only, at READ COMMITTED: a sender at SERIALIZABLE would keep its policy locked until its end
+-- Example:     SELECT lease_seconds FROM mq.policy(N'email');
+
+CREATE OR ALTER FUNCTION mq.policy (@type nvarchar(400))
+RETURNS TABLE
+AS
+RETURN
+    SELECT TOP (1) lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, paused
+    FROM mq.queue WITH (READCOMMITTED)
+    -- The type without a name holds the defaults, and comes last.
+    WHERE type IN (@type, N'')
+    ORDER BY type DESC;
+GO

@@ -1,0 +1,41 @@
+-- scan_ring: find the lowest ready message of a ring, and measure how long it took.
+-- Arguments:   @type, @from_id and @after_id (ids above the one, up to the other), @ahead (1: nothing was found after @after_id either: that
+--              scan counts as well), @long_scan (microseconds; a scan that took longer is repeated)
+-- Returns:     @lowest_id (NULL when there is none), @scanned (microseconds)
+-- Errors:      none
+-- Transaction: reads only; passes over locked rows
+-- Example:     EXEC mq.scan_ring N'crawl', 0, 17, 0, 500, @lowest_id OUTPUT, @scanned OUTPUT;
+
+CREATE OR ALTER PROCEDURE mq.scan_ring
+    @type nvarchar(400),
+    @from_id bigint,
+    @after_id bigint,
+    @ahead bit,
+    @long_scan int,
+    @lowest_id bigint OUTPUT,
+    @scanned int OUTPUT
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @begun datetime2(7), @tries int = 0, @next_id bigint, @high bigint = @after_id;
+    IF @from_id > @high
+        SET @high = @from_id;
+    -- As in fill_ring: only what takes long twice counts.
+    WHILE @tries < 2
+    BEGIN
+        SELECT @tries = @tries + 1, @begun = SYSUTCDATETIME(), @lowest_id = NULL;
+        IF @ahead = 1
+            SELECT TOP (1) @next_id = id
+            FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK)
+            WHERE type = @type AND priority = -32768 AND run_at = '0001-01-01' AND id > @high
+            ORDER BY priority, run_at, id;
+        SELECT TOP (1) @lowest_id = id
+        FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK)
+        WHERE type = @type AND priority = -32768 AND run_at = '0001-01-01' AND id > @from_id AND id <= @after_id
+        ORDER BY priority, run_at, id;
+        SET @scanned = DATEDIFF(MICROSECOND, @begun, SYSUTCDATETIME());
+        IF @scanned < @long_scan
+            BREAK;
+    END;
+END;
+GO

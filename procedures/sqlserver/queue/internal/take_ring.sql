@@ -1,0 +1,43 @@
+-- take_ring: move messages of a ring under a batch key, in the order of their ids.
+-- Arguments:   @type, @after_id and @to_id (above the first, up to the second), @part (0 or 1: in which part of the claim they come),
+--              @size (at most so many), @batch_key
+-- Returns:     @took: how many rows of mq.claimed are new; their priority is the part
+-- Errors:      none
+-- Transaction: joins the caller's, which is READ COMMITTED; passes over rows that others have locked
+-- Example:     EXEC mq.take_ring N'crawl', 17, 9223372036854775807, 0, 100, @batch_key, @took OUTPUT;
+
+CREATE OR ALTER PROCEDURE mq.take_ring
+    @type nvarchar(400),
+    @after_id bigint,
+    @to_id bigint,
+    @part smallint,
+    @size int,
+    @batch_key uniqueidentifier,
+    @took int OUTPUT
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @start datetime2(7) = '0001-01-01', @step int = 1000, @top int, @moved int;
+    SET @took = 0;
+    WHILE @took < @size
+    BEGIN
+        SET @top = CASE WHEN @size - @took < @step THEN @size - @took ELSE @step END;
+        DELETE r
+        OUTPUT @batch_key, deleted.id, deleted.attempts + 1, @part, @start
+        INTO mq.claimed (batch_key, id, attempt, priority, run_at)
+        FROM (
+            SELECT TOP (@top) type, priority, run_at, id
+            FROM mq.ready WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
+            WHERE type = @type AND priority = -32768 AND run_at = @start AND id > @after_id AND id <= @to_id
+            ORDER BY priority, run_at, id
+        ) AS f
+        INNER JOIN mq.ready AS r WITH (ROWLOCK)
+            ON r.type = f.type AND r.priority = f.priority AND r.run_at = f.run_at AND r.id = f.id
+        OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+        SET @moved = @@ROWCOUNT;
+        SET @took = @took + @moved;
+        IF @moved < @top
+            BREAK;
+    END;
+END;
+GO

@@ -1,0 +1,30 @@
+-- trigger_pieces: the pieces of SQL that the trigger of a watched table is made of, for mq.fill.
+-- Arguments:   @object_id (the table), @keys (the columns of its primary key, quoted, with commas between them)
+-- Returns:     name, piece: new_key and old_key (JSON), new_order and old_order (the columns), over the aliases i and d; same (a row has
+--              kept its key); touched (an update names a column of the key)
+-- Errors:      none
+-- Transaction: joins the caller's
+-- Example:     INSERT INTO @pieces (name, piece) SELECT name, piece FROM mq.trigger_pieces(@object_id, N'[id]');
+
+CREATE OR ALTER FUNCTION mq.trigger_pieces (@object_id int, @keys nvarchar(max))
+RETURNS @pieces TABLE (name varchar(20) NOT NULL PRIMARY KEY, piece nvarchar(max))
+AS
+BEGIN
+    DECLARE @new_order nvarchar(max), @old_order nvarchar(max), @same nvarchar(max), @touched nvarchar(max);
+    DECLARE @n int = 0, @column nvarchar(300);
+    WHILE 1 = 1
+    BEGIN
+        SELECT @n = @n + 1, @column = NULL;
+        SELECT @column = quoted FROM mq.columns_of(@object_id, @keys) WHERE n = @n;
+        IF @column IS NULL
+            BREAK;
+        SELECT @new_order = CONCAT(@new_order + N', ', N'i.', @column), @old_order = CONCAT(@old_order + N', ', N'd.', @column),
+            @same = CONCAT(@same + N' AND ', N'd.', @column, N' = i.', @column),
+            @touched = CONCAT(@touched + N' OR ', N'UPDATE(', @column, N')');
+    END;
+    INSERT INTO @pieces (name, piece)
+    VALUES ('new_order', @new_order), ('old_order', @old_order), ('same', @same), ('touched', @touched),
+        ('new_key', mq.row_json(@object_id, @keys, N'i')), ('old_key', mq.row_json(@object_id, @keys, N'd'));
+    RETURN;
+END;
+GO

@@ -1,0 +1,55 @@
+-- find_entries: find the rows that the entries of write_rows stand for.
+-- Arguments:   @pieces (of the table, with rows and from: see write_rows), @keyed (1: it has a key), @flag (only entries with this
+--              active), @from (their rows' status, the parameter of the piece from), @low and @high (of the entries' ids)
+-- Returns:     in #mq_entry: hit (1: found; 2: there with another status; 0: neither) and row_json
+-- Errors:      none
+-- Transaction: joins the caller's, which is READ COMMITTED
+-- Example:     EXEC mq.find_entries @pieces, 1, 0, N'N', 1, 1000;
+
+CREATE OR ALTER PROCEDURE mq.find_entries
+    @pieces mq.pieces READONLY,
+    @keyed bit,
+    @flag int,
+    @from nvarchar(max),
+    @low bigint,
+    @high bigint
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @statement nvarchar(max), @n int = 0, @last int, @first bigint, @top int, @hash varbinary(32);
+    DECLARE @units TABLE (n int IDENTITY (1, 1) NOT NULL PRIMARY KEY, first bigint NOT NULL, size int NOT NULL, hash varbinary(32));
+    IF @keyed = 1
+    BEGIN
+        SET @statement = mq.fill(N'UPDATE e
+SET hit = CASE WHEN {from} THEN 1 ELSE 2 END, row_json = {row}
+{rows}
+OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);', @pieces);
+        EXEC sp_executesql @statement, N'@low bigint, @high bigint, @flag int, @from nvarchar(max)', @low = @low, @high = @high,
+            @flag = @flag, @from = @from;
+        RETURN;
+    END;
+    SET @statement = mq.fill(N'DECLARE @took int, @json nvarchar(max);
+SELECT @took = COUNT(*), @json = MAX(c.j)
+FROM (SELECT TOP (@top) {row} AS j
+{rows} AND {from}) AS c
+OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+UPDATE #mq_entry
+SET hit = 1, row_json = @json
+WHERE id IN (
+    SELECT TOP (@took) id FROM #mq_entry WHERE active = @flag AND ident_hash = @hash ORDER BY id
+);', @pieces);
+    INSERT INTO @units (first, size, hash)
+    SELECT MIN(id), COUNT(*), ident_hash
+    FROM #mq_entry
+    WHERE active = @flag
+    GROUP BY ident_hash;
+    SET @last = @@ROWCOUNT;
+    WHILE @n < @last
+    BEGIN
+        SET @n = @n + 1;
+        SELECT @first = first, @top = size, @hash = hash FROM @units WHERE n = @n;
+        EXEC sp_executesql @statement, N'@low bigint, @high bigint, @flag int, @from nvarchar(max), @top int, @hash varbinary(32)',
+            @low = @first, @high = @first, @flag = @flag, @from = @from, @top = @top, @hash = @hash;
+    END;
+END;
+GO

@@ -1,0 +1,36 @@
+-- polled_pieces: the pieces of SQL that an adopted table is read and written by, for mq.fill.
+-- Arguments:   @name (the adopted table, which mq.polled_shape has found as it was adopted), @rows (1: with the pieces that read a row)
+-- Returns:     name, piece: table; status (its column); identity (of a row, over the alias t), fields (what OPENJSON reads of that) and
+--              match (the condition over t and those fields, r); is_ready and is_active (conditions over t and the parameters @ready and
+--              @active) and to (the value of the parameter @to); with @rows: key and row (JSON)
+-- Errors:      none
+-- Transaction: joins the caller's
+-- Example:     INSERT INTO @pieces (name, piece) SELECT name, piece FROM mq.polled_pieces(N'orders', 0);
+
+CREATE OR ALTER FUNCTION mq.polled_pieces (@name nvarchar(400), @rows bit)
+RETURNS @pieces TABLE (name varchar(20) NOT NULL PRIMARY KEY, piece nvarchar(max))
+AS
+BEGIN
+    DECLARE @quoted nvarchar(600), @object_id int, @list nvarchar(max), @status nvarchar(300), @value nvarchar(400), @ready nvarchar(max);
+    SELECT @quoted = CONCAT(QUOTENAME(table_schema), N'.', QUOTENAME(table_name)), @list = COALESCE(key_columns, ident_columns),
+        @status = status_column, @ready = ready_value
+    FROM mq.polled WHERE name = @name;
+    SET @object_id = OBJECT_ID(@quoted, N'U');
+    SELECT @value = read_back FROM mq.column_texts(@object_id, @status) WHERE @status IS NOT NULL;
+    INSERT INTO @pieces (name, piece)
+    VALUES ('table', @quoted), ('status', @status),
+        ('identity', mq.row_identity(@object_id, @list, NULL, 'json')),
+        ('fields', mq.row_identity(@object_id, @list, NULL, 'fields')),
+        ('match', mq.row_identity(@object_id, @list, NULL, 'match')),
+        ('is_ready', CASE
+            WHEN @status IS NULL THEN N'1 = 1' WHEN @ready IS NULL THEN CONCAT(N't.', @status, N' IS NULL')
+            ELSE CONCAT(N't.', @status, N' = ', REPLACE(@value, N'?', N'@ready'))
+        END),
+        ('is_active', CONCAT(N't.', @status, N' = ', REPLACE(@value, N'?', N'@active'))),
+        ('to', REPLACE(@value, N'?', N'@to'));
+    IF @rows = 1
+        INSERT INTO @pieces (name, piece)
+        VALUES ('key', mq.row_json(@object_id, @list, N't')), ('row', mq.row_json(@object_id, NULL, N't'));
+    RETURN;
+END;
+GO

@@ -1,0 +1,35 @@
+-- rescue_rows: take rows back from claims whose lease has expired.
+-- Arguments:   @name (the adopted table, whose place the caller has locked), @now
+-- Returns:     nothing; their entries wait for another attempt, and are due
+-- Errors:      none
+-- Transaction: joins the caller's, which is READ COMMITTED; passes over claims that are being finished or extended
+-- Example:     EXEC mq.rescue_rows N'orders', @now;
+
+CREATE OR ALTER PROCEDURE mq.rescue_rows
+    @name nvarchar(400),
+    @now datetime2(7)
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @lost uniqueidentifier, @took int;
+    DECLARE @expired TABLE (batch_key uniqueidentifier NOT NULL PRIMARY KEY);
+    -- First the keys, without keeping a lock; who finishes one keeps it.
+    INSERT INTO @expired (batch_key)
+    SELECT batch_key FROM mq.polled_batch WITH (READPAST, READCOMMITTEDLOCK) WHERE name = @name AND lease_until <= @now;
+    WHILE EXISTS (SELECT * FROM @expired)
+    BEGIN
+        SELECT TOP (1) @lost = batch_key FROM @expired;
+        DELETE FROM @expired WHERE batch_key = @lost;
+        DELETE FROM mq.polled_batch WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
+        WHERE batch_key = @lost AND lease_until <= @now;
+        SET @took = @@ROWCOUNT;
+        WHILE @took > 0
+        BEGIN
+            UPDATE TOP (1000) mq.polled_row
+            SET state = 'N', batch_key = NULL, run_at = @now, error = N'lease expired'
+            WHERE batch_key = @lost;
+            SET @took = @@ROWCOUNT;
+        END;
+    END;
+END;
+GO

@@ -1,0 +1,101 @@
+-- write_entries: write the rows that find_entries has found.
+-- Arguments:   @pieces (of the table, with rows and from: see write_rows), @keyed (1: it has a key), @delete (1: rows that are done are
+--              deleted), @flag (only entries with this active), @from (their rows' status, the parameter of the piece from), @todo (only
+--              entries with this), @to (the new status), @low and @high (of the entries' ids)
+-- Returns:     in #mq_entry: hit (0: not there any more) and refused (1: the table does not take the change; error says why)
+-- Errors:      those of the table's own triggers when they end the transaction, and those that are not a row's
+-- Transaction: joins the caller's, which is READ COMMITTED
+-- Example:     EXEC mq.write_entries @pieces, 1, 0, 1, N'A', 'D', N'D', 1, 1000;
+
+CREATE OR ALTER PROCEDURE mq.write_entries
+    @pieces mq.pieces READONLY,
+    @keyed bit,
+    @delete bit,
+    @flag int,
+    @from nvarchar(max),
+    @todo char(1),
+    @to nvarchar(max),
+    @low bigint,
+    @high bigint
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @statement nvarchar(max), @n int = 0, @last int, @first bigint, @until bigint, @top int, @hash varbinary(32), @took int;
+    DECLARE @why nvarchar(max);
+    DECLARE @units TABLE (
+        n int IDENTITY (1, 1) NOT NULL PRIMARY KEY, low bigint NOT NULL, high bigint NOT NULL, size int NOT NULL,
+        hash varbinary(32)
+    );
+    SET @statement = mq.fill(CONCAT(CASE
+        WHEN @todo = 'D' AND @delete = 1 THEN N'DELETE TOP (@top) t'
+        ELSE N'UPDATE TOP (@top) t SET {status} = {to}'
+    END, N'
+{rows} AND {from} AND e.todo = @todo AND e.hit = 1
+OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+SET @took = @@ROWCOUNT;'), @pieces);
+    IF @keyed = 1
+        INSERT INTO @units (low, high, size) VALUES (@low, @high, 1000);
+    ELSE
+        INSERT INTO @units (low, high, size, hash)
+        SELECT MIN(id), MIN(id), COUNT(*), ident_hash
+        FROM #mq_entry
+        WHERE active = @flag AND todo = @todo AND hit = 1
+        GROUP BY ident_hash;
+    SELECT @last = MAX(n) FROM @units;
+    WHILE @n < @last
+    BEGIN
+        SET @n = @n + 1;
+        SELECT @first = low, @until = high, @top = size, @hash = hash FROM @units WHERE n = @n;
+        SET @why = NULL;
+        -- For this statement alone: what a constraint refuses must not spoil the transaction.
+        SET XACT_ABORT OFF;
+        BEGIN TRY
+            EXEC sp_executesql @statement, N'@low bigint, @high bigint, @flag int, @from nvarchar(max), @to nvarchar(max),
+                @todo char(1), @top int, @took int OUTPUT',
+                @low = @first, @high = @until, @flag = @flag, @from = @from, @to = @to, @todo = @todo, @top = @top,
+                @took = @took OUTPUT;
+        END TRY
+        BEGIN CATCH
+            -- Not the row's: no lock, no memory, no room, no right, or the transaction is lost.
+            IF XACT_STATE() <> 1 OR ERROR_SEVERITY() > 16
+                OR ERROR_NUMBER() IN (229, 230, 297, 300, 601, 701, 1204, 1205, 1222, 3960, 3961, 8645)
+                THROW;
+            SELECT @why = ERROR_MESSAGE(), @took = 0;
+        END CATCH;
+        SET XACT_ABORT ON;
+        IF @why IS NOT NULL AND @keyed = 1 AND @first < @until
+        BEGIN
+            -- One of them is refused: one by one they tell which.
+            INSERT INTO @units (low, high, size)
+            SELECT id, id, 1 FROM #mq_entry WHERE active = @flag AND todo = @todo AND hit = 1 ORDER BY id;
+            SELECT @last = MAX(n) FROM @units;
+        END
+        ELSE IF @why IS NOT NULL
+            UPDATE #mq_entry
+            SET refused = 1, error = LEFT(@why, 4000)
+            WHERE active = @flag AND todo = @todo AND hit = 1
+                AND ((@keyed = 1 AND id = @first) OR (@keyed = 0 AND ident_hash = @hash));
+        ELSE IF @keyed = 0 AND @took < @top
+        BEGIN
+            SET @top = @top - @took;
+            UPDATE #mq_entry
+            SET hit = 0
+            WHERE id IN (
+                SELECT TOP (@top) id FROM #mq_entry
+                WHERE active = @flag AND todo = @todo AND hit = 1 AND ident_hash = @hash
+                ORDER BY id DESC
+            );
+        END;
+    END;
+    IF @keyed = 1
+    BEGIN
+        -- The catalog shows triggers to the table's owner alone: it is always checked.
+        SET @statement = mq.fill(N'UPDATE e
+SET refused = 1, error = N''a trigger of the table left the row as it was''
+{rows} AND {from} AND e.todo = @todo AND e.hit = 1 AND e.refused = 0
+OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);', @pieces);
+        EXEC sp_executesql @statement, N'@low bigint, @high bigint, @flag int, @from nvarchar(max), @todo char(1)', @low = @low,
+            @high = @high, @flag = @flag, @from = @from, @todo = @todo;
+    END;
+END;
+GO
