@@ -86,6 +86,7 @@ class Shop:
     def only_emails(self) -> "Shop":
         """Twenty messages of type email in a database that other tests may have used."""
         self.follow("Emptying a queue", 1)
+        self(f"DELETE FROM {self.table('archive')}")
         self(f"DELETE FROM {self.table('queue')} WHERE type <> ''")
         return self.fill()
 
