@@ -482,6 +482,7 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
             "test_a_demo_stopped_in_the_middle_leaves_nothing_claimed_and_the_next_one_works",
             "test_bench_measures_and_leaves_nothing",
             "test_send_message_is_claimed_once_it_is_due",
+            "test_take_batch_finds_what_becomes_ready_below_the_place_of_the_takes_before",
         },
         "cannot grant rights on a database, nor make a user its owner": {
             "test_objects_of_the_same_name_in_the_callers_schema_are_not_used",
