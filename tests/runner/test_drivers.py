@@ -163,6 +163,7 @@ def test_waiting_ends_with_the_time_and_with_the_interrupt(
     assert time.monotonic() - started < 10
 
 
+@pytest.mark.any_engine
 def test_databases_of_one_server_can_be_installed_at_once(private_server: Server) -> None:
     """Roles and accounts belong to all of them."""
     databases = [open_database(private_server.create_database()) for _ in range(4)]

@@ -204,7 +204,7 @@ def test_four_installers_at_once_install_once(empty_database: Database, server: 
     assert states(empty_database) == {}
 
 
-@pytest.mark.one_engine
+@pytest.mark.any_engine
 def test_plain_yoyo_apply_is_adopted_and_gives_the_same_schema(
     empty_database: Database, server: Server, catalog: Catalog
 ) -> None:
@@ -259,7 +259,7 @@ def test_uninstall_removes_everything_and_apply_works_again(
     assert catalog() == installed
 
 
-@pytest.mark.one_engine
+@pytest.mark.any_engine
 def test_uninstall_leaves_another_projects_migrations_alone(
     empty_database: Database, server: Server, tmp_path: Path
 ) -> None:

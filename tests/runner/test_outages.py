@@ -43,6 +43,7 @@ def said(running: Running, text: str) -> int:
     return running.stderr.count(text)
 
 
+@pytest.mark.any_engine
 def test_a_consumer_that_starts_before_the_database_waits_for_it_and_says_so_once(
     private: Database, private_server: Server, start: Start, queue: str, joblog: Log
 ) -> None:
