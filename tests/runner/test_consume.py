@@ -475,6 +475,7 @@ def test_shutdown_timeout_aborts(start: Start, session: Session, queue: str, sta
     assert states()["sleep 60"]["state"] == "A"
 
 
+@pytest.mark.any_engine
 def test_killed_consumer_is_taken_over_when_its_lease_runs_out(
     start: Start, session: Session, queue: str, joblog: Log, states: States
 ) -> None:
@@ -489,6 +490,7 @@ def test_killed_consumer_is_taken_over_when_its_lease_runs_out(
     assert joblog.read() == ["sleep 3", "sleep 3", "woke", "rest"]
 
 
+@pytest.mark.any_engine
 def test_server_restart_loses_nothing(private_server: Server, start: Start, joblog: Log, queue: str) -> None:
     url = private_server.create_database()
     install.apply(open_database(url))
