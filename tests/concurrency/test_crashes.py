@@ -135,6 +135,7 @@ def assert_no_orphans(server: Server, url: str, stems: list[str], type: str) -> 
     assert stats["active"] + stats["expired"] == server.query(url, active, type)[0]["n"]
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize(
     "ordered", [pytest.param(0, id="plain", marks=pytest.mark.long), pytest.param(1, id="ordered")]
 )

@@ -9,7 +9,7 @@ import pytest
 from crowd import Crowd, Ledger, Member, mailbox, numbers
 from rowqueue.databases import Session
 
-pytestmark = pytest.mark.one_version
+pytestmark = pytest.mark.one_engine
 
 CLAIMERS = 8
 PRODUCERS = 4

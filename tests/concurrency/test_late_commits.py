@@ -59,6 +59,7 @@ def in_ledger(sql: Sql, ledger: Ledger, ids: list[int]) -> bool:
     return bool(sql(f"SELECT count(*) AS n FROM {ledger.name} WHERE id IN ({listed})")[0]["n"] == len(ids))
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize(
     ("late", "others"),
     [
@@ -90,6 +91,7 @@ def test_a_message_whose_sender_commits_late_is_claimed_within_seconds(
     crowd.results()
 
 
+@pytest.mark.any_engine
 def test_messages_of_a_take_that_rolls_back_are_claimed_within_seconds(
     crowd: Crowd, connect: Callable[..., Session], database: Database, queue: str, ledger: Ledger, sql: Sql
 ) -> None:

@@ -170,6 +170,7 @@ def test_groups_keep_their_order_through_failures_crashes_and_cancels(
         assert sql(f"SELECT count(*) AS n FROM {diary} WHERE id = %s", id)[0]["n"] >= 1
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize(
     ("priorities", "trouble"),
     [
@@ -209,6 +210,7 @@ def rush(member: Member, type: str) -> None:
             rows = member.session.call("finish_batch", rows[0]["batch_key"], None, chance.choice([0, BURST_GROUPS]))
 
 
+@pytest.mark.any_engine
 def test_the_last_message_of_a_group_is_not_left_behind_when_its_ticket_is_dropped_as_its_head_finishes(
     crowd: Crowd, session: Session, queue: str, holds: Look
 ) -> None:

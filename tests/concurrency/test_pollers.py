@@ -97,6 +97,7 @@ def clutch(member: Member, names: Names) -> None:
     time.sleep(PATIENCE)
 
 
+@pytest.mark.any_engine
 def test_five_slow_pollers_finish_every_row_of_every_shape_exactly_once(
     crowd: Crowd, session: Session, sql: Callable[..., list[Any]], database: Database, queue: str
 ) -> None:

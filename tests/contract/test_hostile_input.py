@@ -128,6 +128,7 @@ def test_a_body_of_16_mib_comes_back_byte_for_byte(q: Queue, filler: str) -> Non
     assert row["body"] == body
 
 
+@pytest.mark.any_engine
 def test_send_message_and_send_batch_take_16_mib_too(q: Queue) -> None:
     body = big("x")
     q.send(body)
@@ -139,6 +140,7 @@ def test_send_message_and_send_batch_take_16_mib_too(q: Queue) -> None:
         q.on("complete_batch", row["batch_key"])
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize("body", [big("x") + "x", big("é") + "x", big("😀")[:-1] + "éxxx"], ids=["1", "2", "4"])
 def test_a_body_of_16_mib_and_a_byte_is_refused_by_every_way(q: Queue, body: str) -> None:
     assert len(body.encode()) == BIG + 1

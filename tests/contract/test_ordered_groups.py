@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 from queues import LONG_AGO, Queue, in_time
 
-pytestmark = pytest.mark.one_version
+pytestmark = pytest.mark.one_engine
 
 STEPS = ("take", "claim", "roll back", "expire", "fail", "cancel")
 SENT = list(product([0, -1, 1], ["now", "past", "late"]))

@@ -74,7 +74,7 @@ def leases(q: Queue, keys: list[object], seconds: int) -> None:
         assert q.one("extend_lease", key, seconds) > 0
 
 
-@pytest.mark.one_engine
+@pytest.mark.any_engine
 @pytest.mark.parametrize("state", ["ready", "dead", "active", "expired", "delayed"])
 def test_queue_stats_stays_at_10000_above_that_and_says_so(q: Queue, state: str) -> None:
     """delayed by failing, because send_batch has no run_at."""

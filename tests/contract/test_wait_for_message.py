@@ -10,7 +10,7 @@ from capabilities import Capabilities
 from queues import Queue, in_an_hour, in_time
 from rowqueue.databases import Row
 
-pytestmark = pytest.mark.one_version
+pytestmark = pytest.mark.one_engine
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from rowqueue.databases import Forbidden, open_database
 from servers.mysql import LocalMySQL
 from shops import OWNERSHIP, REMOVAL, MySQLShop
 
-pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_version]
+pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_engine]
 
 
 @pytest.fixture

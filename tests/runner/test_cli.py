@@ -128,7 +128,7 @@ def test_apply_then_doctor_then_uninstall(runner: Runner, empty_database: Databa
     assert server.catalog(url) == before
 
 
-@pytest.mark.one_engine
+@pytest.mark.any_engine
 def test_doctor_names_what_is_missing_or_changed(runner: Runner, empty_database: Database, server: Server) -> None:
     url = empty_database.url
     assert runner("apply", url=url).returncode == 0

@@ -84,7 +84,7 @@ def test_before_apply_every_file_is_missing(empty_database: Database) -> None:
     assert len(states(empty_database)) == len(install.files(empty_database.name))
 
 
-@pytest.mark.one_engine
+@pytest.mark.any_engine
 def test_a_changed_procedure_file_is_pending_until_it_is_applied_alone(
     installed_database: Database, procedures: Path, catalog: Catalog
 ) -> None:
@@ -97,7 +97,7 @@ def test_a_changed_procedure_file_is_pending_until_it_is_applied_alone(
     assert catalog() == before
 
 
-@pytest.mark.one_engine
+@pytest.mark.any_engine
 def test_an_object_that_was_dropped_by_hand_is_drifted_and_apply_makes_it_anew(
     installed_database: Database, server: Server, catalog: Catalog
 ) -> None:
@@ -122,7 +122,7 @@ def test_an_edited_migration_is_refused_and_nothing_is_changed(
     assert states(installed_database) == {first.stem: "edited", "cancel": "pending"}
 
 
-@pytest.mark.one_engine
+@pytest.mark.any_engine
 def test_a_new_migration_is_applied_once_to_a_database_that_has_the_others(
     installed_database: Database, migrations: Path, server: Server
 ) -> None:
@@ -168,6 +168,7 @@ def test_a_migration_that_fails_leaves_nothing_and_can_be_repaired(
     assert install.apply(installed_database).migrations == ["9999_broken"]
 
 
+@pytest.mark.any_engine
 def test_a_procedure_file_that_fails_leaves_all_others_as_they_were(
     installed_database: Database, procedures: Path, catalog: Catalog
 ) -> None:
@@ -245,7 +246,7 @@ def test_the_lock_of_a_crashed_yoyo_is_explained_and_can_be_broken(
     assert states(empty_database) == {}
 
 
-@pytest.mark.one_engine
+@pytest.mark.any_engine
 def test_uninstall_removes_everything_and_apply_works_again(
     empty_database: Database, server: Server, catalog: Catalog
 ) -> None:

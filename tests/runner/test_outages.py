@@ -100,6 +100,7 @@ def test_idle_timeout_ends_a_consumer_whose_database_is_away(
     assert said(running, "gave up") == 1, running.stderr
 
 
+@pytest.mark.any_engine
 def test_a_server_that_takes_no_changes_is_named_once_and_waited_for(
     installed: Database, server: Server, start: Start, queue: str, joblog: Log
 ) -> None:

@@ -370,6 +370,7 @@ def test_a_server_gets_the_text_for_its_version(empty_database: Database, server
     assert (empty_database.version >= 4) == any(file.text != plain[file.name] for file in install.known(empty_database))
 
 
+@pytest.mark.long
 def test_six_installers_at_once_are_one_installation(empty_database: Database, server: Server) -> None:
     program = (
         "import sys; from rowqueue import install; from rowqueue.databases import open_database;"

@@ -650,6 +650,7 @@ def test_eight_claimers_meet_no_error_and_no_message_twice(
     assert content(sql, queue)[:4] == [[], [], [], []]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["ready", "archived", "delayed", "ordered"])
 def test_eight_claimers_who_roll_back_now_and_then_leave_nothing_behind_and_hardly_meet_an_error(
     server: Server, database: Database, session: Session, queue: str, sql: Sql, kind: str
@@ -823,6 +824,7 @@ def one_day(raw: Raw, queue: str, how: str) -> list[list[Any]]:
     return said
 
 
+@pytest.mark.long
 def test_execute_procedure_does_what_select_does(raw: Open, queue: str, sql: Sql) -> None:
     """A caller who wants one row has run the whole call all the same."""
     said, left = [], []

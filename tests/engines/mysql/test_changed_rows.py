@@ -11,7 +11,7 @@ import pytest
 from polling import SHAPES, Polled
 from rowqueue.databases import Conflict, Database, Session
 
-pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_version]
+pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_engine]
 
 Sql = Callable[..., list[dict[str, Any]]]
 CHANGES = (

@@ -692,6 +692,7 @@ def test_a_consumer_outlives_an_upgrade(empty_database: Database, server: Server
     session.close()
 
 
+@pytest.mark.long
 def test_a_consumer_ends_with_exit_code_3_when_the_upgrade_does_not_come(
     empty_database: Database, server: Server
 ) -> None:
