@@ -33,6 +33,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--clusters", action="store_true", help="with the tests on clusters, which `tests/clusters` names too"
     )
     parser.addoption("--only-rest", action="store_true", help="only what --every-version adds")
+    parser.addoption(
+        "--sample", metavar="WORD", help="each test on one only of the servers that it would run on; WORD chooses which"
+    )
 
 
 # Servers that keep their files in memory write as durably as the tests can tell, which kill processes and never the
@@ -101,8 +104,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         "clusters" in argument for argument in config.invocation_params.args
     ):
         left_out |= {item for item in items if item.get_closest_marker("cluster")}
+    if sample := config.getoption("--sample"):
+        left_out |= _not_in_sample([item for item in items if item not in left_out], sample)
     config.hook.pytest_deselected(items=list(left_out))
     items[:] = [item for item in items if item not in left_out]
+
+
+def _not_in_sample(items: list[pytest.Item], sample: str) -> set[pytest.Item]:
+    """Of the items that differ in their server only, all but one."""
+    same: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if name := _server_name(item):
+            same.setdefault(item.nodeid.replace(name, ""), []).append(item)
+    kept = {found[zlib.crc32(f"{sample} {node}".encode()) % len(found)] for node, found in same.items()}
+    return {item for found in same.values() for item in found} - kept
 
 
 def _runs(item: pytest.Item, every: bool) -> bool:
