@@ -1,4 +1,4 @@
--- require_status: refuse values of a status that its column cannot hold or tell apart.
+-- require_status: refuse values of a status that its column cannot hold or keep distinct.
 -- Arguments:   p_table, p_column (as the catalog has them), p_ready, p_active, p_done, p_error, p_delete (1: rows are deleted)
 -- Returns:     nothing
 -- Errors:      50002 invalid_argument
