@@ -23,7 +23,7 @@ CREATE TABLE mq_installed (
     CONSTRAINT mq_installed_pk PRIMARY KEY (name)
 );
 
-COMMENT ON TABLE mq_installed IS 'Which file of the package stands behind each object: migrations and procedures, with their SHA-256.';
+COMMENT ON TABLE mq_installed IS 'Which file of the package each object comes from: migrations and procedures, with their SHA-256.';
 
 CREATE TABLE mq_queue (
     type mq_name NOT NULL,
@@ -114,7 +114,7 @@ COMMENT ON TABLE mq_batch IS 'State A: one row a claim. Its messages stand in mq
 
 CREATE INDEX mq_batch_lease ON mq_batch (type, lease_until);
 
--- Changed by whoever holds the row of the batch, and by nobody else.
+-- Changed only by the transaction that holds the row of the batch.
 CREATE TABLE mq_claimed (
     batch_key mq_key NOT NULL,
     id bigint NOT NULL,
@@ -161,7 +161,7 @@ CREATE INDEX mq_archive_type ON mq_archive (type, completed_at, id);
 CREATE INDEX mq_archive_age ON mq_archive (completed_at);
 
 -- Marks are inserted, never updated: nobody meets another's lock, and the newest is the first index entry, however many
--- dead ones lie behind it.
+-- dead ones follow it.
 CREATE TABLE mq_mark (
     type mq_name NOT NULL,
     n bigint NOT NULL,
@@ -172,7 +172,7 @@ CREATE TABLE mq_mark (
     promoted_to timestamp NOT NULL
 );
 
-COMMENT ON TABLE mq_mark IS 'The low-water marks of a type: claims start behind what is done. The rows with the highest n count: one a priority.';
+COMMENT ON TABLE mq_mark IS 'The low-water marks of a type: claims start after what is done. The rows with the highest n count: one a priority.';
 
 CREATE DESCENDING INDEX mq_mark_newest ON mq_mark (type, n);
 
@@ -214,7 +214,7 @@ CREATE TABLE mq_stripe (
     CONSTRAINT mq_stripe_pk PRIMARY KEY (n)
 );
 
-COMMENT ON TABLE mq_stripe IS 'Rows to lock: a claim that looks at a group of an ordered queue holds the row of its hash.';
+COMMENT ON TABLE mq_stripe IS 'Rows to lock, chosen by a hash: below 16384 for groups of ordered queues, the others for feeds and counters.';
 
 INSERT INTO mq_queue (type) VALUES ('');
 
@@ -222,9 +222,9 @@ INSERT INTO mq_stripe (n)
 WITH RECURSIVE number AS (
     SELECT 0 AS n FROM rdb$database
     UNION ALL
-    SELECT n + 1 FROM number WHERE n < 127
+    SELECT n + 1 FROM number WHERE n < 159
 )
-SELECT a.n * 128 + b.n FROM number AS a CROSS JOIN number AS b;
+SELECT a.n * 128 + b.n FROM number AS a CROSS JOIN number AS b WHERE b.n < 128;
 
 -- Scratch tables of one call: what they hold is seen by its transaction only, and gone when that ends.
 CREATE GLOBAL TEMPORARY TABLE mq_met (

@@ -1,4 +1,4 @@
--- The tables of subscriptions: which of the users' tables are watched, and who is told of what.
+-- The tables of subscriptions: which of the users' tables are watched, and the types that get messages about them.
 
 CREATE SEQUENCE mq_watched_id;
 
@@ -10,7 +10,7 @@ CREATE TABLE mq_watched (
     CONSTRAINT mq_watched_label UNIQUE (label)
 );
 
-COMMENT ON TABLE mq_watched IS 'Tables whose trigger, MQ_WATCH_ and the id, tells subscriptions; head is how their messages begin.';
+COMMENT ON TABLE mq_watched IS 'Tables whose trigger, MQ_WATCH_ and the id, sends messages to subscriptions; head is how they begin.';
 
 -- Without a foreign key: its check would lock the row of the table, which the triggers read.
 CREATE TABLE mq_subscription (

@@ -1,4 +1,4 @@
--- Polling tables: who has claimed which rows of a table of the user's. That table itself is not changed.
+-- Polling tables: which rows of a user's table are claimed. That table itself is not changed.
 -- See docs/decisions/0013_polling_tables.md.
 
 CREATE DOMAIN mq_ident AS varchar(16000) CHARACTER SET OCTETS;
@@ -48,7 +48,7 @@ CREATE TABLE mq_polled_batch (
     CONSTRAINT mq_polled_batch_pk PRIMARY KEY (batch_key)
 );
 
-COMMENT ON TABLE mq_polled_batch IS 'One row a claim of rows. Whoever deletes it owns what it held.';
+COMMENT ON TABLE mq_polled_batch IS 'One row a claim of rows. The transaction that deletes it owns what it held.';
 
 CREATE INDEX mq_polled_batch_lease ON mq_polled_batch (name, lease_until);
 

@@ -1,14 +1,15 @@
 """A feed under racing writers, publishers and consumers: every consumer ends with the last version of every row."""
 
+import json
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 from capabilities import BY_DATABASE
-from crowd import Crowd, Member
-from queues import Feed, Queue, make_feed, read
+from crowd import Crowd, Member, insert
+from queues import Feed, Queue, call, make_feed, make_watched, read
 from rowqueue.databases import Conflict, Database, Session
 
 pytestmark = pytest.mark.one_engine
@@ -17,6 +18,9 @@ WRITERS, PUBLISHERS, CONSUMERS = 3, 2, 2
 TRANSACTIONS = 120
 ROWS = 40  # a writer's own: so few that most changes meet a row that has been read before
 STRANGE = 500
+MANY_PUBLISHERS, SUBSCRIBERS = 8, 2
+MANY_ROWS = 20_000
+AT_ONCE = 100  # rows of a transaction
 
 
 class Undo(Exception):
@@ -57,7 +61,7 @@ def write(member: Member, table: str) -> dict[int, int]:
     return known
 
 
-def publish(member: Member, feed: str) -> int:
+def publish(member: Member, feed: str, sizes: Sequence[int] = (1, 7, 500)) -> int:
     """Publish until told to end and nothing is left; returns how many numbers were given for good."""
     chance = random.Random(member.number)
     given = 0
@@ -65,7 +69,7 @@ def publish(member: Member, feed: str) -> int:
         last = member.stopped()
         try:
             with member.session.transaction():
-                [row] = member.session.call("publish_feed", feed, chance.choice([1, 7, 500]))
+                [row] = member.session.call("publish_feed", feed, chance.choice(sizes))
                 if not last and chance.random() < 0.2:
                     raise Undo
             given += row["count"]
@@ -130,3 +134,56 @@ def check_numbers(feed: Feed, given: int, rows: int) -> None:
     stats = feed.call("feed_stats")
     assert {row["last_position"] for row in stats} == {given}
     assert max(number or 0 for number in numbers) == given
+
+
+def fill(member: Member, table: str, first: int, count: int) -> None:
+    """Insert the rows from `first` on, some of them twice because the first time is rolled back."""
+    chance = random.Random(member.number)
+    for start in range(first, first + count, AT_ONCE):
+        rows = [f"{id}, 'v'" for id in range(start, start + AT_ONCE)]
+        for outcome in ("rolled back", "kept") if chance.random() < 0.1 else ("kept",):
+            try:
+                with member.session.transaction() as connection:
+                    insert(connection, table, "id, v", rows)
+                    if outcome != "kept":
+                        raise Undo
+            except Undo:
+                pass
+
+
+def come_and_go(member: Member, table: str, type: str) -> int:
+    """Subscribe and unsubscribe a type of its own until told to end."""
+    rounds = 0
+    while not member.stopped():
+        guest = f"{type}.{member.number}"
+        assert call(member.session, "subscribe", table, "IUD", guest) == [{"count": 3}]
+        assert call(member.session, "unsubscribe", table, None, guest) == [{"count": 3}]
+        rounds += 1
+    return rounds
+
+
+@pytest.mark.long
+def test_many_publishers_give_each_number_once_while_triggers_send_and_subscribers_come_and_go(
+    database: Database, session: Session, sql: Callable[..., list[dict[str, Any]]], queue: str, crowd: Crowd
+) -> None:
+    q = Queue(queue, session, sql, BY_DATABASE[database.name])
+    table = make_watched(q)
+    feed = Feed(f"feed.{table}", table, q)
+    feed.call("create_feed", table, "id", "sync")
+    call(session, "subscribe", table, "I", queue)
+    guests = crowd.start(come_and_go, table, queue, count=SUBSCRIBERS)
+    publishers = crowd.start(publish, feed.name, [1, 2, 5], count=MANY_PUBLISHERS)
+    half = MANY_ROWS // 2
+    writers = [number for first in (1, half + 1) for number in crowd.start(fill, table, first, half)]
+    crowd.results(writers)
+    crowd.stop(publishers)
+    given = crowd.results(publishers)
+    crowd.stop(guests)
+    assert all(crowd.results(guests))
+    check_numbers(feed, sum(given), MANY_ROWS)
+    assert sum(given) == MANY_ROWS
+    assert sum(count > 0 for count in given) > 1, "nobody met another"
+    sent = []
+    while rows := q.call("take_batch", 1_000):
+        sent += [id for row in rows for id in json.loads(row["body"])["key"].values()]
+    assert sorted(sent) == list(range(1, MANY_ROWS + 1))

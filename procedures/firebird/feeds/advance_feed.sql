@@ -1,6 +1,6 @@
 -- advance_feed: move a consumer's position forward: what it has handled is not fetched again.
 -- Arguments:   p_feed, p_consumer (1 to 200 characters each), p_position (0 to the feed's last number)
--- Returns:     position (where the consumer stands now: a position behind that changes nothing)
+-- Returns:     position (where the consumer stands now: a lower p_position changes nothing)
 -- Errors:      50002 invalid_argument, 50005 not_found
 -- Transaction: joins the caller's; waits for another that moves the same consumer, in a NO WAIT transaction for two seconds,
 --              and then fails with a lock conflict
@@ -21,19 +21,12 @@ DECLARE v_last bigint;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('feed', p_feed, 0);
     EXECUTE PROCEDURE mq_require_name('consumer', p_consumer, 0);
-    SELECT last_number FROM mq_feed WHERE name = :p_feed INTO v_last;
-    IF (v_last IS NULL) THEN
-        EXECUTE PROCEDURE mq_raise_error('not_found', 'feed: there is no feed ' || p_feed);
+    SELECT last_number FROM mq_read_feed(:p_feed) INTO v_last;
     -- Rows that get these numbers later would be lost.
     IF (p_position IS NULL OR p_position NOT BETWEEN 0 AND v_last) THEN
         EXECUTE PROCEDURE mq_raise_error('invalid_argument',
             'position: must be 0 to ' || v_last || ', the feed''s last number' || COALESCE(', not ' || p_position, ''));
     EXECUTE PROCEDURE mq_lock_row('feed_consumer', p_feed, p_consumer) RETURNING_VALUES "POSITION";
-    IF ("POSITION" IS NULL) THEN
-    BEGIN
-        EXECUTE PROCEDURE mq_lock_row('stripe', p_feed, p_consumer) RETURNING_VALUES "POSITION";
-        EXECUTE PROCEDURE mq_lock_row('feed_consumer', p_feed, p_consumer) RETURNING_VALUES "POSITION";
-    END
     IF ("POSITION" IS NULL) THEN
         INSERT INTO mq_feed_consumer (feed, consumer, "POSITION", moved_at)
         VALUES (:p_feed, :p_consumer, :p_position, mq_utc_now());

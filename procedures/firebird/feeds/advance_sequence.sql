@@ -24,11 +24,6 @@ BEGIN
     v_count = COALESCE(p_count, 1);
     EXECUTE PROCEDURE mq_lock_row('counter', p_name, NULL) RETURNING_VALUES last;
     IF (last IS NULL) THEN
-    BEGIN
-        EXECUTE PROCEDURE mq_lock_row('stripe', p_name, NULL) RETURNING_VALUES last;
-        EXECUTE PROCEDURE mq_lock_row('counter', p_name, NULL) RETURNING_VALUES last;
-    END
-    IF (last IS NULL) THEN
         INSERT INTO mq_counter (name, last_number) VALUES (:p_name, :v_count);
     ELSE
         UPDATE mq_counter SET last_number = :last + :v_count WHERE name = :p_name;

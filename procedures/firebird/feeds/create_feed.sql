@@ -7,7 +7,7 @@
 -- Transaction: joins the caller's; waits for another that makes the same feed, in a NO WAIT transaction for two seconds
 -- Example:     SELECT * FROM mq_create_feed('orders', 'orders', 'id', 'sync');
 --
--- The table is read and changed with the rights of whoever calls, here and in publish_feed and fetch_feed.
+-- The table is read and changed with the rights of the caller: here, in publish_feed and in fetch_feed.
 
 SET TERM ^ ;
 

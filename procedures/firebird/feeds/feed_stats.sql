@@ -24,6 +24,7 @@ RETURNS (
 AS
 DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
 DECLARE v_sync varchar(130) CHARACTER SET UTF8;
+DECLARE v_statement mq_argument;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('feed', p_feed, 1);
     FOR SELECT name, table_name, last_number FROM mq_feed WHERE :p_feed IS NULL OR name = :p_feed ORDER BY name
@@ -32,11 +33,10 @@ BEGIN
     BEGIN
         BEGIN
             SELECT quoted, sync FROM mq_find_feed(:feed) INTO v_quoted, v_sync;
-            EXECUTE STATEMENT 'SELECT COUNT(*) FROM (SELECT 1 AS one FROM ' || v_quoted || ' AS t WHERE t.' || v_sync
-                || ' IS NULL ROWS 10000) AS d'
-                INTO unpublished;
+            v_statement = 'SELECT COUNT(*) FROM (SELECT 1 AS one FROM {"table"} AS t WHERE t.{"sync"} IS NULL ROWS 10000) AS d';
+            EXECUTE STATEMENT REPLACE(REPLACE(v_statement, '{"table"}', v_quoted), '{"sync"}', v_sync) INTO unpublished;
             WHEN ANY DO
-                -- Dropped, changed or closed to the caller: the rest is told all the same.
+                -- Dropped, changed or closed to the caller: the rest is returned all the same.
                 unpublished = NULL;
         END
         FOR SELECT c.consumer, c."POSITION", :last_position - c."POSITION", c.moved_at

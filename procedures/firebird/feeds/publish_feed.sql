@@ -7,7 +7,7 @@
 -- Example:     SELECT * FROM mq_publish_feed('orders', 500);
 --
 -- The user's rows are read and changed with the rights of the connected user.
--- The first rows of the index, in the order of their keys. Where too many of them were locked, those behind as well.
+-- The first rows of the index, in the order of their keys. Where too many of them were locked, those after them as well.
 
 SET TERM ^ ;
 
@@ -34,11 +34,12 @@ BEGIN
     EXECUTE PROCEDURE mq_require_read_committed;
     SELECT quoted, label, sync, key_columns FROM mq_find_feed(:p_feed) INTO v_quoted, v_label, v_sync, v_keys;
     "COUNT" = 0;
-    EXECUTE STATEMENT 'SELECT 1 FROM ' || v_quoted || ' AS t WHERE t.' || v_sync || ' IS NULL ORDER BY t.' || v_sync || ' ROWS 1'
+    EXECUTE STATEMENT REPLACE(REPLACE('SELECT 1 FROM {"table"} AS t WHERE t.{"sync"} IS NULL ORDER BY t.{"sync"} ROWS 1',
+        '{"table"}', v_quoted), '{"sync"}', v_sync)
         INTO v_any;
     IF (v_any IS NOT NULL) THEN
     BEGIN
-        -- The counter before the rows: whoever waits here holds no row that others want.
+        -- The counter before the rows: a publisher that waits here holds no row that others want.
         EXECUTE PROCEDURE mq_lock_row('feed', p_feed, NULL) RETURNING_VALUES v_last;
         IF (v_last IS NULL) THEN
             EXECUTE PROCEDURE mq_raise_error('not_found', 'feed: there is no feed ' || p_feed);

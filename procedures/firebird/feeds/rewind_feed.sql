@@ -17,12 +17,12 @@ RETURNS (
     "POSITION" bigint
 )
 AS
+DECLARE v_last bigint;
 DECLARE v_stands bigint;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('feed', p_feed, 0);
     EXECUTE PROCEDURE mq_require_name('consumer', p_consumer, 0);
-    IF (NOT EXISTS (SELECT * FROM mq_feed WHERE name = :p_feed)) THEN
-        EXECUTE PROCEDURE mq_raise_error('not_found', 'feed: there is no feed ' || p_feed);
+    SELECT last_number FROM mq_read_feed(:p_feed) INTO v_last;
     EXECUTE PROCEDURE mq_lock_row('feed_consumer', p_feed, p_consumer) RETURNING_VALUES v_stands;
     "POSITION" = COALESCE(p_position, 0);
     IF ("POSITION" NOT BETWEEN 0 AND COALESCE(v_stands, 0)) THEN

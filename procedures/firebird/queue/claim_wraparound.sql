@@ -11,7 +11,7 @@
 -- begin there, for ten times as long as it took, at most 5 seconds: the mark is the place of a reader without a name, good until
 -- low_until. What comes back below it calls lower_ring. What a late sender commits there waits for the next full scan.
 --
--- It is long because its result and its variables are.
+-- It is long because half of it lists its arguments, its result and its variables. Its steps are procedures of their own.
 
 SET TERM ^ ;
 

@@ -6,7 +6,7 @@
 --              it has taken
 -- Example:     SELECT * FROM mq_take_batch('email', 10);
 --
--- All messages are gone before the first is returned, so that a caller who fetches half of them has taken the batch all the
+-- All messages are gone before the first is returned, so that a caller that fetches half of them has taken the batch all the
 -- same. Meanwhile they stand in a scratch table, under a number of their own: two calls may be fetched side by side. A single one
 -- stands in the result's variables, with a body of its own: that of the message goes with it.
 

@@ -1,6 +1,6 @@
 -- unwatch_table: take a table's subscriptions away, and its trigger by the statement that is returned.
 -- Arguments:   p_table (as SQL names it; that of a table that was dropped also as messages named it)
--- Returns:     statement, to be executed after the commit by whoever may alter the table; until then the trigger finds no
+-- Returns:     statement, to be executed after the commit by a user who may alter the table; until then the trigger finds no
 --              subscription. No row where the table was dropped
 -- Errors:      50002 invalid_argument, 50005 not_found
 -- Transaction: joins the caller's

@@ -1,4 +1,4 @@
--- watch_table: let a table tell its subscriptions of its changes; once more: put its trigger right.
+-- watch_table: send messages about a table's changes to its subscriptions. Another call puts its trigger right.
 -- Arguments:   p_table (as SQL names it; it needs a primary key)
 -- Returns:     no row: the trigger is made by this call
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, on 3.0 50001 wrong_isolation in a snapshot; the

@@ -30,6 +30,7 @@ TABLES = ("message", "ready", "delayed", "batch", "dead", "archive", "mark", "ri
 UNIQUE = 335544665
 CONFLICTS = {335544336, 335544345, 335544451}
 WORKERS = 8
+NUMBERS = 150  # that each of them asks for
 SOON = 0.15  # seconds that a call is let wait for another
 WHOLE = 2_500  # messages: the client fetches up to a thousand rows ahead of its caller
 AT_ONCE = 5.0  # what passes over a lock is back by then, however busy the machine; nothing there waits so long
@@ -706,6 +707,33 @@ def session_left(raw: Raw, queue: str) -> bool:
     rows = raw.run("SELECT FIRST 1 id FROM mq_message WHERE type = ?", queue)
     raw.commit()
     return bool(rows)
+
+
+@pytest.mark.long
+def test_eight_callers_of_a_sequence_of_whom_half_roll_back_leave_no_gap(
+    server: Server, database: Database, queue: str
+) -> None:
+    """The engine can keep what a rollback undoes while others try to change the same row."""
+    kept: list[list[int]] = [[] for _ in range(WORKERS)]
+
+    def work(raw: Raw, number: int) -> None:
+        for turn in range(NUMBERS):
+            try:
+                [row] = raw.call("advance_sequence", queue)
+            except driver().DatabaseError as error:
+                if not CONFLICTS & set(codes(error)):
+                    raise
+                raw.rollback()
+                continue
+            if (turn + number) % 2:
+                raw.rollback()
+            else:
+                raw.commit()
+                kept[number].append(row["first"])
+
+    crowd(server, database.url, work)
+    numbers = sorted(chain(*kept))
+    assert len(numbers) > WORKERS and numbers == list(range(1, len(numbers) + 1))
 
 
 GROUPS = 60

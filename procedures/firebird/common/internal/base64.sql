@@ -24,7 +24,7 @@ BEGIN
     v_length = OCTET_LENGTH(p_bytes);
     IF (v_length > 3000) THEN
     BEGIN
-        -- In halves, because what is behind a SUBSTRING is read again for each.
+        -- In halves, because each SUBSTRING reads again what it is cut from.
         v_at = v_length / 6 * 3;
         RETURN mq_base64(SUBSTRING(p_bytes FROM 1 FOR v_at)) || mq_base64(SUBSTRING(p_bytes FROM v_at + 1));
     END

@@ -22,7 +22,7 @@ DECLARE v_code integer = 0;
 BEGIN
     v_code = OCTET_LENGTH(p_raw);
     IF (v_code > 4000) THEN
-        -- In halves, because what is behind a SUBSTRING is read again for each.
+        -- In halves, because each SUBSTRING reads again what it is cut from.
         RETURN mq_escape_json(SUBSTRING(p_raw FROM 1 FOR v_code / 2)) || mq_escape_json(SUBSTRING(p_raw FROM v_code / 2 + 1));
     v_raw = p_raw;
     v_latin = v_raw;

@@ -65,16 +65,13 @@ BEGIN
         type = TRIM(CASE
             WHEN v_dimensions > 0 THEN NULL
             WHEN kind IN (7, 8, 16, 26) AND (v_scale < 0 OR v_sub_type > 0) THEN
-                TRIM(IIF(v_sub_type = 2, 'DECIMAL', 'NUMERIC')) || '('
-                || COALESCE(NULLIF(v_precision, 0), CASE kind WHEN 7 THEN 4 WHEN 8 THEN 9 WHEN 16 THEN 18 ELSE 38 END)
-                || ', ' || ABS(v_scale) || ')'
+                IIF(v_sub_type = 2, 'DECIMAL({"precision"}, {"scale"})', 'NUMERIC({"precision"}, {"scale"})')
             WHEN kind = 7 THEN 'SMALLINT'
             WHEN kind = 8 THEN 'INTEGER'
             WHEN kind = 10 THEN 'FLOAT'
             WHEN kind = 12 THEN 'DATE'
             WHEN kind = 13 THEN 'TIME'
-            WHEN kind IN (14, 37) THEN
-                TRIM(IIF(kind = 14, 'CHAR', 'VARCHAR')) || '(' || room || ') CHARACTER SET ' || v_charset_name
+            WHEN kind = 14 THEN 'CHAR({"room"}) CHARACTER SET {"charset"}'
             WHEN kind = 16 THEN 'BIGINT'
             WHEN kind = 23 THEN 'BOOLEAN'
             WHEN kind = 24 THEN 'DECFLOAT(16)'
@@ -84,9 +81,17 @@ BEGIN
             WHEN kind = 28 THEN 'TIME WITH TIME ZONE'
             WHEN kind = 29 THEN 'TIMESTAMP WITH TIME ZONE'
             WHEN kind = 35 THEN 'TIMESTAMP'
-            WHEN is_text = 1 THEN 'BLOB SUB_TYPE TEXT CHARACTER SET ' || v_charset_name
-            WHEN kind = 261 THEN 'BLOB SUB_TYPE ' || v_sub_type
+            WHEN kind = 37 THEN 'VARCHAR({"room"}) CHARACTER SET {"charset"}'
+            WHEN is_text = 1 THEN 'BLOB SUB_TYPE TEXT CHARACTER SET {"charset"}'
+            WHEN kind = 261 THEN 'BLOB SUB_TYPE {"sub_type"}'
         END);
+        IF (kind IN (7, 8, 16, 26)) THEN
+            type = REPLACE(REPLACE(type, '{"precision"}', COALESCE(NULLIF(v_precision, 0), CASE kind WHEN 7 THEN 4 WHEN 8 THEN 9
+                WHEN 16 THEN 18 ELSE 38 END)), '{"scale"}', ABS(v_scale));
+        ELSE IF (v_charset_name IS NOT NULL) THEN
+            type = REPLACE(REPLACE(type, '{"room"}', room), '{"charset"}', v_charset_name);
+        ELSE IF (kind = 261) THEN
+            type = REPLACE(type, '{"sub_type"}', v_sub_type);
         SUSPEND;
     END
 END^

@@ -1,4 +1,4 @@
--- has_key: whether columns tell the rows of a table apart: a primary key or unique index of NOT NULL columns lies within them.
+-- has_key: whether columns identify the rows of a table: they contain a primary key or a unique index of NOT NULL columns.
 -- Arguments:   p_table (as find_table returns its name), p_columns (quoted, with commas between them)
 -- Returns:     1 or 0
 -- Errors:      none

@@ -77,7 +77,7 @@ BEGIN
         piece = REPLACE(piece, '\\', x'FFFF');
         IF (v_at + v_length <= v_last) THEN
         BEGIN
-            -- Cut before an escape that may go on behind the chunk, and before the first half of a pair of them.
+            -- Cut before an escape that may go on after the chunk, and before the first half of a pair of them.
             v_found = POSITION('\', SUBSTRING(piece FROM v_length - 10));
             IF (v_found > 0) THEN
             BEGIN

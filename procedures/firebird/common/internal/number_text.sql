@@ -7,7 +7,7 @@
 --
 -- The engine's own texts have 16 digits, of which 17 are needed. Here a number is brought to 18 digits before the point, as a sum
 -- of two, which is exact enough: the product of two numbers and its error by T. J. Dekker's method (Numerische Mathematik
--- 18, 1971). Then it is cut to as many digits as tell it from the numbers beside it.
+-- 18, 1971). Then it is cut to as many digits as distinguish it from the numbers next to it.
 --
 -- It is long because the engine's own conversion loses digits.
 

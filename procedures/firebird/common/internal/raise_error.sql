@@ -2,7 +2,7 @@
 -- Arguments:   p_name (as in the contract), p_detail
 -- Returns:     never
 -- Errors:      the one named
--- Transaction: whoever calls the failing procedure has nothing changed by it
+-- Transaction: the failing procedure has changed nothing for its caller
 -- Example:     EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'size: must be 1 to 10,000');
 
 CREATE OR ALTER EXCEPTION mq_50001 'wrong_isolation';

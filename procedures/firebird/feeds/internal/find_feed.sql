@@ -24,10 +24,8 @@ DECLARE v_columns integer;
 BEGIN
     SELECT table_name, '"' || REPLACE(table_name, '"', '""') || '"', '"' || REPLACE(sync_column, '"', '""') || '"', key_columns,
         last_number
-    FROM mq_feed WHERE name = :p_feed
+    FROM mq_read_feed(:p_feed)
     INTO name, quoted, sync, key_columns, last_number;
-    IF (name IS NULL) THEN
-        EXECUTE PROCEDURE mq_raise_error('not_found', 'feed: there is no feed ' || p_feed);
     SELECT label FROM mq_find_table('table', :quoted) INTO label;
     BEGIN
         SELECT COUNT(*) FROM mq_find_columns('table', :name, :key_columns || ', ' || :sync) INTO v_columns;

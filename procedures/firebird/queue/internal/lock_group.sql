@@ -17,7 +17,7 @@ RETURNS (
 AS
 BEGIN
     UPDATE mq_stripe SET n = n WHERE n = MOD(ABS(HASH(:p_type || ASCII_CHAR(10) || :p_group_key)), 16384);
-    locked = 1;
+    locked = ROW_COUNT;
     WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
         locked = 0;
 END^

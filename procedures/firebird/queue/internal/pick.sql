@@ -15,7 +15,7 @@
 -- still appear below a mark unseen: one whose sender commits late, and one whose take rolls back. For the first, no segment
 -- starts later than a second ago. For both, the first claim of each second is a full scan: it ignores the marks and reads the
 -- type from its very start. After a full scan that took long, where the dead rows are many, the next one comes ten times as long
--- after, at most 5 seconds. docs/how-a-claim-works.md tells it with a drawing.
+-- after, at most 5 seconds. docs/how-a-claim-works.md has a drawing.
 --
 -- The engine may begin a claim again, and what it had before then lies below the marks. So a claim that finds nothing makes a full
 -- scan at once, and one that comes short asks the next claim for one.
@@ -108,7 +108,7 @@ BEGIN
             SUSPEND;
         END
         IF (v_full_scan = 1 AND v_left < p_size) THEN
-            -- No claim of tickets begins at a mark. They only tell when the last full scan was.
+            -- No claim of tickets begins at a mark. They only say when the last full scan was.
             EXECUTE PROCEDURE mq_renew_marks(p_type, v_n, v_now, c_long_ago, '', c_long_ago, v_lowered_to, 1);
         EXIT;
     END

@@ -9,7 +9,8 @@
 -- senders lock nothing. A claim meets a ticket and reads its group. Free: the group's first message is taken, whichever
 -- ticket it was; two claims at one moment are kept apart by the row of mq_stripe. At work elsewhere: the first ticket that is
 -- met stays; the others are dropped, but only while that first one and its message are locked here, so that a ticket of a
--- message that is there stays whatever the group's consumer does at this moment. Whoever ends a group's work issues a new one.
+-- message that is there stays whatever the group's consumer does at this moment. The call that ends a group's work issues a
+-- new one.
 --
 -- What was met is noted in mq_met: U taken in this call, B at work, K at work and its first ticket locked, X to be left alone.
 --

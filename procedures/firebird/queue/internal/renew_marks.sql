@@ -58,7 +58,7 @@ BEGIN
             v_marks = v_marks + 1;
         END
     IF (v_marks = 0) THEN
-        -- A mark at the very start marks nothing, but tells when the last full scan was.
+        -- A mark at the very start marks nothing, but says when the last full scan was.
         INSERT INTO mq_mark (type, n, priority, run_at, id, scanned_at, promoted_to)
         VALUES (:p_type, :v_n, -32768, :c_long_ago, 0, :p_scanned_at, :p_promoted_to);
     -- Once a second, for two claims that delete the same mark cost one of them a second run. A mark that another claim is

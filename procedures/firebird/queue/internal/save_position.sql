@@ -21,7 +21,7 @@ CREATE OR ALTER PROCEDURE mq_save_position (
     p_old_after_id bigint
 )
 AS
--- Other claims of this reader, at work at the same time, have left their positions at most so many claims behind.
+-- Other claims of this reader, at work at the same time, have left positions that are at most so many claims older.
 DECLARE c_claims integer = 20;
 BEGIN
     INSERT INTO mq_ring (type, reader, n, after_id) VALUES (:p_type, :p_reader, :p_n, :p_after_id);

@@ -23,7 +23,7 @@ AS
 DECLARE v_locked integer;
 BEGIN
     EXECUTE PROCEDURE mq_lock_group(p_type, p_group_key) RETURNING_VALUES v_locked;
-    -- Read again: whoever had the stripe a moment ago may have taken the group.
+    -- Read again: the last transaction that had the stripe may have taken the group.
     IF (v_locked = 0 OR EXISTS (SELECT * FROM mq_group_lock WHERE type = :p_type AND group_key = :p_group_key)) THEN
         EXIT;
     IF (EXISTS (SELECT * FROM mq_message WHERE id = :p_joins)) THEN

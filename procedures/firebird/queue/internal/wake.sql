@@ -1,4 +1,4 @@
--- wake: tell the consumers that wait for a type.
+-- wake: wake the consumers that wait for a type.
 -- Arguments:   p_type
 -- Returns:     nothing
 -- Errors:      none

@@ -37,7 +37,7 @@ BEGIN
             INTO id, attempt, priority, run_at, place
         DO
             SUSPEND;
-        -- The next time that can be told from it.
+        -- The next time that differs from it.
         p_run_at = DATEADD(0.1 MILLISECOND TO p_run_at);
         FOR SELECT r.id, r.attempts + 1, r.priority, r.run_at, r.RDB$DB_KEY
             FROM mq_ready AS r

@@ -6,7 +6,7 @@
 -- Transaction: joins the caller's
 -- Example:     EXECUTE PROCEDURE mq_make_trigger('MQ_WATCH_1', '"STOCK"', 'STOCK', 'mq_escape_json(NEW.id)');
 --
--- The rights are the trigger's: whoever writes to the table needs none.
+-- The rights are the trigger's: writers of the table need none.
 
 SET TERM ^ ;
 

@@ -1,4 +1,4 @@
--- drop_polled_batch: end a claim of rows: whoever deletes its row owns what it held, which stands in mq_polled_row still.
+-- drop_polled_batch: end a claim of rows. The transaction that deletes its row owns what it held, which is still in mq_polled_row.
 -- Arguments:   p_batch_key
 -- Returns:     name of the adopted table; NULL when the claim was lost
 -- Errors:      the engine's lock conflict when another transaction keeps the row for longer than two seconds

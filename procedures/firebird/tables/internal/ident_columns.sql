@@ -1,4 +1,4 @@
--- ident_columns: the columns that tell a row without a key: all but the status and what is computed.
+-- ident_columns: the columns that identify a row without a key: all but the status and what is computed.
 -- Arguments:   p_table (as find_table returns its name), p_status (as the catalog has it, or NULL)
 -- Returns:     their names in quotes, with commas between them
 -- Errors:      none

@@ -1,5 +1,5 @@
 -- lock_polled: lock the row of an adopted table until the transaction ends: claims of one table take turns.
--- Arguments:   p_name, p_reader (who claims; NULL: nobody does), p_milliseconds (how long to try)
+-- Arguments:   p_name, p_reader (the reader that claims; NULL: this is no claim), p_milliseconds (how long to try)
 -- Returns:     locked: 1, or 0 when another transaction has kept it for so long and p_reader is given
 -- Errors:      50005 not_found; without p_reader the engine's lock conflict
 -- Transaction: joins the caller's
@@ -36,7 +36,7 @@ BEGIN
                 locked = -1;
             END
             ELSE
-                -- Something that takes longer than another try: whoever has the row needs the processor too.
+                -- Something that takes longer than another try: the transaction that has the row needs the processor too.
                 IN AUTONOMOUS TRANSACTION DO
                     SELECT COUNT(*) FROM mq_polled WHERE name = :p_name INTO v_seen;
         END

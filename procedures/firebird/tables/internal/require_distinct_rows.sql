@@ -1,6 +1,6 @@
 -- require_distinct_rows: refuse a table whose rows cannot be told apart.
 -- Arguments:   p_table (as find_table returns its name), p_keys (quoted, with commas between; NULL: all columns but the status
---              together), p_ident (the columns that tell a row, quoted, with commas between), p_equal_rows (1: the caller accepts
+--              together), p_ident (the columns of its identity, quoted, with commas between), p_equal_rows (1: the caller accepts
 --              equal rows)
 -- Returns:     nothing
 -- Errors:      50006 unsuitable_table

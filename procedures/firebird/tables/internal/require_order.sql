@@ -1,4 +1,4 @@
--- require_order: refuse a column whose order does not tell what a claim has seen.
+-- require_order: refuse a column whose order does not show what a claim has seen.
 -- Arguments:   p_table (as find_table returns its name), p_column (quoted), p_exact (1: claims remember their place in it)
 -- Returns:     nothing
 -- Errors:      50006 unsuitable_table

@@ -1,4 +1,4 @@
--- require_status: refuse values of a status that its column cannot hold or tell apart.
+-- require_status: refuse values of a status that its column cannot hold or keep distinct.
 -- Arguments:   p_table, p_column (as the catalog has them), p_ready, p_active, p_done, p_error, p_delete (1: rows are deleted)
 -- Returns:     nothing
 -- Errors:      50002 invalid_argument
@@ -30,7 +30,6 @@ DECLARE v_argument varchar(30) CHARACTER SET ASCII;
 DECLARE v_value mq_status;
 DECLARE v_check mq_text;
 DECLARE v_bad integer;
-DECLARE v_values varchar(300) CHARACTER SET UTF8;
 BEGIN
     SELECT quoted, type, nullable FROM mq_find_columns('status_column', :p_table, '"' || REPLACE(:p_column, '"', '""') || '"')
     INTO v_quoted, v_type, v_nullable;

@@ -1,0 +1,36 @@
+-- read_feed: the row of a feed in mq_feed.
+-- Arguments:   p_feed
+-- Returns:     table_name, sync_column, key_columns, last_number
+-- Errors:      50005 not_found
+-- Transaction: reads only
+-- Example:     SELECT last_number FROM mq_read_feed('orders');
+--
+-- Firebird 3.0 can miss a row that another transaction changes at this moment, as publishers do: see lock_row.
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_read_feed (
+    p_feed mq_name
+)
+RETURNS (
+    table_name varchar(63) CHARACTER SET UTF8,
+    sync_column varchar(63) CHARACTER SET UTF8,
+    key_columns mq_text,
+    last_number bigint
+)
+AS
+DECLARE c_misses integer = 3;
+DECLARE v_misses integer = 0;
+BEGIN
+    WHILE (last_number IS NULL AND v_misses < c_misses) DO
+    BEGIN
+        SELECT f.table_name, f.sync_column, f.key_columns, f.last_number FROM mq_feed AS f WHERE f.name = :p_feed
+        INTO table_name, sync_column, key_columns, last_number;
+        v_misses = v_misses + 1;
+    END
+    IF (last_number IS NULL) THEN
+        EXECUTE PROCEDURE mq_raise_error('not_found', 'feed: there is no feed ' || p_feed);
+    SUSPEND;
+END^
+
+SET TERM ; ^
