@@ -88,7 +88,7 @@ BEGIN
             SET v_written = CONCAT('[', CONCAT_WS(',', SUBSTRING(v_written, 2, CHAR_LENGTH(v_written) - 2),
                 SUBSTRING(v_more, 2, CHAR_LENGTH(v_more) - 2)), ']');
             IF v_refused IS NOT NULL THEN
-                -- What the table itself will not have claimed must not stop the others.
+                -- A row whose claim the table refuses must not stop the others.
                 SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(m.id, m.ident, 0, m.attempts, NULL, m.error)), ']') INTO v_refused
                 FROM (
                     SELECT u.id, u.ident, u.attempts, MAX(u.error) OVER (PARTITION BY u.id) AS error

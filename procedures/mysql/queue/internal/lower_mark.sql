@@ -1,4 +1,4 @@
--- lower_mark: what was put back lies below a low-water mark: let the next claim scan the type from its very start.
+-- lower_mark: after messages were put back below a low-water mark, let the next claim scan the type from its very start.
 -- Arguments:   p_type
 -- Returns:     nothing
 -- Errors:      none

@@ -1,4 +1,4 @@
--- require_status: refuse values of a status that its column cannot hold or cannot tell apart.
+-- require_status: refuse values of a status that its column cannot hold or takes for equal.
 -- Arguments:   p_schema, p_table, p_column (names as the catalog has them), p_ready, p_active, p_done, p_error,
 --              p_delete (done rows are deleted)
 -- Returns:     nothing
@@ -6,7 +6,7 @@
 -- Transaction: reads the catalog
 -- Example:     CALL mq_require_status('shop', 'orders', 'status', 'N', 'A', 'D', 'E', 0);
 --
--- A CHECK is not tried here: its text belongs to the table's owner. The table itself says what it refuses, row by row.
+-- A CHECK is not tried here: its text belongs to the table's owner. The table itself refuses rows, one by one.
 
 DROP PROCEDURE IF EXISTS mq_require_status;
 

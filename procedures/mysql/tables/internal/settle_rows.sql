@@ -43,8 +43,8 @@ BEGIN
             refused longtext CHARACTER SET utf8mb4 PATH '$[3]')) AS j
         STRAIGHT_JOIN mq_polled_row AS e FORCE INDEX (PRIMARY) ON e.id = j.id
         WHERE e.batch_key = p_batch_key;
-        -- Jitter between half and the whole, so that what failed together does not come back together. Whom the table will not
-        -- have dead must try that again: its status would make it claimable.
+        -- Jitter between half and the whole, so that what failed together does not come back together. A row whose dead
+        -- status the table refuses is tried again: with its present status it could be claimed as new.
         UPDATE JSON_TABLE(p_items, '$[*]' COLUMNS (
             id bigint PATH '$[0]', retry int PATH '$[1]', error longtext CHARACTER SET utf8mb4 PATH '$[2]',
             refused longtext CHARACTER SET utf8mb4 PATH '$[3]'

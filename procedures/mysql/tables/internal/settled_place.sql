@@ -1,5 +1,5 @@
 -- settled_place: where a claim may go to in a table whose rows are claimed by their place alone.
--- Arguments:   p_batch_key (mq_open_claim), p_highest (the place of the table's last row now; NULL: it was not looked up)
+-- Arguments:   p_batch_key (mq_open_claim), p_highest (the place of the table's last row now; NULL: it was not read)
 -- Returns:     p_settled: rows up to this place are old enough, NULL for none; p_wanted: 1 when p_highest is wanted, in another
 --              call
 -- Errors:      none
