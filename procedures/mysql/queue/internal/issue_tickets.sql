@@ -6,8 +6,8 @@
 -- Example:     CALL mq_issue_tickets('invoice', '["customer-7"]');
 --
 -- A message that another transaction is cancelling may be gone or stay: so both the first message and the first that no
--- transaction is deleting get a ticket. One too many does no harm. The ticket is new even when the message has one at its own
--- place: a claim that has seen the group at work may be dropping that one, in a cluster on another node, whose locks are not
+-- transaction is deleting get a ticket. One too many does no harm. The ticket is new even when the message has one at its
+-- own place: a claim that has seen the group at work may be dropping that one, in a cluster on another node, whose locks are not
 -- seen here. It cannot have seen the new one, which stands less than a tenth of a millisecond before the message, at a random
 -- time, where no other transaction inserts or deletes.
 
