@@ -48,8 +48,8 @@ BEGIN
         SET v_step = v_step + 1;
     END WHILE;
     -- Side by side instead of a join, for which JSON_TABLE would be read once a row.
-    SELECT CONCAT('[', GROUP_CONCAT(IF(m.written OR m.refused IS NOT NULL, JSON_ARRAY(m.id, m.retry, m.error, m.refused),
-        NULL) ORDER BY m.id), ']'),
+    SELECT CONCAT('[', GROUP_CONCAT(
+            IF(m.written OR m.refused IS NOT NULL, JSON_ARRAY(m.id, m.retry, m.error, m.refused), NULL) ORDER BY m.id), ']'),
         CONCAT('[', GROUP_CONCAT(IF(m.written OR m.refused IS NOT NULL, NULL, m.id) ORDER BY m.id), ']')
     INTO v_items, v_gone
     FROM (

@@ -108,7 +108,7 @@ BEGIN
     ELSEIF v_letter IN ('c', 'f') THEN
         -- p_size + p_taken rows hold p_size free ones, if the table has so many. Without an active value nothing is written, and
         -- a lock would keep others from finishing the rows that are counted.
-        -- To finish a row deletes its entry. Where the row is then no longer ready, entries are counted before rows; where a
+        -- Finishing a row deletes its entry. Where the row is then no longer ready, entries are counted before rows; where a
         -- failed row becomes ready again, rows are counted first. A count that is too old only makes the claim smaller.
         IF v_active = '' THEN
             CALL mq_held_copies(p_batch_key, v_held);

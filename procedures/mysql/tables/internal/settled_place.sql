@@ -27,8 +27,8 @@ BEGIN
     -- After the clock was set back, marks of a time to come would keep rows waiting for as long as it jumped.
     DELETE FROM mq_polled_mark WHERE name = v_name AND seen_at > v_now + INTERVAL 1 SECOND;
     SELECT MAX(seen_at) INTO v_seen FROM mq_polled_mark WHERE name = v_name;
-    SET p_wanted = p_highest IS NULL AND (v_late = 0 OR v_seen IS NULL OR v_seen <= v_now - INTERVAL GREATEST(1,
-        v_late DIV 10) SECOND),
+    SET p_wanted = p_highest IS NULL AND (v_late = 0 OR v_seen IS NULL OR
+            v_seen <= v_now - INTERVAL GREATEST(1, v_late DIV 10) SECOND),
         p_settled = NULL;
     IF v_late = 0 THEN
         SET p_settled = p_highest;

@@ -119,8 +119,8 @@ BEGIN
                         RESIGNAL;
                     END IF;
                 END;
-                CALL mq_run_template(p_shape, REPLACE(REPLACE(v_write_each, '{copies}', v_copies), '{condition}',
-                    v_condition), v_count);
+                CALL mq_run_template(p_shape,
+                    REPLACE(REPLACE(v_write_each, '{copies}', v_copies), '{condition}', v_condition), v_count);
                 SET v_count = IF(p_do = 'lock', @mq_found, v_count);
             END;
             IF v_text IS NOT NULL THEN
