@@ -1,4 +1,4 @@
--- watch_table: let changes of a table send messages to its subscriptions; called again, it puts the triggers right.
+-- watch_table: make the triggers that send messages when a table changes; called again, it repairs them.
 -- Arguments:   p_table (as SQL names it; it needs a primary key)
 -- Returns:     statement: what the caller is to execute, in this order: inside a procedure no trigger can be made
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
