@@ -27,13 +27,16 @@ BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_max int;
     DECLARE v_rest longtext CHARACTER SET utf8mb4;
-    SELECT MAX(p.max_attempts) INTO v_max
-    FROM mq_polled_row AS e JOIN mq_polled AS p ON p.name = e.name WHERE e.batch_key = p_batch_key;
-    DELETE e FROM JSON_TABLE(COALESCE(p_gone, '[]'), '$[*]' COLUMNS (id bigint PATH '$')) AS j
-    STRAIGHT_JOIN mq_polled_row AS e FORCE INDEX (PRIMARY) ON e.id = j.id
-    WHERE e.batch_key = p_batch_key;
-    SET p_gone_count = ROW_COUNT(), p_failed = 0, p_dead = 0;
+    SET p_gone_count = 0, p_failed = 0, p_dead = 0;
+    IF p_gone IS NOT NULL THEN
+        DELETE e FROM JSON_TABLE(p_gone, '$[*]' COLUMNS (id bigint PATH '$')) AS j
+        STRAIGHT_JOIN mq_polled_row AS e FORCE INDEX (PRIMARY) ON e.id = j.id
+        WHERE e.batch_key = p_batch_key;
+        SET p_gone_count = ROW_COUNT();
+    END IF;
     IF p_items IS NOT NULL THEN
+        SELECT MAX(p.max_attempts) INTO v_max
+        FROM mq_polled_row AS e JOIN mq_polled AS p ON p.name = e.name WHERE e.batch_key = p_batch_key;
         SELECT COUNT(*) - COALESCE(SUM(j.refused IS NULL
                 AND (COALESCE(j.retry = -1, FALSE) OR e.attempts >= v_max AND COALESCE(j.retry <> -2, TRUE))), 0),
             COALESCE(SUM(j.refused IS NULL
