@@ -21,7 +21,7 @@ BEGIN
         RETURN;
     -- LEN does not count blanks at the end, and only such a collation takes a surrogate pair for one character.
     IF @value IS NULL OR LEN((@value + N'.') COLLATE Latin1_General_100_CI_AS_SC) NOT BETWEEN 2 AND 201
-        SET @detail = CONCAT(@argument, N': must have 1 to 200 characters');
+        SET @detail = CONCAT(@argument, N': must be 1 to 200 characters');
     -- By its number: to most collations control characters are nothing, and nothing is as good as a blank.
     ELSE IF UNICODE(RIGHT(@value, 1)) = 32
         SET @detail = CONCAT(@argument, N': must not end with a blank');

@@ -21,14 +21,11 @@ BEGIN
     FROM mq.polled WHERE name = @name;
     SET @facts = mq.table_facts(@quoted);
     IF COALESCE(@facts, 0) = 0
-        EXEC mq.raise_error 'not_found', N'table: there is no table {} any more', @quoted;
+        EXEC mq.raise_error 'not_found', N'table: there is no {} any more', @quoted;
     SET @detail = mq.lacks(@quoted, @update, @delete);
     IF @detail IS NULL AND @facts = 2
-        SET @detail = N'a security policy filters its rows: those that it hides from a claim would look deleted';
+        SET @detail = @quoted + N' has a security policy that filters its rows: rows that it hides would look as if they were gone';
     IF @detail IS NOT NULL
-    BEGIN
-        SET @detail = CONCAT(@quoted, N': ', @detail);
         EXEC mq.raise_error 'unsuitable_table', @detail;
-    END;
 END;
 GO

@@ -35,7 +35,7 @@ BEGIN
     SET @hint = mq.claim_index(@object_id, @wanted);
     IF @hint IS NULL AND @shape <> 'f'
     BEGIN
-        SET @detail = CONCAT(@quoted, N': claims would read the whole table, it needs: CREATE INDEX ',
+        SET @detail = CONCAT(N'claims would read the whole table, it needs: CREATE INDEX ',
             QUOTENAME(LEFT(CAST(OBJECT_NAME(@object_id) AS nvarchar(128)), 110) + N'_claim'), N' ON ', @quoted, N' (', @wanted, N')');
         EXEC mq.raise_error 'unsuitable_table', @detail;
     END;

@@ -53,12 +53,12 @@ BEGIN
         WHEN @keys IS NOT NULL OR @delete = 0 THEN @column
     END;
     IF @detail IS NULL AND @wanted IS NOT NULL AND mq.claim_index(@object_id, @wanted) IS NULL
-        SET @detail = CONCAT(@label, N': claims would read the whole table, it needs: CREATE INDEX ',
+        SET @detail = CONCAT(N'claims would read the whole table, it needs: CREATE INDEX ',
             QUOTENAME(LEFT(CAST(OBJECT_NAME(@object_id) AS nvarchar(128)), 110) + N'_claim'), N' ON ', @quoted, N' (', @wanted, N')');
     IF @detail IS NULL
-        SET @detail = @label + N': ' + mq.lacks(@quoted, @update, @delete);
+        SET @detail = mq.lacks(@quoted, @update, @delete);
     IF @detail IS NULL AND mq.table_facts(@quoted) = 2
-        SET @detail = CONCAT(@label, N': a security policy filters its rows: those that it hides from a claim would look deleted');
+        SET @detail = @quoted + N' has a security policy that filters its rows: rows that it hides would look as if they were gone';
     IF @detail IS NOT NULL
         EXEC mq.raise_error 'unsuitable_table', @detail;
 END;
