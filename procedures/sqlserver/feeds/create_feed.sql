@@ -1,4 +1,4 @@
--- create_feed: make a feed of a table of yours: its rows, numbered in the order in which they are published.
+-- create_feed: make a feed of a user's table: its rows, numbered in the order in which they are published.
 -- Arguments:   @feed, @table (schema.table; without a schema: dbo's), @key_columns (with commas between them; those of a
 --              primary key or unique index are among them), @sync_column (a bigint that takes NULL, with an index that
 --              begins with it)
@@ -7,7 +7,7 @@
 -- Transaction: joins the caller's; calls wait for each other
 -- Example:     EXEC mq.create_feed N'orders', N'sales.orders', N'id', N'sync';
 --
--- The table is numbered and read later with the rights of who does it then: nobody gains a right by this.
+-- Each later call numbers or reads the table with the rights of its own caller, so this call gives nobody a right.
 
 CREATE OR ALTER PROCEDURE mq.create_feed
     @feed nvarchar(max),
@@ -47,7 +47,7 @@ BEGIN
             SET @detail = N'key_columns do not tell the rows of {label} apart: they must hold all columns of its primary key, '
                 + N'or of a unique index of NOT NULL columns';
         ELSE IF @computed = 1
-            SET @detail = N'sync_column must be a bigint that can be NULL, and {sync} is computed: ALTER TABLE {table} ADD sync bigint NULL';
+            SET @detail = N'sync_column must not be a computed column: ALTER TABLE {table} ADD sync bigint NULL';
         ELSE IF @type <> N'bigint' OR @nullable = 0
             SET @detail = N'sync_column must be a bigint that can be NULL: ALTER TABLE {table} ALTER COLUMN {sync} bigint NULL';
         ELSE IF mq.index_hint(@object_id, @sync) IS NULL

@@ -2,7 +2,7 @@
 -- Arguments:   @table (schema.table; without a schema: dbo's; one that was dropped as messages named it)
 -- Returns:     statement (no row: the trigger is dropped by this call)
 -- Errors:      50002 invalid_argument, 50005 not_found
--- Transaction: joins the caller's; waits for all who use the table, and they wait for this one
+-- Transaction: joins the caller's; waits for all transactions that use the table, and they wait for this one
 -- Example:     EXEC mq.unwatch_table N'sales.orders';
 
 CREATE OR ALTER PROCEDURE mq.unwatch_table

@@ -1,13 +1,13 @@
--- watch_table: let a table tell its subscriptions of its changes; once more: put its trigger right.
+-- watch_table: send the changes of a table to its subscriptions; called again, it makes the trigger again.
 -- Arguments:   @table (schema.table; without a schema: dbo's; it needs a primary key)
 -- Returns:     statement (no row: the trigger is made by this call)
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's; waits for all who use the table, and they wait for this one
+-- Transaction: joins the caller's; waits for all transactions that use the table, and they wait for this one
 -- Example:     EXEC mq.watch_table N'sales.orders';
 --
--- One trigger for all actions, made with the caller's own rights: they need ALTER on the table. A writer needs none on the queue:
--- where the table has the queue's owner, rights go from object to object; else the trigger runs as mq_teller, a user without a
--- login who may send such messages and nothing else: the table's owner can make anything of its columns.
+-- One trigger reports all actions. It is made with the caller's rights: they need ALTER on the table. A writer needs no right on
+-- the queue: if the table has the queue's owner, ownership chaining covers it. Else the trigger runs as mq_teller, a user without a login
+-- that may send such messages and nothing else, because the table's owner can change what its columns hold.
 
 CREATE OR ALTER PROCEDURE mq.watch_table
     @table nvarchar(max)
@@ -37,7 +37,7 @@ BEGIN
         END;
         IF @keys IS NULL
             EXEC mq.raise_error 'unsuitable_table', N'{} has no primary key, which messages name its rows by', @label;
-        -- Only what the server itself makes a text of: no function of a user's is to run in here.
+        -- Only columns that the server itself converts to text: no function of a user's runs in here.
         SELECT TOP (1) @made = c.name
         FROM mq.columns_of(@object_id, @keys) AS c
         INNER JOIN sys.columns AS s ON s.object_id = @object_id AND s.column_id = c.column_id

@@ -1,4 +1,4 @@
--- adopt_table: let the rows of a table of yours be claimed as work, as the table is.
+-- adopt_table: make a user's table a polling table: its rows can be claimed, and its columns stay as they are.
 -- Arguments:   @name, @table (schema.table; without a schema: dbo's), @key_columns (NULL: all columns together, see @equal_rows),
 --              @order_column, @status_column, @ready_value, @active_value, @done_value, @error_value, @on_complete (keep or delete;
 --              NULL: keep), @late_seconds (without a status and with keep), @equal_rows (0 or 1), @max_attempts (1 to 1,000;
@@ -8,7 +8,7 @@
 -- Transaction: joins the caller's; calls wait for each other
 -- Example:     EXEC mq.adopt_table N'orders', N'sales.orders', N'id', NULL, N'status', N'N', N'A', N'D', N'E';
 --
--- All that is done with the table later is done with the rights of who calls then: nobody gains a right by this.
+-- Each later call uses the table with the rights of its own caller, so this call gives nobody a right.
 
 CREATE OR ALTER PROCEDURE mq.adopt_table
     @name nvarchar(max),
@@ -72,7 +72,7 @@ BEGIN
 
         EXEC mq.require_claimable @object_id, @quoted, @label, @keys, @order, @status, @delete, @equal, @late_seconds;
 
-        -- Without a key a row is what it is by the columns of today: one that is added later makes no row another one.
+        -- Without a key the columns of today identify a row: a column that is added later does not change that.
         IF @keys IS NULL
             SET @idents = mq.row_identity(@object_id, NULL, @status, 'list');
         SET @all = CONCAT(COALESCE(@keys, @idents), N', ' + @order, N', ' + @status);

@@ -14,7 +14,7 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @quoted nvarchar(600), @name nvarchar(300), @statement nvarchar(max);
     DECLARE @pieces mq.pieces;
-    -- By the catalog, whatever the arguments are: they become part of a statement.
+    -- Names as the catalog has them: they become part of a statement.
     SELECT @quoted = CONCAT(
         QUOTENAME(CAST(OBJECT_SCHEMA_NAME(@object_id) AS nvarchar(128))), N'.', QUOTENAME(CAST(OBJECT_NAME(@object_id) AS nvarchar(128)))
     );

@@ -3,7 +3,7 @@
 --              clause; NULL: none), @watched_id (its row in mq.watched)
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's; waits for all sessions that use the table, and they wait for this one
+-- Transaction: joins the caller's; waits for all transactions that use the table, and they wait for this one
 -- Example:     EXEC mq.make_trigger @object_id, N'[id]', NULL, 1;
 
 CREATE OR ALTER PROCEDURE mq.make_trigger

@@ -1,4 +1,4 @@
--- require_status: refuse values of a status that its column cannot hold or cannot tell apart.
+-- require_status: refuse values of a status that its column cannot hold or cannot distinguish.
 -- Arguments:   @object_id (the table), @column (the status column, quoted), @ready, @active, @done, @error, @delete (1: done rows are
 --              deleted)
 -- Returns:     nothing
