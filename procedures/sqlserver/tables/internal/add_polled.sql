@@ -65,6 +65,7 @@ BEGIN
         VALUES (@name, @schema, @table, @keys, @order, @status, @ready_value, @active_value, @done_value, @error_value,
             CASE @delete WHEN 1 THEN N'delete' ELSE N'keep' END, @late_seconds, @equal_rows, @max_attempts, @idents, @types);
         INSERT INTO mq.polled_place (name) VALUES (@name);
+        SET @created = 1;
     END;
 END;
 GO
