@@ -14,7 +14,7 @@ CREATE TABLE mq.installed (
     applied_at timestamptz NOT NULL DEFAULT now()
 );
 
-COMMENT ON TABLE mq.installed IS 'Which file of the package stands behind each object: migrations and procedures, with their SHA-256.';
+COMMENT ON TABLE mq.installed IS 'The file of the package that each object comes from, migrations and procedures, with its SHA-256.';
 
 -- What the queue tells callers apart by: see my_pass.sql and docs/decisions/0014_rights.md.
 CREATE TABLE mq.secret (

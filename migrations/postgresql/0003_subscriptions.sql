@@ -1,4 +1,4 @@
--- The tables of subscriptions: which of the users' tables are watched, and who is told of what. See
+-- The tables of subscriptions: which of the users' tables are watched, and the types that their changes are sent to. See
 -- docs/decisions/0012_subscriptions.md.
 
 CREATE TABLE mq.watched (
@@ -8,7 +8,7 @@ CREATE TABLE mq.watched (
     key_json text NOT NULL
 );
 
-COMMENT ON TABLE mq.watched IS 'Tables whose triggers tell subscriptions: key_json makes the key of a row r, as long as the key has these columns.';
+COMMENT ON TABLE mq.watched IS 'Tables whose triggers send messages: key_json makes the key of a row r, as long as the key has these columns.';
 
 CREATE TABLE mq.subscription (
     label text COLLATE "C" NOT NULL REFERENCES mq.watched ON DELETE CASCADE,

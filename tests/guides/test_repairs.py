@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rowqueue.databases import Database
 from servers import Server
-from shops import DOCS, SHOPS, Shop, make
+from shops import DOCS, SHOPS, Shop, blocks, make
 
 pytestmark = pytest.mark.one_engine
 
@@ -121,6 +121,23 @@ def test_everything_is_paused_after_a_restore_and_goes_on(shop: Shop) -> None:
     shop.follow("Backup, restore, moving", 1, kind="sql")
     assert {row["paused"] for row in shop.call("queue_stats")} == {0}
     assert len(shop.call("claim_batch", "email")) == 1
+
+
+MARKS = (DOCS / "how-a-claim-works.md").read_text("utf-8")
+MARKS_OF = {"mysql": "MySQL and MariaDB", "sqlserver": "SQL Server", "firebird": "Firebird", "postgresql": "PostgreSQL"}
+
+
+def test_the_marks_are_read_and_emptied_as_their_page_says(shop: Shop, database: Database) -> None:
+    urgent = [row["id"] for _ in range(3) for row in shop.call("send_message", "email", "urgent", None, -5)]
+    claimed = [row["id"] for row in shop.call("claim_batch", "email", 5)]
+    assert claimed[:3] == urgent
+    [(kind, query)] = blocks(MARKS, MARKS_OF[database.name])
+    said = shop.do(kind, query)
+    assert re.search(rf"-5\b.*\b{urgent[0]}\b", said) and re.search(rf"\b0\b.*\b{claimed[3]}\b", said), said
+    first_aid = {"mq." in text: text for _, text in blocks(MARKS, "First aid")}
+    shop.do("sql", first_aid[database.name in ("postgresql", "sqlserver")])
+    assert shop(f"SELECT COUNT(*) AS n FROM {shop.table('mark')}") == [{"n": 0}]
+    assert len(shop.call("claim_batch", "email", 100)) == 18
 
 
 # Headings that only the guide of one engine has.

@@ -42,7 +42,7 @@ BEGIN
                 v_found.sync)
             INTO v_unpublished;
         EXCEPTION WHEN OTHERS THEN
-            NULL;  -- dropped, changed or closed to us: the rest is told all the same
+            NULL;  -- dropped, changed or closed to us: the other columns are still reported
         END;
         RETURN QUERY
             SELECT v_feed.name, CASE v_feed.table_schema WHEN 'public' THEN '' ELSE v_feed.table_schema || '.' END

@@ -1,4 +1,4 @@
--- fetch_feed: the rows behind a consumer's position, in the order of their numbers.
+-- fetch_feed: the rows after a consumer's position, in the order of their numbers.
 -- Arguments:   p_feed, p_consumer (1 to 200 characters each; a consumer that is new begins with the first row), p_size (1 to
 --              10,000; NULL: 100)
 -- Returns:     position, key (a JSON object of the key columns), row (a JSON object of all columns)
@@ -33,7 +33,7 @@ BEGIN
     PERFORM mq.require_name('feed', p_feed, false);
     PERFORM mq.require_name('consumer', p_consumer, false);
     PERFORM mq.require_range('size', p_size, 1, 10000);
-    -- The counter before the rows: all numbers up to it are committed, and nothing behind it is read.
+    -- The counter before the rows: all numbers up to it are committed, and nothing after it is read.
     SELECT * INTO v_feed FROM mq.find_feed(p_feed);
     PERFORM mq.require_rights(v_feed.id, 'show', '');
     SELECT c.position INTO v_position FROM mq.feed_positions(p_feed, p_consumer) AS c;

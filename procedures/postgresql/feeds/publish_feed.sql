@@ -33,9 +33,9 @@ BEGIN
     IF NOT v_any THEN
         RETURN;
     END IF;
-    -- The counter before the rows: whoever waits here holds no row that others want.
+    -- The counter before the rows: a session that waits here holds no row that others want.
     v_last := mq.lock_feed(p_feed, v_feed.pass);
-    -- NO KEY: a row that foreign keys of other tables are just pointing at is not locked for us.
+    -- NO KEY: foreign keys of other tables that point at a row do not lock it for us.
     EXECUTE format('SELECT array_agg(r.ctid ORDER BY r.key), array_agg(r.tableoid ORDER BY r.key) FROM ('
         'SELECT t.ctid, t.tableoid, ROW(%s) AS key FROM %s AS t WHERE t.%s IS NULL LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED) AS r',
         v_feed.quoted, v_feed.source, v_feed.sync)

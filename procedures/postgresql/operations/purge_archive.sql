@@ -29,7 +29,7 @@ BEGIN
         EXECUTE format('SELECT max(completed_at) < $1 FROM %s', v_part) INTO v_wholly USING p_before;
         CONTINUE WHEN v_wholly IS NOT TRUE;
         BEGIN
-            -- Waiting here would make everybody who completes wait behind us.
+            -- If this waited, every consumer that completes messages would wait for it.
             EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE NOWAIT', v_part);
             EXECUTE format('SELECT max(completed_at) < $1, count(*) FROM %s', v_part) INTO v_wholly, v_rows USING p_before;
             IF v_wholly THEN

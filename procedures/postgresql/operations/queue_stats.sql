@@ -42,7 +42,7 @@ BEGIN
         UNION ALL
         SELECT c.type, 'dead', c.first, c.second, c.oldest FROM mq.count_types('dead', p_type, c_cap, v_now) AS c
         UNION ALL
-        -- A type is also told of that has a policy only, and whatever is asked for by name.
+        -- A type that only has a policy has a row too, and so has a type that is asked for by name.
         SELECT q.type, 'policy', 0, 0, NULL FROM mq.queue AS q WHERE p_type IS NULL OR q.type = p_type
         UNION ALL
         SELECT p_type, 'policy', 0, 0, NULL WHERE p_type IS NOT NULL

@@ -29,22 +29,11 @@ LANGUAGE plpgsql
 SECURITY DEFINER
 SET search_path = mq, pg_temp
 AS $$
-DECLARE
-    v_queue mq.queue;
-    v_picked record;
 BEGIN
     PERFORM mq.require_name('type', p_type, false);
     PERFORM mq.require_range('size', p_size, 1, 10000);
     PERFORM mq.require_name('reader', p_reader, true);
     PERFORM mq.require_range('lease_seconds', p_lease_seconds, 0, 315360000);
-    v_queue := mq.policy(p_type);
-    IF v_queue.paused THEN
-        RETURN;
-    END IF;
-    v_picked := mq.pick(v_queue, coalesce(p_size, 1), false);
-    IF v_picked.picked IS NOT NULL THEN
-        RETURN QUERY SELECT * FROM mq.hold(v_queue, v_picked.picked, v_picked.attempts, mq.reader_name(p_reader),
-            p_lease_seconds);
-    END IF;
+    RETURN QUERY SELECT * FROM mq.claim(mq.policy(p_type), coalesce(p_size, 1), mq.reader_name(p_reader), p_lease_seconds);
 END
 $$;

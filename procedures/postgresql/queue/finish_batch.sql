@@ -33,7 +33,6 @@ DECLARE
     v_batch mq.batch;
     v_queue mq.queue;
     v_failed record;
-    v_picked record;
 BEGIN
     IF p_batch_key IS NULL THEN
         PERFORM mq.raise_error('invalid_argument', 'batch_key: must not be NULL');
@@ -66,12 +65,8 @@ BEGIN
     IF v_batch.ids IS NOT NULL THEN
         PERFORM mq.settle(v_queue, v_batch.ids, v_batch.attempts, v_batch.reader);
     END IF;
-    IF p_next_size > 0 AND NOT v_queue.paused THEN
-        v_picked := mq.pick(v_queue, p_next_size, false);
-        IF v_picked.picked IS NOT NULL THEN
-            RETURN QUERY SELECT * FROM mq.hold(v_queue, v_picked.picked, v_picked.attempts, v_batch.reader,
-                v_batch.lease_seconds);
-        END IF;
+    IF p_next_size > 0 THEN
+        RETURN QUERY SELECT * FROM mq.claim(v_queue, p_next_size, v_batch.reader, v_batch.lease_seconds);
     END IF;
 END
 $$;

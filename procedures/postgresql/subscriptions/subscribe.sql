@@ -2,7 +2,7 @@
 -- Arguments:   p_table (a watched table), p_action (I, U or D, or several of them), p_type (1 to 200 characters)
 -- Returns:     count (subscriptions that are new)
 -- Errors:      50002 invalid_argument, 50005 not_found
--- Transaction: joins the caller's; what is written after its commit is told
+-- Transaction: joins the caller's; changes that are written after its commit are sent
 -- Example:     SELECT mq.subscribe('stock', 'IU', 'stock.changed');
 
 CREATE OR REPLACE FUNCTION mq.subscribe(

@@ -1,4 +1,4 @@
--- watch_table: let a table tell its subscriptions of its changes; once more: put its triggers right.
+-- watch_table: make the triggers that send messages when a table changes; called again, it repairs them.
 -- Arguments:   p_table (as SQL names it; it needs a primary key)
 -- Returns:     no row: the triggers are made by this call
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
@@ -21,7 +21,7 @@ BEGIN
     IF v_keys IS NULL THEN
         PERFORM mq.raise_error('unsuitable_table', v_table.label || ' has no primary key, which messages name its rows by');
     END IF;
-    -- Whoever may make triggers on a table could read all that is written there: so much is asked of the caller.
+    -- Triggers read everything that is written to the table, so the caller must have the right to make them.
     PERFORM mq.require_rights(v_table.id, 'watch', '');
     PERFORM mq.add_watched(v_table.label, v_table.table_schema, v_table.table_name, (
         SELECT m.pass FROM mq.my_pass AS m WHERE m.id = v_table.id AND m.need = 'watch' AND m.written = ''

@@ -4,6 +4,8 @@
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     SELECT name FROM mq.installed WHERE fingerprint <> mq.object_fingerprint(name);
+--
+-- It is called for some hundred objects at once. With a low jit_above_cost each call would be compiled: hence jit = off.
 
 CREATE OR REPLACE FUNCTION mq.object_fingerprint(
     p_name text
@@ -11,6 +13,7 @@ CREATE OR REPLACE FUNCTION mq.object_fingerprint(
 LANGUAGE sql
 SET search_path = mq, pg_temp
 SET quote_all_identifiers = off
+SET jit = off
 AS $$
     SELECT md5(string_agg(o.definition, E'\n' ORDER BY o.definition))
     FROM (

@@ -6,8 +6,8 @@
 -- Transaction: reads the catalog only
 -- Example:     SELECT mq.plain_json('shop.orders'::regclass, ARRAY['id'], 'r');
 --
--- The server's own types become JSON as ever. A value of any other type is written by the type's output function, which only a
--- superuser can have made, and told as a text: to_json would call a cast that the type's owner has made.
+-- The server's own types become JSON as usual. A value of any other type becomes a text, written by the type's output
+-- function, which only a superuser can have made: to_json would call a cast that the type's owner has made.
 
 CREATE OR REPLACE FUNCTION mq.plain_json(
     p_table oid,

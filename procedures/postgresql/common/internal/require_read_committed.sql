@@ -10,7 +10,7 @@ CREATE OR REPLACE FUNCTION mq.require_read_committed(
 LANGUAGE plpgsql
 AS $$
 BEGIN
-    -- Whoever lets a group go on looks for its next message after waiting for others; a snapshot would hide it.
+    -- The step that frees a group searches its next message after waiting for others; a snapshot would hide that message.
     IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
         PERFORM mq.raise_error('wrong_isolation', format('an ordered queue needs READ COMMITTED, not %s: '
             'SET TRANSACTION ISOLATION LEVEL READ COMMITTED', upper(current_setting('transaction_isolation'))));

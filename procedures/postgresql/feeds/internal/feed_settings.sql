@@ -1,4 +1,4 @@
--- feed_settings: a feed as it was made, for whoever asks: nothing of its rows.
+-- feed_settings: the settings of a feed, and nothing of its rows; every caller may read them.
 -- Arguments:   p_feed
 -- Returns:     its row; all NULL when there is none
 -- Errors:      none

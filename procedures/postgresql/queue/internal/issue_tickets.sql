@@ -6,9 +6,10 @@
 -- Example:     SELECT mq.issue_tickets('invoice', ARRAY['customer-7']);
 
 --
--- A message that another transaction is cancelling may be gone or stay: so both the first message and the first that nobody
--- is deleting get a ticket. One too many does no harm. A ticket that can be seen is left alone: to insert it again would
--- wait for whoever is deleting it, and whoever drops tickets of a busy group has committed before the caller came here.
+-- A message that another transaction is cancelling may still stay. So two messages get a ticket: the first one, and the
+-- first one that no transaction is deleting. One ticket too many does no harm. A ticket that is visible is left alone: to
+-- insert it again would wait for the transaction that deletes it, and a claim that drops tickets of a busy group has
+-- committed before the caller comes here.
 
 CREATE OR REPLACE FUNCTION mq.issue_tickets(
     p_type text,

@@ -76,7 +76,7 @@ BEGIN
     IF p_queue.ordered THEN
         SELECT o.picked, o.attempts INTO picked, attempts FROM mq.pick_ordered(p_queue.type, p_size, p_take) AS o;
         IF v_full_scan AND picked IS NOT NULL THEN
-            -- No claim of tickets starts at a mark. They only tell when the last full scan was.
+            -- Claims of tickets start at no mark. The row only says when the last full scan was.
             PERFORM mq.renew_marks(p_queue.type, v_n, v_scanned_at, '-infinity', NULL, '-infinity', 'infinity');
         END IF;
         RETURN;

@@ -5,11 +5,12 @@
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     SELECT * FROM mq.pick_ordered('invoice', 10, false);
 --
--- A row of mq.ready is a ticket here: 'the group of this message has something to do', and every message brings one, so
--- that senders lock nothing. A claim meets a ticket and looks at its group. At work elsewhere: the ticket is dropped,
--- for whoever finishes the head issues a new one. Free: the group's first message is taken, whichever ticket it was.
--- The race between dropping and finishing is closed by the row of mq.group_lock: who drops holds it FOR SHARE until
--- commit, who finishes deletes it, and looks for the group's next message only after the wait.
+-- A row of mq.ready is a ticket here: it says that the group of this message has something to do. Every message brings
+-- one, so senders lock nothing. A claim that finds a ticket reads the state of its group:
+-- - at work elsewhere: the ticket is dropped. Finishing the head issues a new one.
+-- - free: the group's first message is taken, whichever message the ticket belongs to.
+-- Dropping and finishing cannot pass each other unseen: dropping holds the row of mq.group_lock FOR SHARE until commit,
+-- finishing deletes that row and searches the group's next message only after this wait.
 
 CREATE OR REPLACE FUNCTION mq.pick_ordered(
     p_type text,
@@ -28,7 +29,7 @@ AS $$
 DECLARE
     -- What a take holds of the stripes keeps other groups waiting too: see lock_group.
     c_groups CONSTANT integer := 250;
-    -- At most so many tickets are read by one claim, that of a queue whose groups are all at work too.
+    -- One claim reads at most so many tickets, also when all groups are at work.
     c_tickets CONSTANT integer := 10000;
     -- Fetched one at a time: a FOR loop would lock tickets ahead, and a take would hide their groups from others.
     v_tickets CURSOR FOR

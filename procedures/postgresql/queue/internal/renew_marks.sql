@@ -47,7 +47,7 @@ BEGIN
         LIMIT c_marks
     ) AS f;
     IF NOT FOUND THEN
-        -- A mark at the very start marks nothing, but tells when the last full scan was.
+        -- A mark at the very start skips nothing, but says when the last full scan was.
         INSERT INTO mq.mark (n, scanned_at, promoted_to, run_at, id, next_priority, priority, type)
         VALUES (v_n, p_scanned_at, p_promoted_to, '-infinity', 0, 32768, -32768, p_type);
     END IF;

@@ -1,5 +1,5 @@
--- tell_changes: what the triggers of a watched table do: send a message for each changed row and subscription.
--- Arguments:   none; the trigger's own argument is the table's name as messages tell it
+-- tell_changes: the triggers of a watched table: send a message for each changed row and subscription.
+-- Arguments:   none; the trigger's own argument is the table's name as messages name it
 -- Returns:     nothing: it runs after the statement
 -- Errors:      none
 -- Transaction: the writer's
@@ -7,9 +7,9 @@
 --              EXECUTE FUNCTION mq.tell_changes('stock');
 --
 -- An update that changes the key shows as one old and one new row with nothing in common. The server adds both to their
--- transition tables at the same moment, so the n-th of one belongs to the n-th of the other: see tests/servers and
+-- transition tables at the same moment, so the n-th of one belongs to the n-th of the other: see tests/engines and
 -- docs/decisions/0012_subscriptions.md. Only where a trigger of the table itself has swallowed a row on its way into another
--- partition are there fewer new ones than old ones, and no old key is told.
+-- partition are there fewer new rows than old ones, and then no old key is sent.
 
 CREATE OR REPLACE FUNCTION mq.tell_changes() RETURNS trigger
 LANGUAGE plpgsql

@@ -1,4 +1,4 @@
--- polled_settings: an adopted table's settings, for whoever asks: nothing of its rows.
+-- polled_settings: the settings of an adopted table, and nothing of its rows; every caller may read them.
 -- Arguments:   p_name; or, with NULL, p_batch_key (of a claim)
 -- Returns:     its row, without the place that claims have come to; all NULL when there is none
 -- Errors:      none

@@ -1,7 +1,6 @@
 -- write_rows: set the status of rows of an adopted table, or delete them; row by row when they cannot be written together.
 -- Arguments:   p_shape (polled_shape), p_delete, p_value (the status, when they are not deleted); side by side:
---              p_parts, p_places (tableoid and
---              ctid of rows that the caller has locked)
+--              p_parts and p_places (tableoid and ctid of rows that the caller has locked)
 -- Returns:     side by side: NULL for what is written, else the error's text
 -- Errors:      those that are not one row's: no right, deadlock, out of time or space
 -- Transaction: joins the caller's
@@ -32,7 +31,7 @@ BEGIN
     IF cardinality(p_places) IS NULL THEN
         RETURN v_errors;
     END IF;
-    -- The table's own triggers find there what stands beside it. pg_catalog is first: nobody's operators are taken instead.
+    -- The table's own triggers find the objects of the table's schema. pg_catalog is first: no other operators are used.
     PERFORM set_config('search_path', p_shape->>'path', true);
     BEGIN
         EXECUTE v_statement USING p_value, p_places, p_parts;
