@@ -5,7 +5,7 @@
 -- Transaction: the writer's; waits for nobody
 -- Example:     EXEC mq.tell 7, 'I', @events;
 --
--- As send does, but set-based, and without its checks: an error here would end the writer's transaction.
+-- It does what send does, for a set of messages and without its checks: an error here would end the writer's transaction.
 
 CREATE OR ALTER PROCEDURE mq.tell
     @watched_id int,
