@@ -15,7 +15,7 @@ CREATE TABLE mq.subscription (
     CONSTRAINT subscription_pk PRIMARY KEY (watched_id, action, type)
 );
 
--- What triggers hand to mq.tell: keys of the changed rows as JSON, in the order in which they are reported.
+-- What triggers hand to mq.send_changes: keys of the changed rows as JSON, in the order in which they are reported.
 CREATE TYPE mq.events AS TABLE (
     n int NOT NULL PRIMARY KEY,
     key_json nvarchar(max) NOT NULL,

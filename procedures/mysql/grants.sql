@@ -143,7 +143,7 @@ GRANT EXECUTE ON PROCEDURE mq_erase_new TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_erase TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_erase_archived TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_object_fingerprint TO 'mq_owner'@'localhost';
-GRANT EXECUTE ON PROCEDURE mq_tell TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_send_changes TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_find_watched TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_require_actions TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_run TO 'mq_owner'@'localhost', mq_consumer, mq_operator;

@@ -90,14 +90,14 @@ GO
 GRANT VIEW DEFINITION ON SCHEMA::mq TO mq_producer, mq_consumer, mq_operator;
 GO
 -- To call a procedure that declares a variable of one of these types, a user needs the right to use the type; it shows and changes
--- nothing. Triggers of watched tables that have another owner than the queue run as mq_teller, which has no login. The statements
+-- nothing. Triggers of watched tables that have another owner than the queue run as mq_reporter, which has no login. The statements
 -- are texts, because Babelfish, which needs no such right, cannot read them.
 IF SERVERPROPERTY('BabelfishVersion') IS NULL
 BEGIN
-    IF USER_ID(N'mq_teller') IS NULL
-        EXEC (N'CREATE USER mq_teller WITHOUT LOGIN WITH DEFAULT_SCHEMA = mq');
-    EXEC (N'GRANT EXECUTE ON OBJECT::mq.tell TO mq_teller');
-    EXEC (N'GRANT SELECT ON OBJECT::mq.subscription TO mq_teller');
+    IF USER_ID(N'mq_reporter') IS NULL
+        EXEC (N'CREATE USER mq_reporter WITHOUT LOGIN WITH DEFAULT_SCHEMA = mq');
+    EXEC (N'GRANT EXECUTE ON OBJECT::mq.send_changes TO mq_reporter');
+    EXEC (N'GRANT SELECT ON OBJECT::mq.subscription TO mq_reporter');
     EXEC (N'GRANT EXECUTE ON TYPE::mq.items TO mq_consumer, mq_operator');
     EXEC (N'GRANT EXECUTE ON TYPE::mq.pieces TO mq_consumer, mq_operator');
     EXEC (N'GRANT EXECUTE ON TYPE::mq.places TO mq_consumer, mq_operator');

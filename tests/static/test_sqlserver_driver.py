@@ -176,7 +176,7 @@ def rights(sees: int = 1, objects: tuple[tuple[str, str, str], ...] = (), lacks:
     """What is found wrong where all is as installed but for some rights more, and some procedures' rights less."""
     procedures = contract.load().procedures.items()
     on_objects = [(role, "EXECUTE", name) for name, p in procedures for role in p.roles if name not in lacks]
-    on_objects += [("mq_teller", "EXECUTE", "tell"), ("mq_teller", "SELECT", "subscription"), *objects]
+    on_objects += [("mq_reporter", "EXECUTE", "send_changes"), ("mq_reporter", "SELECT", "subscription"), *objects]
     on_types = [(role, "EXECUTE", name) for name, role in sqlserver_rights._TYPES]
     answers: list[list[tuple[Any, ...]]] = [
         [(sees, "dbo", "shop")],
@@ -212,7 +212,7 @@ def test_who_may_not_see_the_rights_is_told_so() -> None:
 
 def test_nothing_but_the_catalog_is_read_with_the_owners_rights() -> None:
     found = {name for name, text in FILES.items() if "EXECUTE AS" in re.sub(r"(?m)^\s*--.*$", "", text)}
-    assert found == {"table_facts", "watch_table"}  # the second one makes triggers that run as mq_teller
+    assert found == {"table_facts", "watch_table"}  # the second one makes triggers that run as mq_reporter
     assert "EXEC" not in re.sub(r"(?m)^--.*$|EXECUTE AS OWNER", "", FILES["table_facts"])
 
 

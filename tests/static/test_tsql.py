@@ -70,7 +70,7 @@ PIECES = {
     "locked": "b.[id] = s.[id]",
     "numbered": "u.[id] = f.k1",
     "trigger": "[dbo].[mq_watch_1]",
-    "owner": "WITH EXECUTE AS 'mq_teller'",
+    "owner": "WITH EXECUTE AS 'mq_reporter'",
     "id": "1",
     "new_key": "CAST(i.[id] AS nvarchar(41))",
     "old_key": "CAST(d.[id] AS nvarchar(41))",

@@ -30,7 +30,7 @@ BEGIN
             DECLARE v_wanted tinyint;
             SELECT EXISTS (SELECT * FROM {queue}mq_subscription WHERE label = {label} AND action = ''{action}'') INTO v_wanted;
             IF v_wanted THEN
-                CALL {queue}mq_tell({label}, ''{action}'', {row}, {old_row});
+                CALL {queue}mq_send_changes({label}, ''{action}'', {row}, {old_row});
             END IF;
         END';
     DECLARE v_own tinyint;

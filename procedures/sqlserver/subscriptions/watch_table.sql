@@ -6,7 +6,7 @@
 -- Example:     EXEC mq.watch_table N'sales.orders';
 --
 -- One trigger reports all actions. It is made with the caller's rights: they need ALTER on the table. A writer needs no right on
--- the queue: if the table has the queue's owner, ownership chaining covers it. Else the trigger runs as mq_teller, a user without a login
+-- the queue: if the table has the queue's owner, ownership chaining covers it. Else the trigger runs as mq_reporter, a user without a login
 -- that may send such messages and nothing else, because the table's owner can change what its columns hold.
 
 CREATE OR ALTER PROCEDURE mq.watch_table
@@ -51,12 +51,12 @@ BEGIN
             INSERT INTO @pieces (name, piece) VALUES ('table', @quoted), ('user', QUOTENAME(CAST(USER_NAME() AS nvarchar(128))));
             SET @detail = mq.fill(N'{user} must hold ALTER on {table}: GRANT ALTER ON {table} TO {user}', @pieces);
         END;
-        SELECT @owner = N'WITH EXECUTE AS ''mq_teller'''
+        SELECT @owner = N'WITH EXECUTE AS ''mq_reporter'''
         FROM sys.schemas AS q
         INNER JOIN sys.objects AS t ON t.object_id = @object_id
         INNER JOIN sys.schemas AS s ON s.schema_id = t.schema_id
         WHERE q.name = N'mq' AND q.principal_id <> COALESCE(t.principal_id, s.principal_id);
-        IF @detail IS NULL AND @owner IS NOT NULL AND COALESCE(HAS_PERMS_BY_NAME(N'mq_teller', 'USER', 'IMPERSONATE'), 0) = 0
+        IF @detail IS NULL AND @owner IS NOT NULL AND COALESCE(HAS_PERMS_BY_NAME(N'mq_reporter', 'USER', 'IMPERSONATE'), 0) = 0
             SET @detail = CONCAT(@label, N' has another owner than the queue: a member of db_owner must watch it');
         IF @detail IS NOT NULL
             EXEC mq.raise_error 'unsuitable_table', @detail;

@@ -67,7 +67,7 @@ BEGIN
         INSERT INTO @events (n, key_json)
         SELECT ROW_NUMBER() OVER (ORDER BY {new_order}), {new_key}
         FROM inserted AS i;
-    EXEC mq.tell @id, @action, @events;
+    EXEC mq.send_changes @id, @action, @events;
 END;', @pieces);
     EXEC sp_executesql @statement;
 END;
