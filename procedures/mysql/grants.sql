@@ -59,7 +59,7 @@ BEGIN
         SELECT DISTINCT CONCAT('GRANT SELECT, TRIGGER ON `', REPLACE(event_object_schema, '`', '``'), '`.`',
             REPLACE(event_object_table, '`', '``'), '` TO ''mq_owner''@''localhost''')
         FROM information_schema.triggers
-        WHERE trigger_schema = DATABASE() AND definer = 'mq_owner@localhost' AND action_statement LIKE '%mq\_tell(%';
+        WHERE trigger_schema = DATABASE() AND definer = 'mq_owner@localhost' AND action_statement LIKE '%mq\_send\_changes(%';
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_end = 1;
     DECLARE CONTINUE HANDLER FOR 1044, 1142, 1143, 1227 BEGIN END;
     OPEN c_watched;

@@ -33,8 +33,8 @@ BEGIN
     FROM information_schema.triggers AS t
     WHERE CONCAT('`', REPLACE(t.event_object_schema, '`', '``'), '`.`', REPLACE(t.event_object_table, '`', '``'), '`') = v_quoted
         AND t.trigger_name LIKE 'mq\_%' AND t.definer = 'mq_owner@localhost'
-        AND (t.action_statement LIKE CONCAT('%`', REPLACE(DATABASE(), '`', '``'), '`.mq\_tell(%')
-            OR t.trigger_schema = DATABASE() AND t.action_statement LIKE '%CALL mq\_tell(%')
+        AND (t.action_statement LIKE CONCAT('%`', REPLACE(DATABASE(), '`', '``'), '`.mq\_send\_changes(%')
+            OR t.trigger_schema = DATABASE() AND t.action_statement LIKE '%CALL mq\_send\_changes(%')
     ORDER BY t.trigger_name;
 END//
 

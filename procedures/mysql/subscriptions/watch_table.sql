@@ -70,7 +70,7 @@ BEGIN
         AS statement
     FROM information_schema.triggers AS t
     WHERE t.event_object_schema = v_schema AND t.event_object_table = v_name AND t.trigger_name LIKE 'mq\_%'
-        AND t.definer = 'mq_owner@localhost' AND t.action_statement LIKE CONCAT('%CALL ', v_queue, 'mq\_tell(%')
+        AND t.definer = 'mq_owner@localhost' AND t.action_statement LIKE CONCAT('%CALL ', v_queue, 'mq\_send\_changes(%')
     UNION ALL
     SELECT REPLACE(REPLACE(REPLACE(REPLACE(REPLACE(v_trigger, '{event}', a.event), '{action}', a.action),
         '{row}', IF(a.action = 'D', v_old, v_new)), '{old_row}', IF(a.action = 'U', v_old, 'NULL')), c_brace, '{')
