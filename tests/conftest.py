@@ -288,16 +288,22 @@ def session(connect: Callable[..., Session]) -> Session:
     return connect()
 
 
-@pytest.fixture
-def sql(server: servers.Server, database: Database) -> Iterator[Callable[..., list[dict[str, Any]]]]:
-    """Looks into the database with all rights: sql("SELECT ... %s", value) -> rows as dicts."""
+@pytest.fixture(scope="session")
+def _with_all_rights(server: servers.Server, database: Database) -> Iterator[Any]:
+    """A connection with all rights for all tests of a worker: to connect costs as much as a short test."""
     with server.client(database.url) as connection:
+        yield connection
 
-        def query(text: str, *parameters: Any) -> list[dict[str, Any]]:
-            cursor = connection.execute(text, parameters or None)
-            return list(cursor.fetchall()) if cursor.description else []
 
-        yield query
+@pytest.fixture
+def sql(_with_all_rights: Any) -> Callable[..., list[dict[str, Any]]]:
+    """Looks into the database with all rights: sql("SELECT ... %s", value) -> rows as dicts."""
+
+    def query(text: str, *parameters: Any) -> list[dict[str, Any]]:
+        cursor = _with_all_rights.execute(text, parameters or None)
+        return list(cursor.fetchall()) if cursor.description else []
+
+    return query
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Fixtures of the contract suite, on top of those that every suite shares."""
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -13,6 +14,13 @@ from rowqueue.databases import Database, Session
 def can(database: Database) -> Capabilities:
     """What this database does its own way."""
     return BY_DATABASE[database.name]
+
+
+@pytest.fixture(scope="session")
+def lasting_session(database: Database) -> Iterator[Session]:
+    """For modules of many short tests of which none changes its session: `session` may be this one there."""
+    with closing(database.connect("test")) as session:
+        yield session
 
 
 @pytest.fixture

@@ -38,6 +38,11 @@ TEXTS = {
 hostile = pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 
 
+@pytest.fixture
+def session(lasting_session: Session) -> Session:
+    return lasting_session
+
+
 def skip_blank_endings(q: Queue, name: str) -> None:
     """Where a name cannot end with a blank, see that it is refused, and leave it at that."""
     if name.endswith(" ") and not q.can.blank_endings:

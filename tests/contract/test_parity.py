@@ -19,6 +19,7 @@ from queues import (
     required,
 )
 from rowqueue.contract import Argument, Column
+from rowqueue.databases import Session
 
 pytestmark = pytest.mark.one_engine
 
@@ -44,6 +45,11 @@ REQUIRED = [
     # fail without a batch key counts a failed take
     if not argument.optional and (name, argument.name) != ("fail", "batch_key")
 ]
+
+
+@pytest.fixture
+def session(lasting_session: Session) -> Session:
+    return lasting_session
 
 
 @dataclass(frozen=True)
