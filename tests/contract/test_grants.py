@@ -22,6 +22,11 @@ GIVEN, DENIED = (
 )
 
 
+@pytest.fixture
+def session(lasting_session: Session) -> Session:
+    return lasting_session
+
+
 @pytest.fixture(scope="module")
 def logins(server: servers.Server, database: Database) -> Iterator[Callable[[str | None], Session]]:
     """Makes a session of a user who has one role, or none, and no other right; one a role."""
