@@ -45,7 +45,8 @@ BEGIN
             SUM(IIF(c.what = 'delayed', c.first_count, 0)), SUM(IIF(c.what = 'delayed', c.second_count, 0)),
             SUM(IIF(c.what = 'batch', c.first_count, 0)), SUM(IIF(c.what = 'batch', c.second_count, 0)),
             SUM(IIF(c.what = 'dead', c.first_count, 0)), MIN(IIF(c.what = 'ready', c.oldest, NULL)),
-            MIN(IIF(c.what = 'grouped', c.oldest, NULL)), MIN(IIF(c.what = 'delayed', c.oldest, NULL))
+            MIN(IIF(c.what = 'grouped', c.oldest, NULL)), MIN(IIF(c.what = 'delayed', c.oldest, NULL)),
+            MAX(IIF(c.what = 'policy', c.first_count, NULL)), MAX(IIF(c.what = 'policy', c.second_count, NULL))
         FROM (
             SELECT type, 'ready' AS what, first_count, second_count, oldest
             FROM mq_count_types('ready', :p_type, :c_cap, :v_now)
@@ -60,19 +61,21 @@ BEGIN
             UNION ALL
             SELECT type, 'dead', first_count, second_count, oldest FROM mq_count_types('dead', :p_type, :c_cap, :v_now)
             UNION ALL
-            -- A type is also reported that has a policy only, and whatever is asked for by name.
-            SELECT q.type, 'policy', 0, 0, NULL FROM mq_queue AS q WHERE CHAR_LENGTH(q.type) > 0 AND :p_type IS NULL
+            -- A type that only has a policy has a row too, and so has a type that is asked for by name.
+            SELECT type, 'policy', ordered, paused, NULL FROM mq_queue WHERE CHAR_LENGTH(type) > 0 AND :p_type IS NULL
             UNION ALL
-            SELECT CAST(:p_type AS mq_name), 'policy', 0, 0, NULL FROM rdb$database WHERE :p_type IS NOT NULL
+            SELECT type, 'policy', ordered, paused, NULL FROM mq_queue WHERE type = :p_type
+            UNION ALL
+            SELECT CAST(:p_type AS mq_name), 'asked', 0, 0, NULL FROM rdb$database WHERE :p_type IS NOT NULL
         ) AS c
         GROUP BY c.type
         ORDER BY c.type
-        INTO type, v_ready, v_grouped, v_due, delayed, active, expired, dead, v_oldest_ready, v_oldest_grouped, v_oldest_due
+        INTO type, v_ready, v_grouped, v_due, delayed, active, expired, dead, v_oldest_ready, v_oldest_grouped, v_oldest_due,
+            v_ordered, paused
     DO
     BEGIN
-        v_ordered = v_default_ordered;
-        paused = v_default_paused;
-        SELECT ordered, paused FROM mq_queue WHERE type = :type INTO v_ordered, paused;
+        v_ordered = COALESCE(v_ordered, v_default_ordered);
+        paused = COALESCE(paused, v_default_paused);
         -- In an ordered queue the rows of mq_ready are tickets.
         ready = IIF(v_ordered = 1, v_grouped, v_ready) + v_due;
         oldest_ready_seconds = MAXVALUE(DATEDIFF(MILLISECOND
