@@ -29,6 +29,8 @@ BEGIN
     CALL mq_require_name('type', p_type, 1);
     CALL mq_begin_call(0, v_own);
     CALL mq_find_watched(p_table, v_label, v_quoted);
+    -- As subscribe does: sessions that change a table's subscriptions wait here; row by row they could end in a deadlock.
+    SELECT COUNT(*) INTO v_count FROM mq_watched WHERE label = v_label FOR UPDATE;
     DELETE FROM mq_subscription
     WHERE label = v_label AND (p_action IS NULL OR LOCATE(action, p_action) > 0) AND (p_type IS NULL OR type = p_type);
     SET v_count = ROW_COUNT();
