@@ -13,7 +13,7 @@ CREATE TABLE IF NOT EXISTS mq_installed (
     fingerprint char(64) CHARACTER SET ascii,
     applied_at datetime(6) NOT NULL,
     PRIMARY KEY (name)
-) ENGINE = InnoDB COMMENT = 'Which file of the package stands behind each object: migrations and procedures, with their SHA-256.';
+) ENGINE = InnoDB COMMENT = 'Which file of the package each object comes from: migrations and procedures, with their SHA-256.';
 
 CREATE TABLE IF NOT EXISTS mq_queue (
     type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
@@ -87,7 +87,7 @@ CREATE TABLE IF NOT EXISTS mq_batch (
     items longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
     PRIMARY KEY (batch_key),
     KEY batch_lease (type, lease_until)
-) ENGINE = InnoDB COMMENT = 'State A: one row a claim. items are the messages it still holds: a JSON array of [id, number of the attempt, ...].';
+) ENGINE = InnoDB COMMENT = 'State A: one row per claim. items are the messages it still holds: a JSON array of [id, number of the attempt, ...].';
 
 CREATE TABLE IF NOT EXISTS mq_dead (
     id bigint NOT NULL,
@@ -100,7 +100,7 @@ CREATE TABLE IF NOT EXISTS mq_dead (
     KEY dead_age (type, died_at, id)
 ) ENGINE = InnoDB COMMENT = 'State E: dead letters. The message itself stays in mq_message until it is redriven or purged.';
 
--- A part for each month of the year, all made here: completing never runs DDL, and ALTER TABLE ... TRUNCATE PARTITION
+-- A partition for each month of the year, all made here: completing never runs DDL, and ALTER TABLE ... TRUNCATE PARTITION
 -- empties a month that is wholly old.
 CREATE TABLE IF NOT EXISTS mq_archive (
     id bigint NOT NULL,
@@ -119,7 +119,7 @@ CREATE TABLE IF NOT EXISTS mq_archive (
     PRIMARY KEY (id, month),
     KEY archive_type (type, completed_at, id),
     KEY archive_age (completed_at)
-) ENGINE = InnoDB COMMENT = 'State C: completed messages of the types whose policy is archive, one part a month of the year.'
+) ENGINE = InnoDB COMMENT = 'State C: completed messages of the types whose policy is archive, one partition per month of the year.'
 PARTITION BY LIST (month) (
     PARTITION archive_01 VALUES IN (1),
     PARTITION archive_02 VALUES IN (2),
@@ -135,8 +135,8 @@ PARTITION BY LIST (month) (
     PARTITION archive_12 VALUES IN (12)
 );
 
--- Marks are inserted, never updated: nobody waits for the row, and the newest is the first index entry, however many
--- dead ones lie behind it.
+-- Marks are inserted, never updated: no claim waits for the row, and the newest is the first index entry, however many
+-- dead ones are after it.
 CREATE TABLE IF NOT EXISTS mq_mark (
     id bigint NOT NULL AUTO_INCREMENT,
     n bigint NOT NULL,
@@ -146,7 +146,7 @@ CREATE TABLE IF NOT EXISTS mq_mark (
     places text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
     PRIMARY KEY (id),
     KEY mark_newest (type, n)
-) ENGINE = InnoDB COMMENT = 'The low-water marks of a type, a JSON array of [priority, run_at, id]: claims start behind what is done. The row with the highest n counts.';
+) ENGINE = InnoDB COMMENT = 'The low-water marks of a type, a JSON array of [priority, run_at, id]: claims start after what is done. The row with the highest n counts.';
 
 -- Of two claims of one reader the one that went further counts, whichever commits last.
 CREATE TABLE IF NOT EXISTS mq_ring (
@@ -176,7 +176,7 @@ CREATE TABLE IF NOT EXISTS mq_group_lock (
     PRIMARY KEY (type, group_key)
 ) ENGINE = InnoDB COMMENT = 'Groups whose head (id) is being handled, or has failed and waits for its next attempt.';
 
--- Locks that nobody waits for: a claim that looks at a group locks the row CRC32(type and group_key) MOD 16384 if it is free.
+-- Locks that no session waits for: a claim of a group locks the row CRC32(type and group_key) MOD 16384 if it is free.
 -- A lock of a transaction, which GET_LOCK is not.
 CREATE TABLE IF NOT EXISTS mq_stripe (
     n smallint NOT NULL,
@@ -191,7 +191,7 @@ FROM (SELECT 0 AS n UNION SELECT 1 UNION SELECT 2 UNION SELECT 3 UNION SELECT 4 
     (SELECT 0 AS n UNION SELECT 1 UNION SELECT 2 UNION SELECT 3 UNION SELECT 4 UNION SELECT 5 UNION SELECT 6 UNION SELECT 7) AS d,
     (SELECT 0 AS n UNION SELECT 1 UNION SELECT 2 UNION SELECT 3) AS e;
 
--- The account that the procedures run as: nobody can log in as it; grants.sql gives it rights on these tables only.
+-- The account that the procedures run as: no login is possible; grants.sql gives it rights on these tables only.
 -- MySQL may refuse an account without a password, and a random one would be shown: a hash that belongs to no password.
 CREATE USER IF NOT EXISTS 'mq_owner'@'localhost' /*!80000 IDENTIFIED WITH caching_sha2_password
     AS '$A$005$THISISACOMBINATIONOFINVALIDSALTANDPASSWORDTHATMUSTNEVERBRBEUSED' */ ACCOUNT LOCK;

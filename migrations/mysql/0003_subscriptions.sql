@@ -1,10 +1,10 @@
--- The tables of subscriptions: which of the users' tables are watched, and who is told of what. See
--- docs/decisions/0012_subscriptions.md.
+-- The tables of subscriptions: which of the users' tables are watched, and which changes send which messages.
+-- See docs/decisions/0012_subscriptions.md.
 
 CREATE TABLE IF NOT EXISTS mq_watched (
     label varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
     PRIMARY KEY (label)
-) ENGINE = InnoDB COMMENT = 'Tables whose triggers tell subscriptions.';
+) ENGINE = InnoDB COMMENT = 'Tables whose triggers send messages to subscriptions.';
 
 CREATE TABLE IF NOT EXISTS mq_subscription (
     label varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,

@@ -1,8 +1,8 @@
--- Polling tables: who has claimed which rows of a table of the user's. That table itself is not changed.
+-- Polling tables: which rows of a table of the user's are claimed. That table itself is not changed.
 -- See docs/decisions/0013_polling_tables.md.
 
--- No table_schema: the table stands in this database. ident_columns: the columns that a row is known by, as the table had them when it was
--- adopted. All of it is data: what is executed is put together anew at each call, from the catalog that the caller sees.
+-- No table_schema: the table stands in this database. ident_columns: the columns that identify a row, as the table had them when it
+-- was adopted. All of it is data: each call makes its statements new, from the catalog that the caller sees.
 
 CREATE TABLE IF NOT EXISTS mq_polled (
     name varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
@@ -30,7 +30,7 @@ CREATE TABLE IF NOT EXISTS mq_polled (
     adopted_by varchar(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
     PRIMARY KEY (name),
     CHECK (on_complete IN ('keep', 'delete'))
-) ENGINE = InnoDB COMMENT = 'Adopted tables. place is how far claims have come, where the shape of the table has a position. Claims of one table take turns by locking its row. adopted_by counts only where mq_owner may not read who has which right.';
+) ENGINE = InnoDB COMMENT = 'Adopted tables. place is how far claims have come, where the shape of the table has a position. Claims of one table take turns by locking its row. adopted_by counts only where mq_owner may not read the rights of accounts.';
 
 CREATE TABLE IF NOT EXISTS mq_polled_batch (
     batch_key varchar(36) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
@@ -40,9 +40,10 @@ CREATE TABLE IF NOT EXISTS mq_polled_batch (
     reader varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
     PRIMARY KEY (batch_key),
     KEY polled_batch_lease (name, lease_until)
-) ENGINE = InnoDB COMMENT = 'One row a claim of rows. Whoever deletes it owns what it held.';
+) ENGINE = InnoDB COMMENT = 'One row per claim of rows. The session that deletes it owns what it held.';
 
--- ident: the values that the row is known by, in digits, with commas between; NULL is N. place and copies: how far the claim had come with it.
+-- ident: the values that identify the row, in digits, with commas between; NULL is N. place and copies: how far the claim had
+-- come with it.
 CREATE TABLE IF NOT EXISTS mq_polled_row (
     id bigint NOT NULL AUTO_INCREMENT,
     batch_key varchar(36) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */,

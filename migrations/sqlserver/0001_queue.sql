@@ -57,8 +57,8 @@ CREATE TABLE mq.dedup (
     CONSTRAINT dedup_key_once UNIQUE NONCLUSTERED (type, dedup_key)
 );
 
--- State N, due. In an ordered queue a row is a ticket: it says that its group has something to do. No second index: whoever
--- locks rows through two indexes in two orders deadlocks.
+-- State N, due. In an ordered queue a row is a ticket: it says that its group has something to do. No second index: two
+-- transactions that lock rows through two indexes can deadlock.
 CREATE TABLE mq.ready (
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     priority smallint NOT NULL,
@@ -79,7 +79,7 @@ CREATE TABLE mq.delayed (
     CONSTRAINT delayed_pk PRIMARY KEY (type, run_at, id)
 );
 
--- One row a claim.
+-- One row per claim.
 CREATE TABLE mq.batch (
     batch_key uniqueidentifier NOT NULL CONSTRAINT batch_pk PRIMARY KEY,
     claimed_at datetime2(7) NOT NULL,
@@ -91,7 +91,7 @@ CREATE TABLE mq.batch (
 
 CREATE INDEX batch_lease ON mq.batch (type, lease_until);
 
--- State A: what the batches hold. priority and run_at are the places in mq.ready, which tell the order of the claim. Rows come
+-- State A: what the batches hold. priority and run_at are the places in mq.ready, which give the order of the claim. Rows come
 -- here by OUTPUT INTO: so there are no constraints, foreign keys or triggers.
 CREATE TABLE mq.claimed (
     batch_key uniqueidentifier NOT NULL,
@@ -179,7 +179,7 @@ CREATE TABLE mq.group_lock (
     CONSTRAINT group_lock_once UNIQUE NONCLUSTERED (type, group_key)
 );
 
--- What procedures hand to each other.
+-- What one procedure passes to another.
 CREATE TYPE mq.items AS TABLE (
     id bigint NOT NULL PRIMARY KEY,
     attempts smallint NOT NULL

@@ -6,7 +6,7 @@ CREATE TABLE mq.counter (
     last_number bigint NOT NULL
 );
 
--- The table by its name, so that one that is made anew is found; the columns quoted, as they stand in statements.
+-- The table by its name, so that one that is created again is found; the columns quoted, as they stand in statements.
 CREATE TABLE mq.feed (
     name nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL CONSTRAINT feed_pk PRIMARY KEY,
     table_schema nvarchar(128) COLLATE Latin1_General_100_BIN2 NOT NULL,
@@ -15,7 +15,7 @@ CREATE TABLE mq.feed (
     sync_column nvarchar(300) COLLATE Latin1_General_100_BIN2 NOT NULL
 );
 
--- The counter of each feed, which its publishers keep locked: a column of mq.feed would lock what everybody reads.
+-- The counter of each feed, which its publishers keep locked: a column of mq.feed would lock what all calls read.
 CREATE TABLE mq.feed_counter (
     feed nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL CONSTRAINT feed_counter_pk PRIMARY KEY,
     last_number bigint NOT NULL

@@ -1,4 +1,4 @@
--- Subscriptions: which of the users' tables are watched, and who is told of what. See docs/decisions/0009_sqlserver.md.
+-- Subscriptions: which of the users' tables are watched, and which changes go to which queue. See docs/decisions/0009_sqlserver.md.
 
 -- A trigger names its table by the id here, so that a subscription is a short row.
 CREATE TABLE mq.watched (
@@ -15,7 +15,7 @@ CREATE TABLE mq.subscription (
     CONSTRAINT subscription_pk PRIMARY KEY (watched_id, action, type)
 );
 
--- What triggers hand to mq.tell: keys of the changed rows as JSON, in the order in which they are told.
+-- What triggers hand to mq.send_changes: keys of the changed rows as JSON, in the order in which they are reported.
 CREATE TYPE mq.events AS TABLE (
     n int NOT NULL PRIMARY KEY,
     key_json nvarchar(max) NOT NULL,

@@ -1,4 +1,4 @@
--- Polling tables: who has claimed which rows of a table of the user's. That table itself is not changed.
+-- Polling tables: which consumer has claimed which rows of a user's table. That table itself is not changed.
 -- See docs/decisions/0013_polling_tables.md and 0009_sqlserver.md.
 
 -- Adopted tables; columns as quoted, as they stand in statements. Rows are never updated: everybody reads them. ident_columns: without
@@ -24,7 +24,7 @@ CREATE TABLE mq.polled (
 );
 
 -- How far claims have come, where the shape of the table has a position. Claims of one table take turns by locking this row, which
--- is why it is no part of mq.polled. swept_at: when claims last looked for rows at active_value that no entry stands for.
+-- is why it is no part of mq.polled. swept_at: when claims last searched for rows at active_value that no entry stands for.
 CREATE TABLE mq.polled_place (
     name nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL CONSTRAINT polled_place_pk PRIMARY KEY,
     place nvarchar(max) COLLATE Latin1_General_100_BIN2,
@@ -34,7 +34,7 @@ CREATE TABLE mq.polled_place (
     swept_at datetime2(7)
 );
 
--- One row a claim. Whoever deletes it owns what it held.
+-- One row per claim. The transaction that deletes it owns what it held.
 CREATE TABLE mq.polled_batch (
     batch_key uniqueidentifier NOT NULL CONSTRAINT polled_batch_pk PRIMARY KEY,
     lease_until datetime2(7) NOT NULL,
@@ -46,8 +46,8 @@ CREATE TABLE mq.polled_batch (
 CREATE INDEX polled_batch_lease ON mq.polled_batch (name, lease_until);
 
 -- Rows that are claimed (A), wait for another attempt (N) or are dead (E). active: their status stands at active_value. ident is a
--- JSON object of texts that the columns read back exactly. todo, hit, refused and retry are the notes of one call, which
--- write_rows works off: nobody else reads them.
+-- JSON object of texts that the columns read back exactly. todo, hit, refused and retry are the notes of one call for
+-- write_rows: nothing else reads them.
 CREATE TABLE mq.polled_row (
     id bigint IDENTITY (1, 1) NOT NULL CONSTRAINT polled_row_pk PRIMARY KEY,
     batch_key uniqueidentifier,
@@ -70,7 +70,7 @@ CREATE TABLE mq.polled_row (
     error nvarchar(max)
 );
 
--- state and active, so that who looks for a row's entry need not wait for who is at work on it.
+-- state and active, so that a search for a row's entry does not wait for transactions that are changing it.
 CREATE INDEX polled_row_ident ON mq.polled_row (name, ident_hash) INCLUDE (state, active);
 
 CREATE INDEX polled_row_batch ON mq.polled_row (batch_key, id);

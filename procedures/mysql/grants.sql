@@ -1,4 +1,5 @@
--- grants: who may call what. Roles are given procedures and no table; mq_owner, as whom these run, what they need.
+-- grants: what each role may call. Roles get procedures and no table; mq_owner, whose rights the procedures have, gets what they
+-- need.
 -- Arguments:   none; it is run after every change of a procedure, because DROP PROCEDURE takes the rights with it
 -- Returns:     nothing
 -- Errors:      none
@@ -40,8 +41,9 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON mq_watched TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_subscription TO 'mq_owner'@'localhost';
 GRANT SELECT, SHOW VIEW ON mq_message_state TO 'mq_owner'@'localhost';
 
--- Which accounts may use a user's table is read from the server's own tables of rights: names and rights, no passwords. Who installs may
--- not be able to grant this: then an adopted table or a feed serves the user name alone that has made it, see the guide.
+-- Which accounts may use a user's table is read from the server's own tables of rights: names and rights, no passwords. The
+-- account that installs may be unable to grant this: then an adopted table or a feed serves only the user name that has made it,
+-- see the guide.
 DROP PROCEDURE IF EXISTS mq_grant_more;
 
 DELIMITER //
@@ -57,7 +59,7 @@ BEGIN
         SELECT DISTINCT CONCAT('GRANT SELECT, TRIGGER ON `', REPLACE(event_object_schema, '`', '``'), '`.`',
             REPLACE(event_object_table, '`', '``'), '` TO ''mq_owner''@''localhost''')
         FROM information_schema.triggers
-        WHERE trigger_schema = DATABASE() AND definer = 'mq_owner@localhost' AND action_statement LIKE '%mq\_tell(%';
+        WHERE trigger_schema = DATABASE() AND definer = 'mq_owner@localhost' AND action_statement LIKE '%mq\_send\_changes(%';
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_end = 1;
     DECLARE CONTINUE HANDLER FOR 1044, 1142, 1143, 1227 BEGIN END;
     OPEN c_watched;
@@ -82,8 +84,8 @@ DELIMITER ;
 CALL mq_grant_more();
 DROP PROCEDURE mq_grant_more;
 
--- MySQL asks even the definer of a procedure for the right to call it. What a procedure with the caller's rights calls, the caller
--- must be allowed to call: these check for themselves what the account may do.
+-- MySQL asks even the definer of a procedure for the right to call it. The caller must also be
+-- allowed to call what a procedure with the caller's rights calls: such procedures check themselves what the account may do.
 GRANT EXECUTE ON PROCEDURE mq_raise_error TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_require_name TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_require_range TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
@@ -141,7 +143,7 @@ GRANT EXECUTE ON PROCEDURE mq_erase_new TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_erase TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_erase_archived TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_object_fingerprint TO 'mq_owner'@'localhost';
-GRANT EXECUTE ON PROCEDURE mq_tell TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_send_changes TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_find_watched TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_require_actions TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_run TO 'mq_owner'@'localhost', mq_consumer, mq_operator;

@@ -53,7 +53,7 @@ DECLARE
         'polled_marks', 'forget_gone', 'hold_rows', 'move_polled', 'lock_feed', 'move_feed'];
     c_operator CONSTANT text[] := ARRAY['column_without_equality', 'require_status', 'require_distinct_rows', 'require_order',
         'add_polled', 'drop_polled', 'revive_rows', 'add_feed', 'primary_key', 'add_watched', 'drop_watched', 'find_watched',
-        'is_watched', 'tell_changes'];
+        'is_watched', 'report_changes'];
 BEGIN
     FOREACH v_role IN ARRAY ARRAY['mq_producer', 'mq_consumer', 'mq_operator'] LOOP
         v_calls := CASE v_role

@@ -1,5 +1,5 @@
--- grants: who may call what. Roles are given procedures and no table: what a procedure works with has the same owner, and so it
---         needs no right of the caller.
+-- grants: the roles and the procedures that each may call. They get no right on tables: the tables have the procedures' owner, so
+--         the caller needs none.
 -- Arguments:   none; it is run after every change of a procedure
 -- Returns:     nothing
 -- Errors:      none
@@ -13,8 +13,8 @@ IF NOT EXISTS (SELECT * FROM sys.database_principals WHERE name = N'mq_consumer'
 IF NOT EXISTS (SELECT * FROM sys.database_principals WHERE name = N'mq_operator')
     CREATE ROLE mq_operator;
 
--- Nobody else may do anything in the schema by way of public, whatever became of the rights in the meantime. As a list: what is
--- granted to users and roles of yours stays.
+-- First all rights of public, guest and the three roles in the schema are revoked, also those that were granted by hand. Rights of
+-- other users and roles stay.
 DECLARE @revoke nvarchar(max), @n int = 0;
 DECLARE @wrong TABLE (n int IDENTITY (1, 1) NOT NULL PRIMARY KEY, statement nvarchar(1000) NOT NULL);
 INSERT INTO @wrong (statement)
@@ -89,20 +89,20 @@ GO
 -- What mq.installed_files and mq.queue_health compare: the text of the procedures, and no row of a table.
 GRANT VIEW DEFINITION ON SCHEMA::mq TO mq_producer, mq_consumer, mq_operator;
 GO
--- Whoever calls a procedure that declares a variable of one of these types needs the right to use it, which shows and changes
--- nothing. mq_teller is whom triggers of watched tables run as where the table has another owner than the queue: nobody can log in
--- as it. As texts: Babelfish, which asks for no such right, cannot read them.
+-- To call a procedure that declares a variable of one of these types, a user needs the right to use the type; it shows and changes
+-- nothing. Triggers of watched tables that have another owner than the queue run as mq_reporter, which has no login. The statements
+-- are texts, because Babelfish, which needs no such right, cannot read them.
 IF SERVERPROPERTY('BabelfishVersion') IS NULL
 BEGIN
-    IF USER_ID(N'mq_teller') IS NULL
-        EXEC (N'CREATE USER mq_teller WITHOUT LOGIN WITH DEFAULT_SCHEMA = mq');
-    EXEC (N'GRANT EXECUTE ON OBJECT::mq.tell TO mq_teller');
-    EXEC (N'GRANT SELECT ON OBJECT::mq.subscription TO mq_teller');
+    IF USER_ID(N'mq_reporter') IS NULL
+        EXEC (N'CREATE USER mq_reporter WITHOUT LOGIN WITH DEFAULT_SCHEMA = mq');
+    EXEC (N'GRANT EXECUTE ON OBJECT::mq.send_changes TO mq_reporter');
+    EXEC (N'GRANT SELECT ON OBJECT::mq.subscription TO mq_reporter');
     EXEC (N'GRANT EXECUTE ON TYPE::mq.items TO mq_consumer, mq_operator');
     EXEC (N'GRANT EXECUTE ON TYPE::mq.pieces TO mq_consumer, mq_operator');
     EXEC (N'GRANT EXECUTE ON TYPE::mq.places TO mq_consumer, mq_operator');
     EXEC (N'GRANT EXECUTE ON TYPE::mq.failures TO mq_consumer, mq_operator');
-    -- Triggers of watched tables declare one, and every writer runs them.
+    -- The trigger of a watched table declares one, and every writer runs it.
     EXEC (N'GRANT EXECUTE ON TYPE::mq.events TO public');
 END;
 GO

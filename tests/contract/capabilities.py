@@ -454,6 +454,10 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
             "test_a_merge_is_told_by_its_actions",
             "test_an_empty_merge_tells_nothing",
         },
+        "doubles quotes in QUOTENAME": {
+            "test_any_name_of_a_table_and_a_column_will_do[quotes]",
+            "test_names_that_need_quotes_are_taken_exactly[backslashes]",
+        },
         "does not keep all names as they are": {
             *(
                 f"test_any_name_of_a_table_and_a_column_will_do[{case}]"

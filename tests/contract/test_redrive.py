@@ -1,4 +1,4 @@
-"""redrive: send dead letters round again."""
+"""redrive: retry dead letters."""
 
 from datetime import timedelta
 from typing import Any

@@ -176,7 +176,7 @@ def rights(sees: int = 1, objects: tuple[tuple[str, str, str], ...] = (), lacks:
     """What is found wrong where all is as installed but for some rights more, and some procedures' rights less."""
     procedures = contract.load().procedures.items()
     on_objects = [(role, "EXECUTE", name) for name, p in procedures for role in p.roles if name not in lacks]
-    on_objects += [("mq_teller", "EXECUTE", "tell"), ("mq_teller", "SELECT", "subscription"), *objects]
+    on_objects += [("mq_reporter", "EXECUTE", "send_changes"), ("mq_reporter", "SELECT", "subscription"), *objects]
     on_types = [(role, "EXECUTE", name) for name, role in sqlserver_rights._TYPES]
     answers: list[list[tuple[Any, ...]]] = [
         [(sees, "dbo", "shop")],
@@ -212,14 +212,14 @@ def test_who_may_not_see_the_rights_is_told_so() -> None:
 
 def test_nothing_but_the_catalog_is_read_with_the_owners_rights() -> None:
     found = {name for name, text in FILES.items() if "EXECUTE AS" in re.sub(r"(?m)^\s*--.*$", "", text)}
-    assert found == {"table_facts", "watch_table"}  # the second one makes triggers that run as mq_teller
+    assert found == {"table_facts", "watch_table"}  # the second one makes triggers that run as mq_reporter
     assert "EXEC" not in re.sub(r"(?m)^--.*$|EXECUTE AS OWNER", "", FILES["table_facts"])
 
 
 def test_no_composed_statement_names_a_table_of_the_queues() -> None:
     """It has the caller's rights, which do not reach these: what it needs comes in variables and temporary tables."""
     for name, text in FILES.items():
-        if name in {"watch_table", "grants"}:
+        if name in {"make_trigger", "grants"}:
             continue
         for literal in re.findall(r"'((?:[^']|'')*)'", re.sub(r"(?m)^\s*--.*$", "", text)):
             assert not re.search(r"\b(FROM|JOIN|INTO|UPDATE) mq\.", literal), (name, literal)
@@ -233,7 +233,7 @@ def test_each_published_procedure_takes_no_setting_of_the_session(name: str) -> 
 
 
 def test_the_triggers_of_watched_tables_take_none_either() -> None:
-    made = FILES["watch_table"][FILES["watch_table"].index("AFTER INSERT, UPDATE, DELETE") :]
+    made = FILES["make_trigger"][FILES["make_trigger"].index("AFTER INSERT, UPDATE, DELETE") :]
     assert "SET ROWCOUNT 0;" in made and "SET CONCAT_NULL_YIELDS_NULL ON;" in made
 
 

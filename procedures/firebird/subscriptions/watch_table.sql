@@ -55,7 +55,7 @@ BEGIN
         WHERE t.rdb$relation_name = :v_table AND TRIM(t.rdb$trigger_name) SIMILAR TO 'MQ#_WATCH#_[0-9]+' ESCAPE '#'
             AND EXISTS (
                 SELECT 1 FROM rdb$user_privileges AS p
-                WHERE p.rdb$user = t.rdb$trigger_name AND p.rdb$user_type = 2 AND p.rdb$relation_name = 'MQ_TELL_CHANGES'
+                WHERE p.rdb$user = t.rdb$trigger_name AND p.rdb$user_type = 2 AND p.rdb$relation_name = 'MQ_SEND_CHANGES'
             )
         INTO v_id;
         WHILE (v_id IS NULL) DO
@@ -89,15 +89,15 @@ BEGIN
     IF (INSERTING) THEN
     BEGIN
         IF (EXISTS (SELECT 1 FROM mq_subscription AS s WHERE s.watched = {"id"} AND s.action = 'I')) THEN
-            EXECUTE PROCEDURE mq_tell_changes({"id"}, 'I', {"new"}, NULL);
+            EXECUTE PROCEDURE mq_send_changes({"id"}, 'I', {"new"}, NULL);
     END
     ELSE IF (UPDATING) THEN
     BEGIN
         IF (EXISTS (SELECT 1 FROM mq_subscription AS s WHERE s.watched = {"id"} AND s.action = 'U')) THEN
-            EXECUTE PROCEDURE mq_tell_changes({"id"}, 'U', {"new"}, {"old"});
+            EXECUTE PROCEDURE mq_send_changes({"id"}, 'U', {"new"}, {"old"});
     END
     ELSE IF (EXISTS (SELECT 1 FROM mq_subscription AS s WHERE s.watched = {"id"} AND s.action = 'D')) THEN
-        EXECUTE PROCEDURE mq_tell_changes({"id"}, 'D', {"old"}, NULL);
+        EXECUTE PROCEDURE mq_send_changes({"id"}, 'D', {"old"}, NULL);
 END]';
     v_source = REPLACE(REPLACE(REPLACE(v_source, '{"id"}', v_id), '{"new"}', v_new), '{"old"}', v_old);
     -- 114: after INSERT, UPDATE and DELETE.

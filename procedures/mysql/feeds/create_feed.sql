@@ -26,10 +26,11 @@ BEGIN
     DECLARE v_quoted, v_label, v_short, v_keys, v_columns, v_names longtext CHARACTER SET utf8mb4;
     DECLARE v_nullable, v_same, v_own tinyint;
     DECLARE v_unique int;
+    DECLARE v_nothing bigint;
     DECLARE v_created smallint DEFAULT 1;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        SET @mq_sql = NULL, @mq_n = NULL;
+        SET @mq_n = NULL;
         CALL mq_undo_call(v_own);
         RESIGNAL;
     END;
@@ -48,18 +49,7 @@ BEGIN
     END IF;
     -- A message is cut at 128 characters: the database's name only where it is needed.
     SET v_short = IF(v_schema = '', CONCAT('`', REPLACE(v_name, '`', '``'), '`'), v_quoted);
-    -- The statements are prepared and not executed.
-    BEGIN
-        DECLARE EXIT HANDLER FOR 1142, 1143 CALL mq_raise_error('unsuitable_table',
-            CONCAT('GRANT SELECT, UPDATE ON ', LEFT(v_short, 60), ' TO ', CURRENT_USER()));
-        SET @mq_sql = CONCAT('UPDATE ', v_quoted, ' SET `', REPLACE(v_sync, '`', '``'), '` = NULL');
-        PREPARE mq_statement FROM @mq_sql;
-        DEALLOCATE PREPARE mq_statement;
-        SET @mq_sql = CONCAT('SELECT GREATEST(COALESCE(MAX(`', REPLACE(v_sync, '`', '``'), '`), 0), 0) INTO @mq_n FROM ',
-            v_quoted);
-        PREPARE mq_statement FROM @mq_sql;
-        DEALLOCATE PREPARE mq_statement;
-    END;
+    CALL mq_require_rights(v_short, v_sync, 0);
     SET v_of_schema = IF(v_schema = '', DATABASE(), v_schema), v_of_name = v_name;
     SELECT COUNT(*) INTO v_unique
     FROM (
@@ -86,11 +76,10 @@ BEGIN
             REPLACE(v_sync, '`', '``'), '`)'));
     END IF;
 
-    PREPARE mq_statement FROM @mq_sql;
-    EXECUTE mq_statement;
-    DEALLOCATE PREPARE mq_statement;
+    CALL mq_run_template(JSON_OBJECT('table', v_quoted, 'sync', CONCAT('`', REPLACE(v_sync, '`', '``'), '`')),
+        'SELECT GREATEST(COALESCE(MAX({sync}), 0), 0) INTO @mq_n FROM {table}', v_nothing);
     CALL mq_add_feed(p_feed, v_of_schema, v_of_name, v_sync, v_names, @mq_n, v_created);
-    SET @mq_sql = NULL, @mq_n = NULL;
+    SET @mq_n = NULL;
     CALL mq_end_call(v_own);
     SELECT v_created AS created;
 END//

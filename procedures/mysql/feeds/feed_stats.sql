@@ -35,7 +35,8 @@ BEGIN
             DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN END;
             CALL mq_find_feed(v_feed, NULL, v_last, v_position, v_columns, v_keys, v_places);
             CALL mq_run_template(v_places,
-                'SELECT COUNT(*) INTO @mq_n FROM (SELECT 1 FROM {table} AS t {index} WHERE t.{sync} IS NULL LIMIT 10000) AS u', v_nothing);
+                'SELECT COUNT(*) INTO @mq_n
+                FROM (SELECT 1 FROM {table} AS t {index} WHERE t.{sync} IS NULL LIMIT 10000) AS u', v_nothing);
             SET v_unpublished = @mq_n;
         END;
         SET v_counts = JSON_ARRAY_APPEND(v_counts, '$', JSON_ARRAY(v_feed, v_unpublished));

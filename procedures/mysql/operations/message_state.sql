@@ -1,4 +1,4 @@
--- message_state: one row a message with its state letter, reader, times and error, for people who query it.
+-- message_state: one row a message with its state letter, reader, times and error, for queries by hand.
 -- Arguments:   none; it is a view
 -- Returns:     id, type, state (N, A, E; C for archived ones; NULL: damaged, in no state), body, headers, priority,
 --              group_key, dedup_key, attempts, created_at, source, run_at, reader, batch_key, lease_until, changed_at, error

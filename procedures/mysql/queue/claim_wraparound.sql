@@ -13,10 +13,10 @@
 -- went further counts. A row of mq_ring says that the type is a ring.
 --
 -- Low-water mark. A claim that comes short goes round to the lowest id. While a transaction with a snapshot is open, that reads
--- all that is done up to the first message that is left, and so does the scan for what is due or outside. If that took long, the
--- next claims start there, for ten times as long as it took, at most 5 seconds: the mark is the position of a reader without a
--- name, good until low_until. What comes back below it calls lower_ring; what a late sender commits there waits for the next
--- full scan.
+-- every message that is done up to the first one left, and so does the scan for messages that are due or outside. If that took
+-- long, the next claims start there, for ten times as long as it took, at most 5 seconds: the mark is the position of a
+-- reader without a name, good until low_until. What comes back below it calls lower_ring; what a late sender commits there
+-- waits for the next full scan.
 
 DROP PROCEDURE IF EXISTS mq_claim_wraparound;
 

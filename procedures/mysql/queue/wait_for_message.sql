@@ -25,7 +25,7 @@ BEGIN
     CALL mq_require_name('type', p_type, 0);
     CALL mq_require_range('seconds', p_seconds, 0, 315360000);
     SET v_now = UTC_TIMESTAMP(6);
-    looks: LOOP
+    polls: LOOP
         -- INTO, not SET or IF: only a SELECT reads without locks.
         SELECT q.paused = 0 AND (
             EXISTS (SELECT 1 FROM mq_ready AS r FORCE INDEX (PRIMARY) WHERE r.type = p_type)
@@ -37,7 +37,7 @@ BEGIN
         INTO v_ready
         FROM mq_queue AS q WHERE q.type IN (p_type, '') ORDER BY q.type DESC LIMIT 1;
         IF v_ready OR v_left <= 0 THEN
-            LEAVE looks;
+            LEAVE polls;
         END IF;
         SET v_pause = LEAST(v_pause, v_left), v_before = v_now;
         DO SLEEP(v_pause);

@@ -2,7 +2,7 @@
 -- Arguments:   p_table (a watched table), p_action (I, U or D, or several of them), p_type (1 to 200 characters)
 -- Returns:     count (subscriptions that are new)
 -- Errors:      50002 invalid_argument, 50005 not_found
--- Transaction: joins the caller's; what is written after its commit is told
+-- Transaction: joins the caller's; changes that are written after its commit are sent
 -- Example:     CALL mq_subscribe('stock', 'IU', 'stock.changed');
 
 DROP PROCEDURE IF EXISTS mq_subscribe;
@@ -29,7 +29,7 @@ BEGIN
     CALL mq_require_name('type', p_type, 0);
     CALL mq_begin_call(0, v_own);
     CALL mq_find_watched(p_table, v_label, v_quoted);
-    -- Nobody unwatches it until this commits, or has just done so. No foreign key: its maker would need REFERENCES.
+    -- No session unwatches it until this commits, or has just done so. No foreign key: its maker would need REFERENCES.
     SELECT COUNT(*) INTO v_count FROM mq_watched WHERE label = v_label FOR UPDATE;
     IF v_count = 0 THEN
         CALL mq_raise_error('not_found', CONCAT('table: ', LEFT(v_label, 60), ' is not watched: call watch_table first'));

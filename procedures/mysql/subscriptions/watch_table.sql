@@ -1,4 +1,4 @@
--- watch_table: let a table tell its subscriptions of its changes; once more: put its triggers right.
+-- watch_table: make the triggers that send messages when a table changes; called again, it repairs them.
 -- Arguments:   p_table (as SQL names it; it needs a primary key)
 -- Returns:     statement: what the caller is to execute, in this order: inside a procedure no trigger can be made
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
@@ -19,9 +19,20 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_watch_table(
 SQL SECURITY INVOKER
 MODIFIES SQL DATA
 BEGIN
-    DECLARE c_owner varchar(40) CHARACTER SET utf8mb4 DEFAULT '''mq_owner''@''localhost''';
     DECLARE v_schema, v_name varchar(200) CHARACTER SET utf8mb4;
-    DECLARE v_quoted, v_label, v_columns, v_keys, v_new, v_old, v_head, v_told longtext CHARACTER SET utf8mb4;
+    DECLARE v_quoted, v_label, v_columns, v_keys, v_new, v_old, v_queue longtext CHARACTER SET utf8mb4;
+    -- Stands for a brace that belongs to a name and begins no place, until all places are filled.
+    DECLARE c_brace varchar(1) CHARACTER SET utf8mb4 DEFAULT CHAR(0 USING utf8mb4);
+    -- A check first: writers of what nothing has subscribed to pay for no more than that.
+    DECLARE v_trigger longtext CHARACTER SET utf8mb4 DEFAULT
+        'CREATE DEFINER = ''mq_owner''@''localhost'' TRIGGER {schema}.`mq_{event}_{hash}` AFTER {event} ON {table} FOR EACH ROW
+        BEGIN
+            DECLARE v_wanted tinyint;
+            SELECT EXISTS (SELECT * FROM {queue}mq_subscription WHERE label = {label} AND action = ''{action}'') INTO v_wanted;
+            IF v_wanted THEN
+                CALL {queue}mq_send_changes({label}, ''{action}'', {row}, {old_row});
+            END IF;
+        END';
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
@@ -46,22 +57,23 @@ BEGIN
 
     CALL mq_row_json(v_columns, v_keys, 'NEW', v_new);
     CALL mq_row_json(v_columns, v_keys, 'OLD', v_old);
-    -- In digits the name means the same whatever the session's SQL mode and character set are.
-    SET v_label = CONCAT('_utf8mb4 0x', HEX(v_label));
     -- Without the database's name where the table stands beside the queue: a dump may be restored under another.
-    SET v_head = IF(v_schema = DATABASE(), '', CONCAT('`', REPLACE(DATABASE(), '`', '``'), '`.'));
+    SET v_queue = IF(v_schema = DATABASE(), '', CONCAT('`', REPLACE(DATABASE(), '`', '``'), '`.'));
+    -- In digits the label means the same whatever the session's SQL mode and character set are.
+    SET v_new = REPLACE(v_new, '{', c_brace), v_old = REPLACE(v_old, '{', c_brace),
+        v_trigger = REPLACE(v_trigger, '{hash}', LEFT(SHA2(CONCAT(v_queue, v_quoted), 256), 12)),
+        v_trigger = REPLACE(v_trigger, '{label}', CONCAT('_utf8mb4 0x', HEX(v_label))),
+        v_trigger = REPLACE(v_trigger, '{queue}', REPLACE(v_queue, '{', c_brace)),
+        v_trigger = REPLACE(v_trigger, '{table}', REPLACE(v_quoted, '{', c_brace)),
+        v_trigger = REPLACE(v_trigger, '{schema}', CONCAT('`', REPLACE(REPLACE(v_schema, '`', '``'), '{', c_brace), '`'));
     SELECT CONCAT('DROP TRIGGER IF EXISTS `', REPLACE(v_schema, '`', '``'), '`.`', REPLACE(t.trigger_name, '`', '``'), '`')
         AS statement
     FROM information_schema.triggers AS t
     WHERE t.event_object_schema = v_schema AND t.event_object_table = v_name AND t.trigger_name LIKE 'mq\_%'
-        AND t.definer = 'mq_owner@localhost' AND t.action_statement LIKE CONCAT('%CALL ', v_head, 'mq\_tell(%')
+        AND t.definer = 'mq_owner@localhost' AND t.action_statement LIKE CONCAT('%CALL ', v_queue, 'mq\_send\_changes(%')
     UNION ALL
-    SELECT CONCAT('CREATE DEFINER = ', c_owner, ' TRIGGER `', REPLACE(v_schema, '`', '``'), '`.`mq_', a.event, '_',
-        LEFT(SHA2(CONCAT(v_head, v_quoted), 256), 12), '` AFTER ', UPPER(a.event), ' ON ', v_quoted,
-            ' FOR EACH ROW BEGIN DECLARE v_told tinyint; ',
-        'SELECT EXISTS (SELECT * FROM ', v_head, 'mq_subscription WHERE label = ', v_label, ' AND action = ''', a.action,
-        ''') INTO v_told; IF v_told THEN CALL ', v_head, 'mq_tell(', v_label, ', ''', a.action, ''', ',
-        IF(a.action = 'D', v_old, v_new), ', ', IF(a.action = 'U', v_old, 'NULL'), '); END IF; END')
+    SELECT REPLACE(REPLACE(REPLACE(REPLACE(REPLACE(v_trigger, '{event}', a.event), '{action}', a.action),
+        '{row}', IF(a.action = 'D', v_old, v_new)), '{old_row}', IF(a.action = 'U', v_old, 'NULL')), c_brace, '{')
     FROM (
         SELECT 'I' AS action, 'insert' AS event UNION ALL SELECT 'U', 'update' UNION ALL SELECT 'D', 'delete'
     ) AS a;

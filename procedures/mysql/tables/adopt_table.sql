@@ -6,6 +6,8 @@
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50007 already_exists
 -- Transaction: joins the caller's
 -- Example:     CALL mq_adopt_table('orders', 'shop.orders', 'id', NULL, 'status', 'N', 'A', 'D', 'E', 'keep', NULL, NULL, NULL);
+--
+-- Long because of its thirteen arguments, which are checked one against the other before anything is kept.
 
 DROP PROCEDURE IF EXISTS mq_adopt_table;
 
@@ -103,7 +105,7 @@ BEGIN
     END IF;
     CALL mq_require_rights(v_quoted, v_status, v_delete);
 
-    -- What a row is known by, as it is today: columns that are added later do not make it another one.
+    -- The columns that identify a row are those of today: a column that is added later does not make it another row.
     CALL mq_read_columns(v_schema, v_table, v_columns);
     SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(c.name, c.kind, c.scale) ORDER BY COALESCE(j.n, c.n)), ']') INTO v_idents
     FROM JSON_TABLE(v_columns, '$[*]' COLUMNS (n int PATH '$.n', name varchar(64) CHARACTER SET utf8mb4 PATH '$.name',
@@ -112,10 +114,9 @@ BEGIN
         n FOR ORDINALITY, name varchar(64) CHARACTER SET utf8mb4 PATH '$'
     )) AS j ON CAST(j.name AS binary) = CAST(c.name AS binary)
     WHERE IF(v_keys IS NULL, NOT CAST(c.name AS binary) <=> CAST(v_status AS binary), j.n IS NOT NULL);
-    CALL mq_add_polled(JSON_OBJECT('name', p_name, 'schema', v_schema, 'table', v_table, 'ident_columns', v_idents, 'keys',
-        v_keys,
-        'order', v_given_order, 'status', v_status, 'ready', p_ready_value, 'active', p_active_value, 'done', p_done_value,
-        'error', p_error_value, 'deletes', IF(v_delete, 1, 0), 'late', p_late_seconds, 'equal', COALESCE(p_equal_rows, 0),
+    CALL mq_add_polled(JSON_OBJECT('name', p_name, 'schema', v_schema, 'table', v_table, 'ident_columns', v_idents,
+        'keys', v_keys, 'order', v_given_order, 'status', v_status, 'ready', p_ready_value,
+        'active', p_active_value, 'done', p_done_value, 'error', p_error_value, 'deletes', IF(v_delete, 1, 0), 'late', p_late_seconds, 'equal', COALESCE(p_equal_rows, 0),
         'max', COALESCE(p_max_attempts, 10), 'key_index', v_key_index, 'claim_index', v_claim_index), v_created);
     SELECT v_created AS created;
     CALL mq_end_call(v_own);

@@ -22,8 +22,8 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_key varchar(36) CHARACTER SET utf8mb4;
     DECLARE v_reader varchar(200) CHARACTER SET utf8mb4;
-    DECLARE v_table, v_shape, v_due, v_rows, v_more, v_items, v_written, v_refused, v_ready, v_active,
-        v_letter longtext CHARACTER SET utf8mb4;
+    DECLARE v_table, v_shape, v_due, v_rows, v_more, v_items, v_written, v_refused, v_ready,
+        v_active longtext CHARACTER SET utf8mb4;
     DECLARE v_left int DEFAULT COALESCE(p_size, 1);
     DECLARE v_taken, v_new, v_count, v_failed, v_dead, v_gone bigint DEFAULT 0;
     DECLARE v_from_place, v_look_for_lost, v_own tinyint;
@@ -46,14 +46,15 @@ BEGIN
     CALL mq_reader_name(p_reader, v_reader);
     CALL mq_open_claim(p_name, v_left, v_reader, COALESCE(p_lease_seconds, 60), v_key, v_table, v_due);
     CALL mq_polled_shape(v_table, v_shape);
-    SELECT s.shape, s.ready, s.active INTO v_letter, v_ready, v_active
+    SELECT s.ready, s.active, t.taken, t.count_, t.from_place AND s.shape = 'e'
+    INTO v_ready, v_active, v_taken, v_look_for_lost, v_from_place
     FROM JSON_TABLE(v_shape, '$' COLUMNS (
         shape varchar(1) CHARACTER SET utf8mb4 PATH '$.shape', ready longtext CHARACTER SET utf8mb4 PATH '$.ready',
         active longtext CHARACTER SET utf8mb4 PATH '$.active'
-    )) AS s;
-    SELECT s.taken, s.count_, s.from_place AND v_letter = 'e' INTO v_taken, v_look_for_lost, v_from_place
-    FROM JSON_TABLE(v_table, '$' COLUMNS (taken bigint PATH '$.taken', count_ tinyint PATH '$.count',
-        from_place tinyint PATH '$.from_place')) AS s;
+    )) AS s
+    JOIN JSON_TABLE(v_table, '$' COLUMNS (
+        taken bigint PATH '$.taken', count_ tinyint PATH '$.count', from_place tinyint PATH '$.from_place'
+    )) AS t;
 
     IF v_due IS NOT NULL THEN
         CALL mq_take_due(v_shape, v_key, v_due, v_rows);
@@ -87,7 +88,7 @@ BEGIN
             SET v_written = CONCAT('[', CONCAT_WS(',', SUBSTRING(v_written, 2, CHAR_LENGTH(v_written) - 2),
                 SUBSTRING(v_more, 2, CHAR_LENGTH(v_more) - 2)), ']');
             IF v_refused IS NOT NULL THEN
-                -- What the table itself will not have claimed must not stop the others.
+                -- A row whose claim the table refuses must not stop the others.
                 SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(m.id, m.ident, 0, m.attempts, NULL, m.error)), ']') INTO v_refused
                 FROM (
                     SELECT u.id, u.ident, u.attempts, MAX(u.error) OVER (PARTITION BY u.id) AS error

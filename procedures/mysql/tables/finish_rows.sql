@@ -43,8 +43,8 @@ BEGIN
             FROM JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j;
             CALL mq_read_failures(p_failures, v_pairs, v_failed, v_others);
             -- [id, attempt, retry, error] beside [id, ident, active, attempts] of the claims.
-            SELECT CONCAT('[', GROUP_CONCAT(IF(m.failed, JSON_ARRAY(m.id, m.ident, m.active, m.attempts, m.retry, m.error),
-                NULL) ORDER BY m.id), ']'),
+            SELECT CONCAT('[', GROUP_CONCAT(
+                IF(m.failed, JSON_ARRAY(m.id, m.ident, m.active, m.attempts, m.retry, m.error), NULL) ORDER BY m.id), ']'),
                 CONCAT('[', GROUP_CONCAT(IF(m.failed, NULL, JSON_ARRAY(m.id, m.ident, m.active, m.attempts)) ORDER BY m.id), ']')
             INTO v_failed, v_items
             FROM (

@@ -34,8 +34,8 @@ BEGIN
     CALL mq_drop_polled_batch(p_batch_key, v_table, v_items);
     IF v_items IS NOT NULL THEN
         CALL mq_polled_shape(v_table, v_shape);
-        SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(j.id, j.ident, j.active, j.attempts, -2, NULL) ORDER BY j.id),
-            ']') INTO v_items
+        SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(j.id, j.ident, j.active, j.attempts, -2, NULL) ORDER BY j.id), ']')
+        INTO v_items
         FROM JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]', ident longtext CHARACTER SET utf8mb4 PATH '$[1]',
             active tinyint PATH '$[2]', attempts int PATH '$[3]')) AS j;
         CALL mq_fail_rows(v_shape, p_batch_key, v_items, 1, v_count, v_dead, v_gone);

@@ -1,4 +1,4 @@
--- peek: look at messages without claiming them.
+-- peek: list messages without claiming them.
 -- Arguments:   p_type, p_state (N: in claim order, ready before delayed; A; E and C: the newest first; NULL: N), p_size (1
 --              to 10,000; NULL: 10)
 -- Returns:     up to p_size messages with all that is known of them

@@ -1,4 +1,4 @@
--- redrive: send dead letters round again, with their attempts set back to 0.
+-- redrive: retry dead letters, with their attempts set back to 0.
 -- Arguments:   p_type, p_id (NULL: all, the oldest dead first, at most 10,000 a call)
 -- Returns:     count
 -- Errors:      50001 wrong_isolation (ordered queues), 50002 invalid_argument

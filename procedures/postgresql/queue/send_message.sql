@@ -61,7 +61,7 @@ BEGIN
         SELECT m.id INTO id FROM mq.message AS m WHERE m.type = p_type AND m.dedup_key = p_dedup_key;
         created := 0;
         EXIT WHEN FOUND;
-        -- The live message was finished between the two looks: send after all.
+        -- The live message was finished between the two searches: send after all.
     END LOOP;
     IF created = 0 THEN
         RETURN;

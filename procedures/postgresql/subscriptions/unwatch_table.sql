@@ -21,7 +21,7 @@ BEGIN
     IF v_watched.relation IS NOT NULL THEN
         FOR v_name IN
             SELECT t.tgname FROM pg_trigger AS t
-            WHERE t.tgrelid = v_watched.relation AND t.tgfoid = 'mq.tell_changes()'::regprocedure
+            WHERE t.tgrelid = v_watched.relation AND t.tgfoid = 'mq.report_changes()'::regprocedure
             ORDER BY t.tgname
         LOOP
             BEGIN

@@ -1,4 +1,4 @@
--- peek_rows: look at the rows of an adopted table that are claimed, wait for another attempt, or are dead.
+-- peek_rows: list the rows of an adopted table that are claimed, wait for another attempt, or are dead.
 -- Arguments:   p_name, p_state (A, N or E; NULL: all three), p_size (1 to 10,000; NULL: 100)
 -- Returns:     id, key, state, attempts, reader, run_at, error; by state, run_at and id
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table

@@ -1,6 +1,6 @@
--- retry_rows: send dead rows of an adopted table round again, with all their attempts.
+-- retry_rows: retry dead rows of an adopted table, with all their attempts.
 -- Arguments:   p_name, p_id (of the row's claim; NULL: all, up to 10,000 in one call)
--- Returns:     count of rows sent round again
+-- Returns:     count of rows that are retried
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; waits for others that have locked these rows
 -- Example:     SELECT mq.retry_rows('orders');

@@ -27,7 +27,7 @@ BEGIN
         IF @last IS NULL
             EXEC mq.raise_error 'not_found', N'feed: there is no feed {}', @id;
         IF @position IS NULL OR @position NOT BETWEEN 0 AND @last
-            EXEC mq.raise_error 'invalid_argument', N'position: must be 0 to the feed''s last number, {}', @last;
+            EXEC mq.raise_error 'invalid_argument', N'position: must be 0 to {}, the feed''s last number', @last;
         SELECT @stands = position FROM mq.feed_consumer WITH (UPDLOCK, ROWLOCK) WHERE feed = @id AND consumer = @who;
         IF @stands IS NULL
         BEGIN

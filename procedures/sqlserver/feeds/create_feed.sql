@@ -1,4 +1,4 @@
--- create_feed: make a feed of a table of yours: its rows, numbered in the order in which they are published.
+-- create_feed: make a feed of a user's table: its rows, numbered in the order in which they are published.
 -- Arguments:   @feed, @table (schema.table; without a schema: dbo's), @key_columns (with commas between them; those of a
 --              primary key or unique index are among them), @sync_column (a bigint that takes NULL, with an index that
 --              begins with it)
@@ -7,7 +7,7 @@
 -- Transaction: joins the caller's; calls wait for each other
 -- Example:     EXEC mq.create_feed N'orders', N'sales.orders', N'id', N'sync';
 --
--- The table is numbered and read later with the rights of who does it then: nobody gains a right by this.
+-- Each later call numbers or reads the table with the rights of its own caller, so this call gives nobody a right.
 
 CREATE OR ALTER PROCEDURE mq.create_feed
     @feed nvarchar(max),
@@ -22,29 +22,37 @@ BEGIN
     DECLARE @id nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @created smallint = 1;
     DECLARE @object_id int, @schema nvarchar(128), @name nvarchar(128), @quoted nvarchar(600), @label nvarchar(300);
     DECLARE @keys nvarchar(4000), @sync nvarchar(300), @type nvarchar(128), @nullable bit, @computed bit, @number int;
-    DECLARE @highest bigint, @same bit, @other nvarchar(400), @detail nvarchar(2000);
+    DECLARE @syncs nvarchar(4000), @highest bigint, @same bit, @other nvarchar(400), @detail nvarchar(2000);
+    DECLARE @pieces mq.pieces;
     BEGIN TRY
         EXEC mq.require_name 'feed', @feed, 0;
         SET @id = @feed;
         EXEC mq.find_table 'table', @table, @object_id OUTPUT, @schema OUTPUT, @name OUTPUT, @quoted OUTPUT, @label OUTPUT;
         EXEC mq.find_columns 'key_columns', @object_id, @key_columns, @keys OUTPUT;
-        EXEC mq.find_one_column 'sync_column', @object_id, @sync_column, @sync OUTPUT;
+        EXEC mq.find_columns 'sync_column', @object_id, @sync_column, @syncs OUTPUT;
+        IF (SELECT COUNT(*) FROM mq.columns_of(@object_id, @syncs)) > 1 OR EXISTS (
+            SELECT * FROM mq.columns_of(@object_id, @keys) WHERE quoted = @syncs
+        )
+            EXEC mq.raise_error 'invalid_argument', N'sync_column: must be one column, and none of key_columns';
+        SET @sync = @syncs;
         SELECT @number = column_id, @type = type, @nullable = nullable FROM mq.columns_of(@object_id, @sync);
-        IF EXISTS (SELECT * FROM mq.columns_of(@object_id, @keys) WHERE column_id = @number)
-            EXEC mq.raise_error 'invalid_argument', N'key_columns: must not name the sync column';
         SELECT @computed = is_computed FROM sys.columns WHERE object_id = @object_id AND column_id = @number;
 
-        SET @detail = @label + N': ' + mq.lacks(@quoted, 1, 0);
+        SET @detail = mq.lacks(@quoted, 1, 0);
         IF @detail IS NOT NULL
             EXEC mq.raise_error 'unsuitable_table', @detail;
+        INSERT INTO @pieces (name, piece)
+        VALUES ('label', @label), ('table', @quoted), ('sync', @sync), ('index', QUOTENAME(LEFT(@name, 110) + N'_sync'));
         IF mq.has_key(@object_id, @keys) = 0
-            SET @detail = CONCAT(@label, N': no primary key and no unique index of NOT NULL columns lies within ', @keys);
-        ELSE IF @type <> N'bigint' OR @nullable = 0 OR @computed = 1
-            SET @detail = CONCAT(@label, N': the sync column must be a bigint of its own that takes NULL: ALTER TABLE ', @quoted,
-                N' ADD sync bigint NULL');
+            SET @detail = N'key_columns do not tell the rows of {label} apart: they must hold all columns of its primary key, '
+                + N'or of a unique index of NOT NULL columns';
+        ELSE IF @computed = 1
+            SET @detail = N'sync_column must not be a computed column: ALTER TABLE {table} ADD sync bigint NULL';
+        ELSE IF @type <> N'bigint' OR @nullable = 0
+            SET @detail = N'sync_column must be a bigint that can be NULL: ALTER TABLE {table} ALTER COLUMN {sync} bigint NULL';
         ELSE IF mq.index_hint(@object_id, @sync) IS NULL
-            SET @detail = CONCAT(@label, N': the sync column needs an index that begins with it: CREATE INDEX ',
-                QUOTENAME(LEFT(@name, 110) + N'_sync'), N' ON ', @quoted, N' (', @sync, N')');
+            SET @detail = N'sync_column needs an index: CREATE INDEX {index} ON {table} ({sync})';
+        SET @detail = mq.fill(@detail, @pieces);
         IF @detail IS NOT NULL
             EXEC mq.raise_error 'unsuitable_table', @detail;
 
@@ -61,16 +69,9 @@ BEGIN
         FROM mq.feed WITH (READCOMMITTEDLOCK)
         WHERE name <> @id AND table_schema = @schema AND table_name = @name AND sync_column = @sync;
         IF @same = 0
-        BEGIN
-            SET @detail = CONCAT(N'feed: ', @id, N' is there with another table or other columns; drop_feed forgets it');
-            EXEC mq.raise_error 'already_exists', @detail;
-        END;
+            EXEC mq.raise_error 'already_exists', N'feed: {} is a feed of other columns or of another table', @id;
         IF @other IS NOT NULL
-        BEGIN
-            SET @detail = CONCAT(@label, N': ', @sync, N' belongs to the feed ', @other,
-                N'; a feed needs a sync column of its own');
-            EXEC mq.raise_error 'unsuitable_table', @detail;
-        END;
+            EXEC mq.raise_error 'unsuitable_table', N'sync_column serves the feed {} already', @other;
         IF @same = 1
             SET @created = 0;
         ELSE

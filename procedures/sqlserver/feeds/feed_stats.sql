@@ -1,10 +1,9 @@
 -- feed_stats: each feed with its consumers and how far they are.
 -- Arguments:   @feed (NULL: all)
--- Returns:     feed, table, last_position, unpublished (up to 10,000; NULL: the table or its sync column is gone, or the caller may
---              not read it), consumer
---              (NULL: nobody reads), position, behind, moved_at
+-- Returns:     feed, table, last_position, unpublished (counted up to 10,000; NULL: the caller cannot read its table), consumer,
+--              position, behind, moved_at; a feed without consumers has one row
 -- Errors:      50002 invalid_argument
--- Transaction: reads only and waits for nobody; where the database does not keep versions it shows what is not committed
+-- Transaction: reads only, waits for nobody; without row versions (READ_COMMITTED_SNAPSHOT) it also shows uncommitted rows
 -- Example:     EXEC mq.feed_stats;
 
 CREATE OR ALTER PROCEDURE mq.feed_stats
@@ -14,8 +13,9 @@ BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     -- A name may begin with a character that comes before the blank, and to this server N'' is all blanks.
-    DECLARE @next nvarchar(400) = NCHAR(1), @schema nvarchar(128), @name nvarchar(128), @sync nvarchar(300), @hint nvarchar(300);
+    DECLARE @next nvarchar(400) = NCHAR(1), @schema nvarchar(128), @name nvarchar(128), @sync nvarchar(300);
     DECLARE @object_id int, @quoted nvarchar(600), @last bigint, @unpublished bigint, @statement nvarchar(max);
+    DECLARE @pieces mq.pieces;
     DECLARE @rows TABLE (
         feed nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY, label nvarchar(300) NOT NULL, last bigint,
         unpublished bigint
@@ -39,9 +39,11 @@ BEGIN
         SELECT @object_id = OBJECT_ID(@quoted, N'U'), @unpublished = NULL, @last = NULL;
         IF EXISTS (SELECT * FROM mq.columns_of(@object_id, @sync)) AND mq.lacks(@quoted, 0, 0) IS NULL
         BEGIN
-            SET @hint = mq.index_hint(@object_id, @sync);
-            SET @statement = CONCAT(N'SELECT @unpublished = COUNT(*) FROM (SELECT TOP (10000) 1 AS one FROM ', @quoted,
-                N' WITH (ROWLOCK', @hint, N') WHERE ', @sync, N' IS NULL) AS w;');
+            DELETE FROM @pieces;
+            INSERT INTO @pieces (name, piece)
+            VALUES ('table', @quoted), ('sync', @sync), ('hint', mq.index_hint(@object_id, @sync));
+            SET @statement = mq.fill(N'SELECT @unpublished = COUNT(*)
+FROM (SELECT TOP (10000) 1 AS one FROM {table} WITH (ROWLOCK{hint}) WHERE {sync} IS NULL) AS w;', @pieces);
             EXEC sp_executesql @statement, N'@unpublished bigint OUTPUT', @unpublished = @unpublished OUTPUT;
         END;
         SELECT @last = last_number FROM mq.feed_counter WHERE feed = @next;

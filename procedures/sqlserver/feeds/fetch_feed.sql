@@ -2,12 +2,12 @@
 -- Arguments:   @feed, @consumer (one that is new begins with the first row), @size (1 to 10,000; NULL: 100)
 -- Returns:     position, key (a JSON object of the key columns), row (one of all columns)
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's; changes nothing; where the database does not keep versions it waits for an open publish_feed
---              and for who is changing one of the rows
+-- Transaction: joins the caller's; changes nothing; without row versions it waits for an open publish_feed and for transactions that
+--              are changing one of the rows
 -- Example:     EXEC mq.fetch_feed N'orders', N'search', 100;
 --
--- The feed's last number is read first: what commits while the rows are read has a higher one. No row is passed over because
--- it is locked: its writer may roll back, and then its number would be below the consumer's position for ever.
+-- The feed's last number is read first: rows that commit meanwhile have higher ones. A locked row is not passed over: its writer may
+-- roll back, and the row would stay below the consumer's position, unread.
 
 CREATE OR ALTER PROCEDURE mq.fetch_feed
     @feed nvarchar(max),
@@ -17,7 +17,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: an older snapshot has not the rows that belong to the number.
+    -- For as long as this call: an older snapshot lacks the rows that belong to the number.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @id nvarchar(400), @who nvarchar(400), @from bigint, @to bigint, @top int;
     DECLARE @object_id int, @quoted nvarchar(600), @keys nvarchar(4000), @sync nvarchar(300), @hint nvarchar(300);

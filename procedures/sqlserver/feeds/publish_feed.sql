@@ -6,9 +6,9 @@
 --              writers of the rows that it numbers wait for its end
 -- Example:     EXEC mq.publish_feed N'orders', 500;
 --
--- Numbers are given late and under the lock of the feed's counter, which is kept until the commit: so they become visible in
--- their order, and a rollback gives them back. The rows are found without keeping a lock (s) and then locked by way of
--- their key (b), as writers do; what a writer holds by then is passed over.
+-- Numbers are assigned under the lock of the feed's counter, which is kept until the commit. So they become visible in their order, and
+-- a rollback gives them back. The rows are found without keeping a lock (s) and then locked by their key (b), as writers do. A row
+-- that a writer has locked by then is passed over.
 
 CREATE OR ALTER PROCEDURE mq.publish_feed
     @feed nvarchar(max),
@@ -77,12 +77,12 @@ WHERE {sync} > @last AND {sync} <= @last + @took;', @pieces);
                 SET @top = CASE WHEN @left < 1000 THEN @left ELSE 1000 END;
                 EXEC sp_executesql @statement, N'@last bigint, @top int, @took int OUTPUT', @last = @last, @top = @top,
                     @took = @took OUTPUT;
-                -- A trigger, which the catalog shows to the table's owner alone, may have kept a number away.
+                -- A trigger of the table may have kept a number away; the catalog shows triggers to the table's owner alone.
                 IF @took > 0
                     EXEC sp_executesql @check, N'@last bigint, @took int, @kept int OUTPUT', @last = @last, @took = @took,
                         @kept = @kept OUTPUT;
                 IF @kept < @took
-                    EXEC mq.raise_error 'unsuitable_table', N'{}: a trigger keeps its rows from being numbered', @quoted;
+                    EXEC mq.raise_error 'unsuitable_table', N'a trigger of {} keeps its rows from being numbered', @quoted;
                 SELECT @last = @last + @took, @count = @count + @took, @left = @left - @took;
                 IF @took < @top
                     SET @took = 0;

@@ -5,6 +5,8 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only and waits for nobody; where the database does not keep versions it sees uncommitted states
 -- Example:     EXEC mq.peek N'email', N'E', 20;
+--
+-- Longer than 120 lines, because each of the four states has its own table: one query finds the ids, a second one reads the rows.
 
 CREATE OR ALTER PROCEDURE mq.peek
     @type nvarchar(max),

@@ -6,8 +6,7 @@
 --              DATABASE STATE)
 -- Example:     EXEC mq.queue_health;
 --
--- Longer than other procedures, because it is a list: one block for each row of the result, in the same order. A block
--- measures one thing, sets the columns, and knows nothing of the other blocks.
+-- Longer than 120 lines, because it is a list: one block for each row of the result, in the same order.
 
 CREATE OR ALTER PROCEDURE mq.queue_health
 AS

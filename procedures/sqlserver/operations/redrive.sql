@@ -1,4 +1,4 @@
--- redrive: send dead letters round again, with their attempts set back to 0.
+-- redrive: make dead letters ready again, with their attempts set back to 0.
 -- Arguments:   @type, @id (NULL: all, the oldest dead first, at most 10,000 a call)
 -- Returns:     count
 -- Errors:      50002 invalid_argument
@@ -30,8 +30,8 @@ BEGIN
             DELETE FROM @found;
             DELETE FROM @back;
             SET @top = CASE WHEN @most - @count < @step THEN @most - @count ELSE @step END;
-            -- First the ids, without keeping a lock, then the rows by their primary key: who locks rows by way of the other index
-            -- meets those who come by this one, and they deadlock.
+            -- First the ids, without keeping a lock, then the rows by their primary key: two calls that lock rows of one table
+            -- through two indexes deadlock.
             IF @id IS NULL
                 INSERT INTO @found (id)
                 SELECT TOP (@top) id

@@ -24,10 +24,11 @@ BEGIN
         INSERT INTO @lines (n, item, valid) SELECT n, item, valid FROM mq.split_list(@bodies);
         SELECT @count = COUNT(*) FROM @lines;
         SELECT @bad = MIN(n) FROM @lines WHERE valid = 0;
-        IF @count NOT BETWEEN 1 AND 10000
+        IF @bad IS NOT NULL
+            SET @detail = CONCAT(N'bodies: line ', @bad,
+                N' begins with a double quote and is not a JSON string that this database can hold');
+        ELSE IF @count NOT BETWEEN 1 AND 10000
             SET @detail = CONCAT(N'bodies: must be 1 to 10,000 lines, not ', @count);
-        ELSE IF @bad IS NOT NULL
-            SET @detail = CONCAT(N'bodies: line ', @bad, N' begins with a double quote and is not a JSON string');
         IF @detail IS NOT NULL
             EXEC mq.raise_error 'invalid_argument', @detail;
         -- Only what is long enough that it might be too long is counted.

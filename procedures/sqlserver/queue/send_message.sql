@@ -42,8 +42,8 @@ BEGIN
         SELECT @ordered = ordered FROM mq.policy(@name);
         SET @ring = mq.is_ring(@name);
         -- Of two senders of one new key the second waits here, and not in front of the unique index, where it would get an error.
-        -- No lock of a range: that would stop senders of other keys, and who completes a message with the next one. A lock of
-        -- this kind that meets a deadlock is only not granted; what follows then meets it again, as a lock of a row.
+        -- No lock of a range: that would stop senders of other keys, and calls that complete a message with the next key. In a
+        -- deadlock this lock is only not granted; the row lock that follows then meets the deadlock again.
         IF @key IS NOT NULL
         BEGIN
             SET @resource = mq.lock_name('dedup', @name, @key);

@@ -1,4 +1,4 @@
--- list_subscriptions: the watched tables and who is told of what.
+-- list_subscriptions: the watched tables, and which changes go to which queue.
 -- Arguments:   @table (a watched table; NULL: all)
 -- Returns:     table, action, type: one row a subscription, one with NULLs for a table without any
 -- Errors:      50002 invalid_argument, 50005 not_found

@@ -2,8 +2,7 @@
 -- Arguments:   @table (a watched table), @action (I, U or D, or several of them), @type (1 to 200 characters)
 -- Returns:     count (subscriptions that are new)
 -- Errors:      50002 invalid_argument, 50005 not_found
--- Transaction: joins the caller's; what is written after its commit is told. Writers of the table wait for its end where the
---              database does not keep versions
+-- Transaction: joins the caller's; changes are reported from its commit on; without row versions writers of the table wait for it
 -- Example:     EXEC mq.subscribe N'sales.orders', N'IU', N'order.changed';
 
 CREATE OR ALTER PROCEDURE mq.subscribe

@@ -2,7 +2,7 @@
 -- Arguments:   @table (schema.table; without a schema: dbo's; one that was dropped as messages named it)
 -- Returns:     statement (no row: the trigger is dropped by this call)
 -- Errors:      50002 invalid_argument, 50005 not_found
--- Transaction: joins the caller's; waits for all who use the table, and they wait for this one
+-- Transaction: joins the caller's; waits for all transactions that use the table, and they wait for this one
 -- Example:     EXEC mq.unwatch_table N'sales.orders';
 
 CREATE OR ALTER PROCEDURE mq.unwatch_table
@@ -13,15 +13,16 @@ BEGIN
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @id int, @object_id int, @schema nvarchar(128);
-    DECLARE @label nvarchar(300), @trigger nvarchar(600), @statement nvarchar(max);
+    DECLARE @label nvarchar(300), @statement nvarchar(max);
+    DECLARE @pieces mq.pieces;
     BEGIN TRY
         EXEC mq.find_watched @table, @id OUTPUT, @object_id OUTPUT, @schema OUTPUT, @label OUTPUT;
         IF @own = 1
             BEGIN TRANSACTION;
         IF @object_id IS NOT NULL
         BEGIN
-            SET @trigger = CONCAT(QUOTENAME(@schema), N'.[mq_watch_', @object_id, N']');
-            SET @statement = CONCAT(N'DROP TRIGGER IF EXISTS ', @trigger, N';');
+            INSERT INTO @pieces (name, piece) VALUES ('schema', QUOTENAME(@schema)), ('object_id', CAST(@object_id AS nvarchar(11)));
+            SET @statement = mq.fill(N'DROP TRIGGER IF EXISTS {schema}.[mq_watch_{object_id}];', @pieces);
             EXEC sp_executesql @statement;
         END;
         DELETE FROM mq.subscription WITH (ROWLOCK) WHERE watched_id = @id;

@@ -1,13 +1,13 @@
--- watch_table: let a table tell its subscriptions of its changes; once more: put its trigger right.
+-- watch_table: send the changes of a table to its subscriptions; called again, it makes the trigger again.
 -- Arguments:   @table (schema.table; without a schema: dbo's; it needs a primary key)
 -- Returns:     statement (no row: the trigger is made by this call)
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's; waits for all who use the table, and they wait for this one
+-- Transaction: joins the caller's; waits for all transactions that use the table, and they wait for this one
 -- Example:     EXEC mq.watch_table N'sales.orders';
 --
--- One trigger for all actions, made with the caller's own rights: they need ALTER on the table. A writer needs none on the queue:
--- where the table has the queue's owner, rights go from object to object; else the trigger runs as mq_teller, a user without a
--- login who may send such messages and nothing else: the table's owner can make anything of its columns.
+-- One trigger reports all actions. It is made with the caller's rights: they need ALTER on the table. A writer needs no right on
+-- the queue: if the table has the queue's owner, ownership chaining covers it. Else the trigger runs as mq_reporter, a user without a login
+-- that may send such messages and nothing else, because the table's owner can change what its columns hold.
 
 CREATE OR ALTER PROCEDURE mq.watch_table
     @table nvarchar(max)
@@ -18,7 +18,7 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @object_id int, @schema nvarchar(128), @name nvarchar(128);
     DECLARE @quoted nvarchar(600), @label nvarchar(300), @keys nvarchar(max), @id int, @detail nvarchar(2000);
-    DECLARE @trigger nvarchar(600), @owner nvarchar(300), @statement nvarchar(max), @n int = 1, @column nvarchar(300), @made nvarchar(128);
+    DECLARE @owner nvarchar(300), @n int = 1, @column nvarchar(300), @made nvarchar(128);
     DECLARE @pieces mq.pieces;
     BEGIN TRY
         EXEC mq.find_table 'table', @table, @object_id OUTPUT, @schema OUTPUT, @name OUTPUT, @quoted OUTPUT, @label OUTPUT;
@@ -37,7 +37,7 @@ BEGIN
         END;
         IF @keys IS NULL
             EXEC mq.raise_error 'unsuitable_table', N'{} has no primary key, which messages name its rows by', @label;
-        -- Only what the server itself makes a text of: no function of a user's is to run in here.
+        -- Only columns that the server itself converts to text: no function of a user's runs in here.
         SELECT TOP (1) @made = c.name
         FROM mq.columns_of(@object_id, @keys) AS c
         INNER JOIN sys.columns AS s ON s.object_id = @object_id AND s.column_id = c.column_id
@@ -45,17 +45,19 @@ BEGIN
         WHERE s.is_computed = 1 OR (y.is_assembly_type = 1 AND y.is_user_defined = 1)
         ORDER BY c.n;
         IF @made IS NOT NULL
-            SET @detail = CONCAT(@label, N': its key column ', @made, N' is computed, or of a type that was made with .NET');
+            SET @detail = CONCAT(@label, N' has a key column that is computed, or of a type that was made with .NET: ', @made);
         ELSE IF HAS_PERMS_BY_NAME(@quoted, 'OBJECT', 'ALTER') = 0
-            SET @detail = CONCAT(@label, N': who watches it needs the right himself: GRANT ALTER ON ', @quoted, N' TO ',
-                QUOTENAME(CAST(USER_NAME() AS nvarchar(128))));
-        SELECT @owner = N'WITH EXECUTE AS ''mq_teller'''
+        BEGIN
+            INSERT INTO @pieces (name, piece) VALUES ('table', @quoted), ('user', QUOTENAME(CAST(USER_NAME() AS nvarchar(128))));
+            SET @detail = mq.fill(N'{user} must hold ALTER on {table}: GRANT ALTER ON {table} TO {user}', @pieces);
+        END;
+        SELECT @owner = N'WITH EXECUTE AS ''mq_reporter'''
         FROM sys.schemas AS q
         INNER JOIN sys.objects AS t ON t.object_id = @object_id
         INNER JOIN sys.schemas AS s ON s.schema_id = t.schema_id
         WHERE q.name = N'mq' AND q.principal_id <> COALESCE(t.principal_id, s.principal_id);
-        IF @detail IS NULL AND @owner IS NOT NULL AND COALESCE(HAS_PERMS_BY_NAME(N'mq_teller', 'USER', 'IMPERSONATE'), 0) = 0
-            SET @detail = CONCAT(@label, N': it has another owner than the queue: a member of db_owner must watch it');
+        IF @detail IS NULL AND @owner IS NOT NULL AND COALESCE(HAS_PERMS_BY_NAME(N'mq_reporter', 'USER', 'IMPERSONATE'), 0) = 0
+            SET @detail = CONCAT(@label, N' has another owner than the queue: a member of db_owner must watch it');
         IF @detail IS NOT NULL
             EXEC mq.raise_error 'unsuitable_table', @detail;
         IF @own = 1
@@ -68,62 +70,7 @@ BEGIN
             INSERT INTO mq.watched (table_schema, table_name) VALUES (@schema, @name);
             SET @id = SCOPE_IDENTITY();
         END;
-        SET @trigger = CONCAT(QUOTENAME(@schema), N'.[mq_watch_', @object_id, N']');
-        SET @statement = CONCAT(N'DROP TRIGGER IF EXISTS ', @trigger, N';');
-        EXEC sp_executesql @statement;
-        INSERT INTO @pieces (name, piece) SELECT name, piece FROM mq.trigger_pieces(@object_id, @keys);
-        INSERT INTO @pieces (name, piece)
-        VALUES ('trigger', @trigger), ('table', @quoted), ('owner', @owner), ('id', CAST(@id AS nvarchar(11)));
-        SET @statement = mq.fill(N'CREATE TRIGGER {trigger} ON {table} {owner}
-AFTER INSERT, UPDATE, DELETE
-AS
-BEGIN
-    -- Made by mq.watch_table: it sends messages to the subscriptions of this table.
-    SET NOCOUNT ON;
-    DECLARE @id int = {id}, @action char(1), @events mq.events;
-    IF EXISTS (SELECT * FROM inserted)
-        SET @action = CASE WHEN EXISTS (SELECT * FROM deleted) THEN ''U'' ELSE ''I'' END;
-    ELSE IF EXISTS (SELECT * FROM deleted)
-        SET @action = ''D'';
-    IF NOT EXISTS (SELECT * FROM mq.subscription WITH (READCOMMITTED) WHERE watched_id = @id AND action = @action)
-        RETURN;
-    -- The writer''s session may have set them otherwise.
-    SET ROWCOUNT 0;
-    SET CONCAT_NULL_YIELDS_NULL ON;
-    IF @action = ''D''
-        INSERT INTO @events (n, key_json)
-        SELECT ROW_NUMBER() OVER (ORDER BY {old_order}), {old_key}
-        FROM deleted AS d;
-    ELSE IF @action = ''U'' AND ({touched})
-        -- Which old key became which new one is not told to triggers: what is in both stayed, the others go together in
-        -- their order.
-        INSERT INTO @events (n, key_json, old_key_json)
-        SELECT ROW_NUMBER() OVER (ORDER BY p.part, p.n), p.new_key,
-            CASE WHEN p.old_key COLLATE Latin1_General_100_BIN2 <> p.new_key THEN p.old_key END
-        FROM (
-            SELECT 1 AS part, ROW_NUMBER() OVER (ORDER BY {new_order}) AS n, {new_key} AS new_key, {old_key} AS old_key
-            FROM inserted AS i
-            INNER JOIN deleted AS d ON {same}
-            UNION ALL
-            SELECT 2 AS part, a.n, a.new_key, b.old_key
-            FROM (
-                SELECT ROW_NUMBER() OVER (ORDER BY {new_order}) AS n, {new_key} AS new_key
-                FROM inserted AS i
-                WHERE NOT EXISTS (SELECT * FROM deleted AS d WHERE {same})
-            ) AS a
-            INNER JOIN (
-                SELECT ROW_NUMBER() OVER (ORDER BY {old_order}) AS n, {old_key} AS old_key
-                FROM deleted AS d
-                WHERE NOT EXISTS (SELECT * FROM inserted AS i WHERE {same})
-            ) AS b ON b.n = a.n
-        ) AS p;
-    ELSE
-        INSERT INTO @events (n, key_json)
-        SELECT ROW_NUMBER() OVER (ORDER BY {new_order}), {new_key}
-        FROM inserted AS i;
-    EXEC mq.tell @id, @action, @events;
-END;', @pieces);
-        EXEC sp_executesql @statement;
+        EXEC mq.make_trigger @object_id, @keys, @owner, @id;
         IF @own = 1
             COMMIT TRANSACTION;
         SELECT CAST(N'' AS nvarchar(max)) AS statement WHERE 1 = 0;

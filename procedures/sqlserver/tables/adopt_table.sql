@@ -1,4 +1,4 @@
--- adopt_table: let the rows of a table of yours be claimed as work, as the table is.
+-- adopt_table: make a user's table a polling table: its rows can be claimed, and its columns stay as they are.
 -- Arguments:   @name, @table (schema.table; without a schema: dbo's), @key_columns (NULL: all columns together, see @equal_rows),
 --              @order_column, @status_column, @ready_value, @active_value, @done_value, @error_value, @on_complete (keep or delete;
 --              NULL: keep), @late_seconds (without a status and with keep), @equal_rows (0 or 1), @max_attempts (1 to 1,000;
@@ -8,7 +8,7 @@
 -- Transaction: joins the caller's; calls wait for each other
 -- Example:     EXEC mq.adopt_table N'orders', N'sales.orders', N'id', NULL, N'status', N'N', N'A', N'D', N'E';
 --
--- All that is done with the table later is done with the rights of who calls then: nobody gains a right by this.
+-- Each later call uses the table with the rights of its own caller, so this call gives nobody a right.
 
 CREATE OR ALTER PROCEDURE mq.adopt_table
     @name nvarchar(max),
@@ -29,10 +29,10 @@ BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @created smallint = 1, @id nvarchar(400), @delete bit, @equal bit;
+    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @created smallint, @id nvarchar(400), @delete bit, @equal bit;
     DECLARE @object_id int, @schema nvarchar(128), @named nvarchar(128), @quoted nvarchar(600), @label nvarchar(300);
-    DECLARE @keys nvarchar(4000), @order nvarchar(300), @status nvarchar(300), @bad nvarchar(400), @same bit, @detail nvarchar(2000);
-    DECLARE @all nvarchar(max), @idents nvarchar(max);
+    DECLARE @keys nvarchar(4000), @order nvarchar(300), @status nvarchar(300), @bad nvarchar(400), @detail nvarchar(2000);
+    DECLARE @all nvarchar(max), @idents nvarchar(max), @types nvarchar(max);
     BEGIN TRY
         EXEC mq.require_name 'name', @name, 0;
         SET @id = @name;
@@ -72,47 +72,16 @@ BEGIN
 
         EXEC mq.require_claimable @object_id, @quoted, @label, @keys, @order, @status, @delete, @equal, @late_seconds;
 
-        -- Without a key a row is what it is by the columns of today: one that is added later makes no row another one.
+        -- Without a key the columns of today identify a row: a column that is added later does not change that.
         IF @keys IS NULL
             SET @idents = mq.row_identity(@object_id, NULL, @status, 'list');
         SET @all = CONCAT(COALESCE(@keys, @idents), N', ' + @order, N', ' + @status);
+        SELECT @types = mq.column_types(@object_id, @all), @max_attempts = COALESCE(@max_attempts, 10);
 
         IF @own = 1
             BEGIN TRANSACTION;
-        EXEC sp_getapplock @Resource = N'mq.adopt_table', @LockMode = 'Exclusive',
-            @LockOwner = 'Transaction', @LockTimeout = -1;
-        SELECT TOP (1) @bad = name
-        FROM mq.polled WITH (READCOMMITTEDLOCK)
-        WHERE name <> @id AND table_schema = @schema AND table_name = @named AND (status_column IS NOT NULL OR on_complete = 'delete')
-            AND (@status IS NOT NULL OR @delete = 1) AND COALESCE(status_column, N'') = COALESCE(@status, N'')
-            AND (ready_value = @ready_value OR (ready_value IS NULL AND @ready_value IS NULL));
-        IF @bad IS NOT NULL
-        BEGIN
-            SET @detail = CONCAT(@label, N' is adopted as ', @bad, N' already: its rows would be claimed twice');
-            EXEC mq.raise_error 'already_exists', @detail;
-        END;
-        SELECT @same = CASE WHEN EXISTS (
-            SELECT p.table_schema, p.table_name, p.key_columns, p.order_column, p.status_column, p.ready_value, p.active_value,
-                p.done_value, p.error_value, p.on_complete, p.late_seconds, p.equal_rows, p.max_attempts
-            INTERSECT
-            SELECT @schema, @named, @keys, @order, @status, @ready_value, @active_value, @done_value, @error_value,
-                COALESCE(@on_complete, N'keep'), @late_seconds, @equal, COALESCE(@max_attempts, 10)
-        ) THEN 1 ELSE 0 END
-        FROM mq.polled AS p WITH (READCOMMITTEDLOCK)
-        WHERE p.name = @id;
-        IF @same = 0
-            EXEC mq.raise_error 'already_exists', N'name: {} is adopted with other settings: release_table first', @id;
-        IF @same = 1
-            SET @created = 0;
-        ELSE
-        BEGIN
-            INSERT INTO mq.polled (name, table_schema, table_name, key_columns, order_column, status_column, ready_value, active_value,
-                done_value, error_value, on_complete, late_seconds, equal_rows, max_attempts, ident_columns, column_types)
-            VALUES (@id, @schema, @named, @keys, @order, @status, @ready_value, @active_value, @done_value, @error_value,
-                COALESCE(@on_complete, N'keep'), @late_seconds, @equal, COALESCE(@max_attempts, 10), @idents,
-                mq.column_types(@object_id, @all));
-            INSERT INTO mq.polled_place (name) VALUES (@id);
-        END;
+        EXEC mq.add_polled @id, @schema, @named, @keys, @order, @status, @ready_value, @active_value, @done_value, @error_value, @delete,
+            @late_seconds, @equal, @max_attempts, @idents, @types, @created OUTPUT;
         IF @own = 1
             COMMIT TRANSACTION;
         SELECT @created AS created;

@@ -27,7 +27,7 @@ BEGIN
         BEGIN
             SELECT @ready = ready_value, @there = mq.table_facts(CONCAT(QUOTENAME(table_schema), N'.', QUOTENAME(table_name)))
             FROM mq.polled WHERE name = @table;
-            -- Whoever has the role forgets a table that is not there any more.
+            -- Every caller with the role can release a table that was dropped.
             IF @there > 0
                 EXEC mq.require_rights @table, 1;
             -- First the keys, then each row by its primary key, as everywhere.
@@ -41,8 +41,8 @@ BEGIN
                 WHERE name = @table AND active = 1 AND state <> 'E' AND todo IS NULL;
                 SET @took = @@ROWCOUNT;
             END;
-            -- Where the table is not there any more there is nothing to give back. Where a column is not what it was, and for rows
-            -- that have no entry any more, the status alone tells what was claimed.
+            -- In a table that was dropped there is nothing to give back. Where a column was changed, and for rows without an
+            -- entry, only the status shows what was claimed.
             EXEC mq.write_rows @table, @key, @ready, 0, @problem OUTPUT, @detail OUTPUT;
             EXEC mq.reset_active @table;
             SET @took = 1;

@@ -27,7 +27,7 @@ def dead_redrive(
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Send dead letters round again, with their attempts set back to 0."""
+    """Retry dead letters, with their attempts set back to 0."""
     with connected(database) as session:
         count = until_none(lambda: session.call("redrive", type, id))
     if id is not None and not count:

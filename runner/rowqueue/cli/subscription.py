@@ -12,7 +12,7 @@ app = group("Subscriptions: messages to queues when a table changes.")
 
 @app.command()
 def watch(table: Table, database: Url = None, json: Json = False) -> None:
-    """Make the triggers that tell subscriptions of a table's changes, or put them right."""
+    """Make the triggers that send messages when a table changes, or repair them."""
     count = _execute(database, "watch_table", table)
     say("watched", json, statements=count)
 

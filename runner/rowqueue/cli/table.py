@@ -105,7 +105,7 @@ def table_retry(
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Send dead rows round again, with all their attempts."""
+    """Retry dead rows, with all their attempts."""
     with connected(database) as session:
         count = until_none(lambda: session.call("retry_rows", name, id))
     say(f"{count} to be tried again", json, count=count)

@@ -91,7 +91,7 @@ def test_a_session_of_any_kind_publishes_and_fetches_and_is_left_as_it_was(
         assert connection.execute("CALL mq_publish_feed(%s, NULL)", [feed.name]).fetchall() == [{"count": 1}]
         [row] = connection.execute("CALL mq_fetch_feed(%s, 'c', NULL)", [feed.name]).fetchall()
         [left] = connection.execute(
-            "SELECT @mq_sql AS a, @mq_n AS b, @@time_zone AS c, @@sql_safe_updates AS d"
+            "SELECT @mq_statement AS a, @mq_n AS b, @@time_zone AS c, @@sql_safe_updates AS d"
         ).fetchall()
     assert row["row"] == r'{"id":1,"v":null,"sync":1,"at":"2026-11-22T07:04:56+00:00","j":"\\\""}'
     assert left == {"a": None, "b": None, "c": "-07:00", "d": 1}

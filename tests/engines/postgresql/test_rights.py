@@ -49,7 +49,7 @@ HARMLESS = {
     "feed_names",
     "drop_watched",
     "is_watched",
-    "tell_changes",
+    "report_changes",
 }
 
 

@@ -175,7 +175,7 @@ def test_triggers_cannot_be_made_by_strangers(sql: Sql, server: Server, database
         with pytest.raises(InsufficientPrivilege):
             connection.execute(
                 "CREATE TRIGGER t AFTER INSERT ON t REFERENCING NEW TABLE AS new_rows"
-                " FOR EACH STATEMENT EXECUTE FUNCTION mq.tell_changes('t')"
+                " FOR EACH STATEMENT EXECUTE FUNCTION mq.report_changes('t')"
             )
 
 

@@ -52,7 +52,7 @@ def test_each_procedure_is_granted_to_the_roles_of_the_contract_and_nothing_else
     assert {row["state"] for row in rows} == {"GRANT"}
     wanted = {
         (name, role, "EXECUTE") for name, procedure in CONTRACT.procedures.items() for role in procedure.roles
-    } | {("tell", "mq_teller", "EXECUTE"), ("subscription", "mq_teller", "SELECT")}
+    } | {("send_changes", "mq_reporter", "EXECUTE"), ("subscription", "mq_reporter", "SELECT")}
     assert {(row["name"], row["who"], row["right"]) for row in rows} == wanted
 
 
@@ -427,11 +427,11 @@ def test_the_trigger_of_a_table_of_another_owner_may_send_and_nothing_else(
             " INNER JOIN sys.triggers AS t ON t.object_id = m.object_id WHERE t.parent_id = OBJECT_ID(%s)",
             f"{name}.stock",
         )
-        assert made["who"] == "mq_teller"
+        assert made["who"] == "mq_reporter"
         with server.client(url) as connection:
             connection.execute(f"INSERT INTO {name}.stock VALUES (1)")
             with pytest.raises(pymssql.Error):
-                connection.execute("EXECUTE AS USER = 'mq_teller'")
+                connection.execute("EXECUTE AS USER = 'mq_reporter'")
         assert len(sql("SELECT id FROM mq.message WHERE type = %s", name)) == 1
         sql(f"EXEC mq.unwatch_table N'{name}.stock'")
         sql(f"DROP TABLE {name}.stock")

@@ -33,7 +33,7 @@ BEGIN
         FROM (
             SELECT 'SELECT ON' AS verb, 'MQ_SUBSCRIPTION' AS name FROM rdb$database
             UNION ALL
-            SELECT 'EXECUTE ON PROCEDURE', 'MQ_TELL_CHANGES' FROM rdb$database
+            SELECT 'EXECUTE ON PROCEDURE', 'MQ_SEND_CHANGES' FROM rdb$database
             UNION ALL
             SELECT 'EXECUTE ON FUNCTION', TRIM(f.rdb$function_name) FROM rdb$functions AS f
             WHERE f.rdb$function_name STARTING WITH 'MQ_' AND f.rdb$owner_name = :v_owner AND f.rdb$package_name IS NULL

@@ -46,7 +46,7 @@ BEGIN
     IF @mq_safe_updates THEN
         SET SESSION sql_safe_updates = 0;
     END IF;
-    -- Nothing that is estimated is refused, which no max_join_size can judge: likewise set again.
+    -- Otherwise max_join_size refuses a statement because of an estimate; end_call and undo_call set this again, too.
     SET @mq_small_selects = NOT @@SESSION.sql_big_selects;
     IF @mq_small_selects THEN
         SET SESSION sql_big_selects = 1;

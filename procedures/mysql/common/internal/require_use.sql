@@ -6,12 +6,14 @@
 -- Transaction: reads the server's own tables of rights
 -- Example:     CALL mq_require_use('shop', 'orders', 'Select,Update', 'app');
 --
--- A procedure with its owner's rights is not told which account has called it, only the name and the host of the login. So
--- of all accounts that the server could have taken for it each must have the rights itself or through its roles: what is
+-- A procedure with its owner's rights does not learn which account has called it, only the name and the host of the login. So
+-- each account that the server could have taken for this login must have the rights itself or through its roles: what is
 -- counted is never more than the caller really has. A right on columns only does not count, nor does a global one where
 -- partial_revokes is on. MariaDB keeps rights in tables of an engine without savepoints, and a transaction that reads one of them
 -- can set none until it ends: there, inside of a transaction of the caller's, what was seen in the last minute is believed. Where
 -- mq_owner may not read the rights, only p_maker's name is let in.
+--
+-- Long because no server has a function for the rights of another account: one query has to follow the roles.
 
 DROP PROCEDURE IF EXISTS mq_require_use;
 
@@ -81,7 +83,8 @@ checking: BEGIN
         INTO v_count, v_has, v_who
         FROM (
             SELECT r.of_user, r.of_host, BIT_OR(
-                IF(v_global, (g.select_priv = 'Y') + 2 * (g.update_priv = 'Y') + 4 * (g.delete_priv = 'Y') + 8 * (g.trigger_priv = 'Y'), 0)
+                IF(v_global, (g.select_priv = 'Y') + 2 * (g.update_priv = 'Y') + 4 * (g.delete_priv = 'Y')
+                    + 8 * (g.trigger_priv = 'Y'), 0)
                 | COALESCE(d.bits, 0)
                 | COALESCE((FIND_IN_SET('Select', t.table_priv) > 0) + 2 * (FIND_IN_SET('Update', t.table_priv) > 0)
                     + 4 * (FIND_IN_SET('Delete', t.table_priv) > 0) + 8 * (FIND_IN_SET('Trigger', t.table_priv) > 0), 0)) AS bits

@@ -40,7 +40,7 @@ BEGIN
                     THEN CONCAT('CONCAT(''"'', CONVERT(REPLACE(TO_BASE64(', v.quoted, '), CHAR(10), '''') USING utf8mb4), ''"'')')
                 WHEN v.data_type = 'datetime'
                     THEN CONCAT('CONCAT(''"'', REPLACE(CONVERT(', v.quoted, ' USING utf8mb4), '' '', ''T''), ''"'')')
-                -- Without the session's time zone, in which an hour a year means two.
+                -- Not in the session's time zone: in most zones one hour of the year occurs twice.
                 WHEN v.data_type = 'timestamp' THEN CONCAT('CONCAT(''"'', REPLACE(LEFT(CONVERT('
                     'CAST(''1970-01-01'' AS datetime(6)) + INTERVAL UNIX_TIMESTAMP(', v.quoted, ') SECOND USING utf8mb4), ',
                     19 + v.datetime_precision + (v.datetime_precision > 0), '), '' '', ''T''), ''+00:00"'')')

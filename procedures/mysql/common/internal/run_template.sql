@@ -5,7 +5,7 @@
 -- Transaction: joins the caller's
 -- Example:     CALL mq_run_template('{"table":"`stock`"}', 'SELECT COUNT(*) INTO @mq_n FROM {table} AS t', v_count);
 --
--- The template is read once, and what stands for a name is not read again: so a column called {table} is nothing but a column.
+-- The template is read once, and the text put in for a name is not read again: so a column may be called {table}.
 -- A caller that fills names into the template itself writes NUL for their opening braces, which no name contains.
 
 DROP PROCEDURE IF EXISTS mq_run_template;

@@ -22,12 +22,12 @@ BEGIN
     -- As the catalog has them: with another character set the server would read all of it.
     DECLARE v_schema varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci
         DEFAULT JSON_UNQUOTE(JSON_EXTRACT(p_places, '$.schema'));
-    DECLARE v_name varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci DEFAULT JSON_UNQUOTE(JSON_EXTRACT(p_places,
-        '$.name'));
+    DECLARE v_name varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci
+        DEFAULT JSON_UNQUOTE(JSON_EXTRACT(p_places, '$.name'));
     DECLARE v_kept, v_unique longtext CHARACTER SET utf8mb4;
     -- Columns that an UPDATE sets by itself keep what the writer's has set.
-    SELECT GROUP_CONCAT(', t.`', REPLACE(c.column_name, '`', '``'), '` = t.`', REPLACE(c.column_name, '`', '``'),
-        '`' SEPARATOR '')
+    SELECT GROUP_CONCAT(', t.`', REPLACE(c.column_name, '`', '``'), '` = t.`',
+        REPLACE(c.column_name, '`', '``'), '`' SEPARATOR '')
     INTO v_kept
     FROM information_schema.columns AS c
     WHERE c.table_schema = v_schema AND c.table_name = v_name AND c.extra LIKE '%on update%';

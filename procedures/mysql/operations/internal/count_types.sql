@@ -6,9 +6,11 @@
 -- Transaction: reads only
 -- Example:     CALL mq_count_types('ready', UTC_TIMESTAMP(6), v_counts);
 --
--- In parts of c_rows rows, so that of a type with more no more is read than tells that it has them, and of a hundred thousand
--- types with a few messages each many with one statement, in the order of the index: no list is sorted. ASC, because it is no
--- parameter that the column equals: MariaDB takes the index's order here.
+-- It reads the index in parts of c_rows rows: one statement counts many types with a few messages each, and of a type that fills
+-- a whole part no more is counted than 10,001. No list is sorted. The type is
+-- a range here, so it stands in ORDER BY, written type ASC: where it equals a parameter, MariaDB 10.11 would sort.
+--
+-- Long because a statement names its table: the same two statements stand here once for each of the five tables.
 
 DROP PROCEDURE IF EXISTS mq_count_types;
 
@@ -28,7 +30,7 @@ BEGIN
     DECLARE v_until varchar(201) CHARACTER SET utf8mb4;
     DECLARE v_after, v_before varchar(200) CHARACTER SET utf8mb4 DEFAULT '';
     DECLARE v_part longtext CHARACTER SET utf8mb4;
-    -- There is less than a part left.
+    -- Less than a whole part is left.
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     SET p_counts = NULL;
     IF @@SESSION.group_concat_max_len < 1073741824 THEN
@@ -43,14 +45,15 @@ BEGIN
                 COALESCE(CONCAT('"', x.at_, '"'), 'null'), ']'), MAX(x.type)
             INTO v_part, v_before
             FROM (
-                SELECT r.type, SUM(1) AS a, SUM(0) AS b, MIN(CASE WHEN r.run_at > '1000-01-01' THEN r.run_at ELSE (SELECT m.run_at FROM mq_message AS m WHERE m.id = r.id) END) AS at_
+                SELECT r.type, SUM(1) AS a, SUM(0) AS b, MIN(CASE WHEN r.run_at > '1000-01-01' THEN r.run_at
+                    ELSE (SELECT m.run_at FROM mq_message AS m WHERE m.id = r.id) END) AS at_
                 FROM mq_ready AS r FORCE INDEX (PRIMARY) WHERE r.type > v_after AND r.type < v_until AND r.attempts >= 0
                 GROUP BY r.type
             ) AS x;
             IF v_before IS NULL AND v_until <> v_end THEN
                 SELECT CONCAT('["', p_source, '",', JSON_QUOTE(v_until), ',10001,0,"', m.run_at, '"]') INTO v_part
-                FROM (SELECT id FROM mq_ready FORCE INDEX (PRIMARY) WHERE type = v_until ORDER BY priority, run_at,
-                    id LIMIT 1) AS r
+                FROM (SELECT id FROM mq_ready FORCE INDEX (PRIMARY)
+                    WHERE type = v_until ORDER BY priority, run_at, id LIMIT 1) AS r
                 STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = r.id;
             END IF;
         ELSEIF p_source = 'grouped' THEN
@@ -82,11 +85,12 @@ BEGIN
                 GROUP BY r.type
             ) AS x;
             IF v_before IS NULL AND v_until <> v_end THEN
-                -- Of those that are not due it is first asked whether there are too many: no list is made to count them.
+                -- Messages that are not due are counted only when there are no more than 10,000.
                 SELECT CONCAT('["', p_source, '",', JSON_QUOTE(v_until), ',', a.n, ',',
                     COALESCE((SELECT 10001 FROM mq_delayed FORCE INDEX (PRIMARY)
                             WHERE type = v_until AND run_at > p_now AND attempts >= 0 LIMIT c_rows, 1),
-                        (SELECT COUNT(*) FROM mq_delayed FORCE INDEX (PRIMARY) WHERE type = v_until AND run_at > p_now AND attempts >= 0)),
+                        (SELECT COUNT(*) FROM mq_delayed FORCE INDEX (PRIMARY)
+                            WHERE type = v_until AND run_at > p_now AND attempts >= 0)),
                     ',', COALESCE(CONCAT('"', a.at_, '"'), 'null'), ']') INTO v_part
                 FROM (SELECT COUNT(*) AS n, MIN(run_at) AS at_ FROM (SELECT run_at FROM mq_delayed FORCE INDEX (PRIMARY)
                         WHERE type = v_until AND run_at <= p_now AND attempts >= 0 ORDER BY run_at, id LIMIT 10001) AS r) AS a;
@@ -106,7 +110,8 @@ BEGIN
             IF v_before IS NULL AND v_until <> v_end THEN
                 SELECT CONCAT('["', p_source, '",', JSON_QUOTE(v_until), ',', SUM(IF(r.lease_until > p_now, r.n, 0)), ',',
                     SUM(IF(r.lease_until > p_now, 0, r.n)), ',null]') INTO v_part
-                FROM (SELECT lease_until, JSON_LENGTH(items) AS n FROM mq_batch FORCE INDEX (batch_lease) WHERE type = v_until LIMIT 10001) AS r;
+                FROM (SELECT lease_until, JSON_LENGTH(items) AS n FROM mq_batch FORCE INDEX (batch_lease)
+                    WHERE type = v_until LIMIT 10001) AS r;
             END IF;
         ELSEIF p_source = 'dead' THEN
             SELECT r.type INTO v_until FROM mq_dead AS r FORCE INDEX (dead_age)
@@ -123,7 +128,7 @@ BEGIN
                 SET v_part = CONCAT('["', p_source, '",', JSON_QUOTE(v_until), ',10001,0,null]');
             END IF;
         END IF;
-        -- Not within the statements above: with it and with window functions MariaDB 11.8 did not end within minutes.
+        -- Not inside the statements above: there, with window functions, MariaDB 11.8 ran for minutes.
         SET p_counts = NULLIF(CONCAT_WS(',', p_counts, v_part), '');
         IF v_until = v_end THEN
             LEAVE parts;

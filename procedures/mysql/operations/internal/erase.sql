@@ -22,8 +22,8 @@ BEGIN
     DECLARE v_places, v_found, v_gone, v_groups longtext CHARACTER SET utf8mb4;
     SELECT ordered, EXISTS (SELECT * FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type) INTO v_ordered, v_ring
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
-    SELECT CONCAT('[', GROUP_CONCAT('[', m.id, ',', m.priority, ',"', m.run_at, '",', JSON_QUOTE(COALESCE(m.group_key, '')), ']'),
-        ']')
+    SELECT CONCAT('[', GROUP_CONCAT('[', m.id, ',', m.priority, ',"', m.run_at, '",',
+        JSON_QUOTE(COALESCE(m.group_key, '')), ']'), ']')
     INTO v_places
     FROM JSON_TABLE(p_ids, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
     STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id;

@@ -38,7 +38,7 @@ BEGIN
         SELECT n, after_id, low_until, promoted_to INTO p_low_n, p_from, p_low_until, p_promoted_to
         FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type AND reader = '' ORDER BY n DESC, after_id DESC LIMIT 1;
     END;
-    -- Ahead by more than the longest pause, or something promoted in a time to come: the clock was set back.
+    -- Ahead by more than the longest pause, or a promotion in the future: the clock was set back.
     SET p_full_scan = NOT COALESCE(p_now < p_low_until AND p_now > p_low_until - INTERVAL 6 SECOND AND p_promoted_to <= p_now, 0),
         p_outside = 0;
     IF p_full_scan THEN
@@ -52,7 +52,7 @@ BEGIN
                     SELECT * FROM mq_batch FORCE INDEX (batch_lease)
                     WHERE type = p_type AND lease_until <= p_now AND lease_seconds >= 0
                 ),
-                -- What stands at an ordinary place: sent before the type was a ring, or by a sender who did not see it yet.
+                -- Messages at ordinary places were sent before the type was a ring, or by a sender that did not see it yet.
                 EXISTS (
                     SELECT * FROM mq_ready FORCE INDEX (PRIMARY)
                     WHERE type = p_type AND (priority > -32768 OR priority = -32768 AND run_at > '1000-01-01') AND attempts >= 0
@@ -82,7 +82,7 @@ BEGIN
         ) INTO p_outside;
     END IF;
     IF v_moved < v_promote THEN
-        -- Not up to now: somebody may be about to commit what has failed.
+        -- Not up to now: another session may be about to commit a failed message.
         SET p_promoted_to = p_now - INTERVAL 1 SECOND;
     END IF;
 END//

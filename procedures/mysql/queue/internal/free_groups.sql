@@ -17,7 +17,7 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_groups longtext CHARACTER SET utf8mb4;
-    -- Without a lock: only rows of our own are deleted below, and nobody else locks those.
+    -- Without a lock: only rows of our own are deleted below, which no other session locks.
     SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(l.group_key)), ']')
     INTO v_groups
     FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j

@@ -1,15 +1,15 @@
--- issue_tickets: in an ordered queue, make groups that have something due and nobody at work claimable.
+-- issue_tickets: in an ordered queue, make groups claimable that have something due and are not at work.
 -- Arguments:   p_type, p_groups (a JSON array of group keys, '' for none, each once)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's; never waits
 -- Example:     CALL mq_issue_tickets('invoice', '["customer-7"]');
 --
--- A message that another transaction is cancelling may be gone or stay: so both the first message and the first that nobody
--- is deleting get a ticket. One too many does no harm. It is a new one even when the message has one at its own place: a
--- claim that has seen the group at work may be dropping that one, in a cluster on another node, whose locks are not seen
--- here. What is new it cannot have seen. It stands less than a tenth of a millisecond before the message, at a random time: none
--- that another transaction has inserted or deleted is met.
+-- A message that another transaction is cancelling may be gone or stay: so both the first message and the first that no
+-- transaction is deleting get a ticket. One too many does no harm. The ticket is new even when the message has one at its
+-- own place: a claim that has seen the group at work may be dropping that one, in a cluster on another node, whose locks are not
+-- seen here. It cannot have seen the new one, which stands less than a tenth of a millisecond before the message, at a random
+-- time, where no other transaction inserts or deletes.
 
 DROP PROCEDURE IF EXISTS mq_issue_tickets;
 

@@ -13,8 +13,8 @@
 --     start ........ mark of priority 0 ........ mark of priority 5 ........ end of the type
 --        segment 0   |       segment 1           |       segment 2
 --
--- A mark starts a segment, which ends before the priority of the next mark. What lies between a priority's beginning and its
--- mark is done. A priority without a mark belongs to the segment before it and is scanned from its beginning, so the first
+-- A mark starts a segment, which ends before the priority of the next mark. Everything between a priority's beginning and
+-- its mark is done. A priority without a mark belongs to the segment before it and is scanned from its beginning, so the first
 -- message that is found there becomes its mark.
 --
 -- Plans. The server's statistics may call a table empty that holds a backlog, because it is new or after dead rows. Then

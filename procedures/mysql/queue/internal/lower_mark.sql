@@ -1,4 +1,4 @@
--- lower_mark: what was put back lies below a low-water mark: let the next claim scan the type from its very start.
+-- lower_mark: make the next claim a full scan, if messages were put back below a low-water mark.
 -- Arguments:   p_type
 -- Returns:     nothing
 -- Errors:      none

@@ -2,7 +2,7 @@
 -- Arguments:   p_type
 -- Returns:     p_outside: 1 when some are left
 -- Errors:      none
--- Transaction: the caller's own, which commits at once: until then nobody else sees what is on its way; passes over rows that
+-- Transaction: the caller's own, which commits at once: until then no other session sees what is on its way; passes over rows that
 --              others have locked
 -- Example:     CALL mq_move_to_ring('crawl', v_outside);
 

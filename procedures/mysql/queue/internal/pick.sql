@@ -51,8 +51,9 @@ BEGIN
         SELECT n, scanned_at, promoted_to, places INTO v_n, v_scanned_at, v_promoted_to, v_places
         FROM mq_mark FORCE INDEX (mark_newest) WHERE type = p_type ORDER BY n DESC LIMIT 1;
     END;
-    -- Noted further ahead, or something promoted in a time to come: the clock was set back since.
-    SET v_full_scan = COALESCE(v_now NOT BETWEEN v_scanned_at - INTERVAL c_ahead + 1 SECOND AND v_scanned_at + INTERVAL c_late SECOND
+    -- A full scan that is noted further ahead, or a promotion in the future: the clock was set back since.
+    SET v_full_scan = COALESCE(v_now NOT BETWEEN v_scanned_at - INTERVAL c_ahead + 1 SECOND
+            AND v_scanned_at + INTERVAL c_late SECOND
         OR v_promoted_to > v_now + INTERVAL 100000 MICROSECOND, 1);
     IF v_full_scan THEN
         SELECT EXISTS (
@@ -73,7 +74,8 @@ BEGIN
         CALL mq_promote(p_type, v_promoted_to, v_now, v_promote, v_moved, v_lowered_to);
         SET v_promoted_to = IF(v_moved < v_promote, v_now, c_long_ago), v_lowered_to = COALESCE(v_lowered_to, c_never);
         SELECT EXISTS (
-            SELECT * FROM JSON_TABLE(v_places, '$[*]' COLUMNS (run_at datetime(6) PATH '$[1]')) AS k WHERE k.run_at >= v_lowered_to
+            SELECT * FROM JSON_TABLE(v_places, '$[*]' COLUMNS (run_at datetime(6) PATH '$[1]')) AS k
+            WHERE k.run_at >= v_lowered_to
         ) INTO v_marks_changed;
     ELSE
         SET v_promoted_to = v_now;
@@ -81,12 +83,11 @@ BEGIN
 
     IF p_ordered THEN
         CALL mq_pick_ordered(p_type, p_size, p_take, p_items);
-        -- No claim of tickets starts at a mark. They only tell when the last full scan was.
+        -- No claim of tickets starts at a mark. They only keep the time of the last full scan.
         SET v_marks_changed = v_full_scan AND p_items IS NOT NULL, v_places = '[]', v_promoted_to = c_long_ago;
     ELSE
         CALL mq_lock_ready(p_type, p_size, IF(v_full_scan, '[]', v_places),
-            LEAST(v_lowered_to, v_now - INTERVAL c_late SECOND), p_items,
-            v_front_moved);
+            LEAST(v_lowered_to, v_now - INTERVAL c_late SECOND), p_items, v_front_moved);
         IF p_items IS NOT NULL THEN
             SET v_marks_changed = v_marks_changed OR v_full_scan OR v_front_moved;
             CALL mq_delete_ready(p_type, p_items);

@@ -1,4 +1,4 @@
--- stuck_groups: groups of ordered queues that have messages and nobody at work, and that no claim finds.
+-- stuck_groups: groups of ordered queues that have messages, are not at work, and are found by no claim.
 -- Arguments:   p_type (NULL: all)
 -- Returns:     p_groups: a JSON array of [type, group key], '' for messages without one; NULL for none; at most 1,000 of the
 --              first 10,000 groups

@@ -33,8 +33,8 @@ BEGIN
     FROM mq_polled_batch AS b JOIN mq_polled AS p ON p.name = b.name WHERE b.batch_key = p_batch_key;
     SET p_count = 0, p_added = NULL;
     IF v_name IS NOT NULL AND p_rows IS NOT NULL THEN
-        -- With a status the dead have one of their own: whoever makes such a row ready again by hand wants it claimed. Rows that
-        -- are equal are counted less those that are claimed; what goes by its place is claimed once, whatever became of it.
+        -- With a status, dead rows have a value of their own: one that was set back to ready by hand is claimed again. Of equal
+        -- rows as many are free as no entry stands for. A row that is claimed by its place is claimed once.
         INSERT INTO mq_polled_row (batch_key, run_at, attempts, active, state, name, reader, ident_hash, ident, key_json,
             place, copies)
         SELECT p_batch_key, v_now, 1, p_active, 'A', v_name, v_reader, x.ident_hash, x.ident, x.key_, x.place, x.copies

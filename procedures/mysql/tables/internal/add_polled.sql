@@ -5,8 +5,8 @@
 -- Transaction: joins the caller's
 -- Example:     CALL mq_add_polled(v_table, v_created);
 --
--- Callers may call it by themselves: who may not change the table adopts nothing. Nothing of it is executed: names are looked up
--- in the catalog and quoted at each call, values are written in digits.
+-- Callers may call it directly: it adopts no table that the caller may not change. Nothing of p_table is executed: each call
+-- reads the names from the catalog and quotes them, and writes values in digits.
 
 DROP PROCEDURE IF EXISTS mq_add_polled;
 
@@ -46,8 +46,8 @@ BEGIN
         LEFT(USER(), CHAR_LENGTH(USER()) - CHAR_LENGTH(SUBSTRING_INDEX(USER(), '@', -1)) - 1));
     SELECT MIN(p.name) INTO v_other
     FROM mq_polled AS p
-    WHERE p.table_schema = v_here AND p.table_name = v_name_of_table AND p.name <> v_name AND (p.status_column IS NOT NULL OR p.on_complete = 'delete')
-        AND (v_status IS NOT NULL OR v_deletes) AND p.status_column <=> v_status AND p.ready_value <=> v_ready;
+    WHERE p.table_schema = v_here AND p.table_name = v_name_of_table AND p.name <> v_name
+        AND (p.status_column IS NOT NULL OR p.on_complete = 'delete') AND (v_status IS NOT NULL OR v_deletes) AND p.status_column <=> v_status AND p.ready_value <=> v_ready;
     IF v_other IS NOT NULL THEN
         CALL mq_raise_error('already_exists', CONCAT(LEFT(v_name_of_table, 40), ' is adopted as ', LEFT(v_other, 40),
             ' already: its rows would be claimed twice'));
@@ -63,8 +63,8 @@ BEGIN
         SELECT COUNT(*) INTO v_same
         FROM mq_polled AS p
         WHERE p.name = v_name AND p.table_schema = v_here AND p.table_name = v_name_of_table AND p.key_columns <=> v_keys
-            AND p.order_column <=> v_order AND p.status_column <=> v_status AND p.ready_value <=> v_ready AND p.active_value <=> v_active
-            AND p.done_value <=> v_done AND p.error_value <=> v_error AND p.on_complete = IF(v_deletes, 'delete', 'keep')
+            AND p.order_column <=> v_order AND p.status_column <=> v_status AND p.ready_value <=> v_ready
+            AND p.active_value <=> v_active AND p.done_value <=> v_done AND p.error_value <=> v_error AND p.on_complete = IF(v_deletes, 'delete', 'keep')
             AND p.late_seconds <=> v_late AND p.equal_rows = v_equal AND p.max_attempts = v_max;
         IF v_same = 0 THEN
             CALL mq_raise_error('already_exists', CONCAT('name: ', LEFT(v_name, 60), ' has other settings: release_table first'));

@@ -29,7 +29,7 @@ BEGIN
     FROM JSON_TABLE(p_shape, '$' COLUMNS (
         status longtext CHARACTER SET utf8mb4 PATH '$.status', ready longtext CHARACTER SET utf8mb4 PATH '$.ready',
         active longtext CHARACTER SET utf8mb4 PATH '$.active', error longtext CHARACTER SET utf8mb4 PATH '$.error',
-            max_ int PATH '$.max'
+        max_ int PATH '$.max'
     )) AS s;
     SET v_step = IF(v_status = '' OR p_items IS NULL, 4, 0);
     WHILE v_step < 4 DO
@@ -47,28 +47,30 @@ BEGIN
         END IF;
         SET v_step = v_step + 1;
     END WHILE;
-    -- Side by side instead of a join, for which JSON_TABLE would be read once a row.
-    SELECT CONCAT('[', GROUP_CONCAT(IF(m.written OR m.refused IS NOT NULL, JSON_ARRAY(m.id, m.retry, m.error, m.refused),
-        NULL) ORDER BY m.id), ']'),
-        CONCAT('[', GROUP_CONCAT(IF(m.written OR m.refused IS NOT NULL, NULL, m.id) ORDER BY m.id), ']')
-    INTO v_items, v_gone
-    FROM (
-        SELECT u.n, u.id, u.retry, u.error, MAX(u.written) OVER (PARTITION BY u.id) AS written,
-            MAX(u.refused) OVER (PARTITION BY u.id) AS refused
+    IF p_items IS NOT NULL THEN
+        -- Side by side instead of a join, for which JSON_TABLE would be read once a row.
+        SELECT CONCAT('[', GROUP_CONCAT(
+                IF(m.written OR m.refused IS NOT NULL, JSON_ARRAY(m.id, m.retry, m.error, m.refused), NULL) ORDER BY m.id), ']'),
+            CONCAT('[', GROUP_CONCAT(IF(m.written OR m.refused IS NOT NULL, NULL, m.id) ORDER BY m.id), ']')
+        INTO v_items, v_gone
         FROM (
-            SELECT 0 AS n, j.id, j.retry, j.error, v_status = '' AS written, NULL AS refused
-            FROM JSON_TABLE(COALESCE(p_items, '[]'), '$[*]' COLUMNS (id bigint PATH '$[0]', retry int PATH '$[4]',
-                error longtext CHARACTER SET utf8mb4 PATH '$[5]')) AS j
-            UNION ALL
-            SELECT 1, w.id, NULL, NULL, 1, NULL
-            FROM JSON_TABLE(CONCAT('[', COALESCE(v_all_written, ''), ']'), '$[*]' COLUMNS (id bigint PATH '$')) AS w
-            UNION ALL
-            SELECT 2, r.id, NULL, NULL, 0, r.error
-            FROM JSON_TABLE(CONCAT('[', COALESCE(v_all_refused, ''), ']'), '$[*]' COLUMNS (
-                id bigint PATH '$[0]', error longtext CHARACTER SET utf8mb4 PATH '$[1]')) AS r
-        ) AS u
-    ) AS m
-    WHERE m.n = 0;
+            SELECT u.n, u.id, u.retry, u.error, MAX(u.written) OVER (PARTITION BY u.id) AS written,
+                MAX(u.refused) OVER (PARTITION BY u.id) AS refused
+            FROM (
+                SELECT 0 AS n, j.id, j.retry, j.error, v_status = '' AS written, NULL AS refused
+                FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', retry int PATH '$[4]',
+                    error longtext CHARACTER SET utf8mb4 PATH '$[5]')) AS j
+                UNION ALL
+                SELECT 1, w.id, NULL, NULL, 1, NULL
+                FROM JSON_TABLE(CONCAT('[', COALESCE(v_all_written, ''), ']'), '$[*]' COLUMNS (id bigint PATH '$')) AS w
+                UNION ALL
+                SELECT 2, r.id, NULL, NULL, 0, r.error
+                FROM JSON_TABLE(CONCAT('[', COALESCE(v_all_refused, ''), ']'), '$[*]' COLUMNS (
+                    id bigint PATH '$[0]', error longtext CHARACTER SET utf8mb4 PATH '$[1]')) AS r
+            ) AS u
+        ) AS m
+        WHERE m.n = 0;
+    END IF;
     CALL mq_settle_rows(p_batch_key, v_items, v_gone, p_rest, p_failed, p_dead, p_gone);
 END//
 

@@ -6,7 +6,7 @@
 -- Transaction: reads nothing
 -- Example:     CALL mq_key_literals('[["id","n"]]', '[[1,"17"],[2,"18"]]', v_literals);
 --
--- Whatever stands in p_items, nothing else comes out than literals: it was written by others, and is executed as the caller.
+-- p_items may be written by others, and the result is executed as the caller: so nothing but literals is returned.
 
 DROP PROCEDURE IF EXISTS mq_key_literals;
 

@@ -1,4 +1,4 @@
--- lock_polled: lock the row of an adopted table: what claims from it, or changes what it is, takes turns.
+-- lock_polled: lock the row of an adopted table, so that claims of it and changes to it take turns.
 -- Arguments:   p_name
 -- Returns:     nothing
 -- Errors:      50005 not_found

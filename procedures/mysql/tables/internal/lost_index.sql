@@ -1,4 +1,4 @@
--- lost_index: say that an index is gone which an adopted table needs.
+-- lost_index: stop with the CREATE INDEX that an adopted table needs again.
 -- Arguments:   p_table (mq_polled_settings)
 -- Returns:     nothing
 -- Errors:      50006 unsuitable_table, with the statement to run
@@ -36,7 +36,8 @@ BEGIN
     SET v_of_schema = v_schema, v_of_table = v_table;
     SELECT COUNT(*) INTO v_there
     FROM information_schema.statistics AS s
-    WHERE s.table_schema = v_of_schema AND s.table_name = v_of_table AND CAST(CONVERT(s.index_name USING utf8mb4) AS binary) = CAST(v_claim_index AS binary);
+    WHERE s.table_schema = v_of_schema AND s.table_name = v_of_table
+        AND CAST(CONVERT(s.index_name USING utf8mb4) AS binary) = CAST(v_claim_index AS binary);
     IF v_claim_index IS NOT NULL AND v_there = 0 THEN
         CALL mq_raise_error('unsuitable_table', CONCAT('needs: CREATE INDEX `', LEFT(v_claim_index, 30), '` ON ',
             LEFT(v_label, 40), ' (', v_columns, ')'));

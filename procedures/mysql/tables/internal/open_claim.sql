@@ -6,8 +6,8 @@
 -- Transaction: joins the caller's; holds the adopted table's row until it ends
 -- Example:     CALL mq_open_claim('orders', 100, 'worker-1', 60, v_key, v_table, v_due);
 --
--- Callers may call it by themselves: the batch key is told to nobody who may not change the table, and is what all that follows
--- asks for. Hence it cannot be guessed from another one.
+-- Callers may call it directly: it returns a batch key only to callers who may change the table, and all that follows asks for
+-- that key. Hence no key can be guessed from another one.
 
 DROP PROCEDURE IF EXISTS mq_open_claim;
 
@@ -28,7 +28,6 @@ BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_random varchar(32) CHARACTER SET ascii DEFAULT REPLACE(UUID(), '-', '');
     DECLARE v_lost longtext CHARACTER SET utf8mb4;
-    DECLARE v_taken bigint;
     CALL mq_use_polled(p_name, 'claim');
     CALL mq_lock_polled(p_name);
     CALL mq_polled_settings(p_name, p_table);
@@ -57,18 +56,16 @@ BEGIN
         WHERE name = p_name AND state = 'N' AND run_at <= v_now ORDER BY run_at, id LIMIT p_size
     ) AS d;
 
-    -- How many rows at ready_value may be taken already: with a key it is enough to know that any are.
-    SELECT IF(p.key_columns IS NULL,
-            (SELECT COUNT(*) FROM mq_polled_row AS e WHERE e.name = p_name AND e.active = 0 AND (e.state <> 'E' OR p.status_column IS NULL)),
+    -- taken: how many rows at ready_value may be claimed already; with a key it is enough to know whether there are any.
+    SELECT JSON_MERGE_PATCH(p_table, JSON_OBJECT('from', p.place, 'from_hash', HEX(p.place_hash), 'copies', p.copies,
+        'from_place', IF(p.place IS NOT NULL AND p.scanned_at > v_now - INTERVAL 1 SECOND AND p.scanned_at <= v_now, 1, 0),
+        'count', IF(p.counted_at BETWEEN v_now - INTERVAL 1 SECOND AND v_now, 0, 1),
+        'taken', 0 + IF(p.key_columns IS NULL,
+            (SELECT COUNT(*) FROM mq_polled_row AS e
+                WHERE e.name = p_name AND e.active = 0 AND (e.state <> 'E' OR p.status_column IS NULL)),
             EXISTS (SELECT * FROM mq_polled_row AS e WHERE e.name = p_name AND e.state = 'N')
             OR p.active_value IS NULL AND EXISTS (SELECT * FROM mq_polled_row AS e WHERE e.name = p_name AND e.state = 'A')
-            OR p.status_column IS NULL AND EXISTS (SELECT * FROM mq_polled_row AS e WHERE e.name = p_name AND e.state = 'E'))
-    INTO v_taken
-    FROM mq_polled AS p WHERE p.name = p_name;
-    SELECT JSON_MERGE_PATCH(p_table, JSON_OBJECT('taken', v_taken, 'from', p.place, 'from_hash', HEX(p.place_hash), 'copies',
-        p.copies,
-        'from_place', IF(p.place IS NOT NULL AND p.scanned_at > v_now - INTERVAL 1 SECOND AND p.scanned_at <= v_now, 1, 0),
-        'count', IF(p.counted_at BETWEEN v_now - INTERVAL 1 SECOND AND v_now, 0, 1)))
+            OR p.status_column IS NULL AND EXISTS (SELECT * FROM mq_polled_row AS e WHERE e.name = p_name AND e.state = 'E'))))
     INTO p_table
     FROM mq_polled AS p WHERE p.name = p_name;
     INSERT INTO mq_polled_batch (batch_key, lease_until, lease_seconds, name, reader)

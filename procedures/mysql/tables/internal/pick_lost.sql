@@ -26,8 +26,8 @@ BEGIN
     IF JSON_UNQUOTE(JSON_EXTRACT(p_shape, '$.active')) <> '' THEN
         -- The entries before the rows: what is finished in between makes fewer rows, never more.
         CALL mq_count_active(p_batch_key, v_known);
-        CALL mq_run_template(p_shape, CONCAT('SELECT COUNT(*) INTO @mq_n FROM (SELECT 1 FROM {table} AS t {by_claim} WHERE {is_active} LIMIT ',
-            v_known + 1, ') AS r'), v_nothing);
+        CALL mq_run_template(p_shape, REPLACE('SELECT COUNT(*) INTO @mq_n
+            FROM (SELECT 1 FROM {table} AS t {by_claim} WHERE {is_active} LIMIT {size}) AS r', '{size}', v_known + 1), v_nothing);
         IF @mq_n > v_known THEN
             CALL mq_pick_rows(p_shape, p_table, p_batch_key, p_size, 1, v_known + 1, 0, p_rows, p_count);
         END IF;

@@ -6,6 +6,8 @@
 -- Errors:      those of the table's own
 -- Transaction: joins the caller's; passes over rows that other sessions have locked, where it locks rows at all
 -- Example:     CALL mq_pick_rows(v_shape, v_table, v_key, 100, 0, 0, 0, v_rows, v_count);
+--
+-- Long because the three ways to pick rows share most of the templates, which a procedure declares before its first statement.
 
 DROP PROCEDURE IF EXISTS mq_pick_rows;
 
@@ -26,9 +28,8 @@ SQL SECURITY INVOKER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_letter varchar(1) CHARACTER SET utf8mb4;
-    DECLARE v_columns, v_sort_by, v_active, v_place_columns, v_from, v_from_hash, v_new, v_free, v_held, v_literals, v_added,
-        v_settled,
-        v_high, v_zone longtext CHARACTER SET utf8mb4;
+    DECLARE v_columns, v_sort_by, v_active, v_place_columns, v_from, v_from_hash, v_new, v_free, v_held, v_literals,
+        v_added, v_settled, v_high, v_zone longtext CHARACTER SET utf8mb4;
     DECLARE v_copies, v_chunk, v_offset, v_added_count, v_nothing bigint DEFAULT 0;
     DECLARE v_wanted tinyint;
     DECLARE v_list longtext CHARACTER SET utf8mb4 DEFAULT
@@ -46,9 +47,10 @@ BEGIN
         FROM (SELECT {ident} AS i, {sort_as} FROM {table} AS t {by_claim} WHERE {new} {sort} LIMIT {offset}, {size}) AS r';
     DECLARE v_highest longtext CHARACTER SET utf8mb4 DEFAULT
         'SELECT {place} INTO @mq_found FROM {table} AS t {by_claim} ORDER BY {order} DESC LIMIT 1';
-    -- So that no more than the rows of these order values are sorted.
+    -- The last order value that the claim needs: rows after it are not sorted.
     DECLARE v_last longtext CHARACTER SET utf8mb4 DEFAULT
-        'SELECT {place} INTO @mq_found FROM {table} AS t {by_claim} WHERE {order} <= {settled} {later} ORDER BY {order} LIMIT {size}, 1';
+        'SELECT {place} INTO @mq_found
+        FROM {table} AS t {by_claim} WHERE {order} <= {settled} {later} ORDER BY {order} LIMIT {size}, 1';
     DECLARE v_placed longtext CHARACTER SET utf8mb4 DEFAULT
         'SELECT x.* FROM (
             SELECT y.*, ROW_NUMBER() OVER (PARTITION BY y.o, y.h ORDER BY y.h) AS c FROM (
@@ -87,8 +89,8 @@ BEGIN
         CALL mq_add_claims(p_batch_key, p_active, v_free, NULL, p_size, p_rows, p_count);
 
     ELSEIF v_letter IN ('a', 'e') THEN
-        -- Entries stand for some of these rows, and only mq_owner sees for which: first the keys, without a lock, in growing
-        -- parts.
+        -- Entries stand for some of these rows, and only mq_owner sees for which: first the keys, without a
+        -- lock, more of them each time.
         SET v_chunk = p_size + 50;
         WHILE v_chunk > 0 AND p_count < p_size DO
             CALL mq_run_template(p_shape, REPLACE(REPLACE(v_keys, '{offset}', v_offset), '{size}', v_chunk), v_nothing);
@@ -104,10 +106,10 @@ BEGIN
         END WHILE;
 
     ELSEIF v_letter IN ('c', 'f') THEN
-        -- Among so many rows there are p_size free ones, if the table has them. Without an active value nothing is written, and a
-        -- lock would keep others from finishing the rows that are counted.
-        -- Whoever finishes a row takes its entry away. Where that makes the row no longer ready, entries are counted first;
-        -- where a row that has failed becomes ready again, rows are. What is counted too early then only makes the claim smaller.
+        -- p_size + p_taken rows hold p_size free ones, if the table has so many. Without an active value nothing is written, and
+        -- a lock would keep others from finishing the rows that are counted.
+        -- Finishing a row deletes its entry. Where the row is then no longer ready, entries are counted before rows; where a
+        -- failed row becomes ready again, rows are counted first. A count that is too old only makes the claim smaller.
         IF v_active = '' THEN
             CALL mq_held_copies(p_batch_key, v_held);
             SET v_rows = REPLACE(v_rows, 'FOR UPDATE SKIP LOCKED', '');
@@ -116,7 +118,7 @@ BEGIN
         CALL mq_add_claims(p_batch_key, p_active, v_free, v_held, p_size, p_rows, p_count);
 
     ELSE
-        -- In the session's zone an hour a year means two.
+        -- In most time zones one hour of the year occurs twice.
         SET v_zone = @@SESSION.time_zone;
         SET time_zone = '+00:00';
         CALL mq_settled_place(p_batch_key, NULL, v_settled, v_wanted);

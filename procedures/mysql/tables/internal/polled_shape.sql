@@ -11,6 +11,8 @@
 -- Example:     CALL mq_polled_shape(v_table, v_shape);
 --
 -- Of the classes (mq_read_columns) a moment is written in seconds since 1970, bytes and text in hexadecimal digits.
+--
+-- Long because procedures have no records: 15 settings are read from one JSON object, and 24 texts go into another.
 
 DROP PROCEDURE IF EXISTS mq_polled_shape;
 
@@ -32,8 +34,7 @@ BEGIN
     -- With more keys in a list than this has room for, the server would read the whole table.
     /*!80000 SET SESSION range_optimizer_max_mem_size = 0; */
     SELECT s.schema_, s.table_, s.label, s.ident_columns, s.keys_, s.order_, s.status_, s.ready, s.active, s.done, s.error,
-        s.deletes,
-        s.max_, s.key_index, s.claim_index
+        s.deletes, s.max_, s.key_index, s.claim_index
     INTO v_schema, v_table, v_label, v_idents, v_keys, v_order, v_status, v_ready, v_active, v_done, v_error, v_deletes, v_max,
         v_key_index, v_claim_index
     FROM JSON_TABLE(p_table, '$' COLUMNS (
@@ -44,7 +45,7 @@ BEGIN
         active longtext CHARACTER SET utf8mb4 PATH '$.active', done longtext CHARACTER SET utf8mb4 PATH '$.done',
         error longtext CHARACTER SET utf8mb4 PATH '$.error', deletes tinyint PATH '$.deletes', max_ int PATH '$.max',
         key_index varchar(64) CHARACTER SET utf8mb4 PATH '$.key_index',
-            claim_index varchar(64) CHARACTER SET utf8mb4 PATH '$.claim_index'
+        claim_index varchar(64) CHARACTER SET utf8mb4 PATH '$.claim_index'
     )) AS s;
     SET v_quoted = CONCAT('`', REPLACE(v_schema, '`', '``'), '`.`', REPLACE(v_table, '`', '``'), '`');
     CALL mq_read_columns(v_schema, v_table, v_columns);
@@ -63,7 +64,7 @@ BEGIN
         GROUP_CONCAT('COALESCE(', REPLACE(k.text, '{}', CONCAT(v_quoted, '.', k.quoted)),
             ', ''N'')' ORDER BY k.n SEPARATOR ', '','', '),
         GROUP_CONCAT('`t`.', k.quoted, ' AS o', k.n ORDER BY k.n SEPARATOR ', '),
-            GROUP_CONCAT('r.o', k.n ORDER BY k.n SEPARATOR ', ')
+        GROUP_CONCAT('r.o', k.n ORDER BY k.n SEPARATOR ', ')
     INTO v_known, v_chosen, v_list, v_ident, v_bare, v_sort_as, v_sort_by
     FROM (
         SELECT j.n, c.name, c.class, CONCAT('`', REPLACE(c.name, '`', '``'), '`') AS quoted,
@@ -111,9 +112,9 @@ BEGIN
                 IF(v_keys IS NULL, 'c', 'a')),
         'columns', v_known, 'place_class', COALESCE(v_class, ''), 'max', v_max, 'ready', COALESCE(v_ready, ''),
         'active', COALESCE(v_active, ''), 'done', COALESCE(v_done, ''), 'error', COALESCE(v_error, ''),
-        'table', v_quoted, 'keys', IF(v_keys IS NULL, '', CONCAT('(', v_list, ')')), 'ident', v_ident, 'bare', v_bare, 'key',
-            v_key,
-        'row', v_row, 'order', COALESCE(v_ordered, ''), 'place', COALESCE(v_place, 'NULL'), 'status', COALESCE(v_status, ''),
+        'table', v_quoted, 'keys', IF(v_keys IS NULL, '', CONCAT('(', v_list, ')')), 'ident', v_ident, 'bare', v_bare,
+        'key', v_key, 'row', v_row, 'order', COALESCE(v_ordered, ''), 'place', COALESCE(v_place, 'NULL'),
+        'status', COALESCE(v_status, ''),
         'is_ready', COALESCE(CONCAT(v_status, COALESCE(CONCAT(' = ', v_ready), ' IS NULL')), 'TRUE'),
         'is_active', COALESCE(CONCAT(v_status, ' = ', v_active), 'TRUE'),
         'sort', COALESCE(CONCAT('ORDER BY ', v_sort), ''), 'sort_as', v_sort_as, 'sort_by', v_sort_by,

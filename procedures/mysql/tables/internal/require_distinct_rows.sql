@@ -1,4 +1,4 @@
--- require_distinct_rows: refuse a table whose rows cannot be told apart.
+-- require_distinct_rows: refuse a table in which two rows may be equal.
 -- Arguments:   p_schema, p_table (names as the catalog has them), p_label (the table, for people), p_keys (a JSON array of
 --              names; NULL: rows are known by all columns but p_status), p_status, p_equal_rows (1: rows may be equal)
 -- Returns:     p_index: the primary key or a unique index of NOT NULL columns within p_keys

@@ -1,4 +1,4 @@
--- require_status: refuse values of a status that its column cannot hold or cannot tell apart.
+-- require_status: refuse values of a status that its column cannot hold or takes for equal.
 -- Arguments:   p_schema, p_table, p_column (names as the catalog has them), p_ready, p_active, p_done, p_error,
 --              p_delete (done rows are deleted)
 -- Returns:     nothing
@@ -6,7 +6,7 @@
 -- Transaction: reads the catalog
 -- Example:     CALL mq_require_status('shop', 'orders', 'status', 'N', 'A', 'D', 'E', 0);
 --
--- A CHECK is not tried here: its text belongs to the table's owner. The table itself says what it refuses, row by row.
+-- A CHECK is not tried here: its text belongs to the table's owner. The table itself refuses rows, one by one.
 
 DROP PROCEDURE IF EXISTS mq_require_status;
 
@@ -56,8 +56,8 @@ BEGIN
             SET v_fits = CASE
                 WHEN v_kind IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint') THEN v_value REGEXP '^-?[0-9]{1,18}$'
                     AND CAST(IF(v_value REGEXP '^-?[0-9]{1,18}$', v_value, '0') AS decimal(20)) BETWEEN
-                        IF(v_type LIKE '%unsigned%', 0, -POW(2, v_bits - 1)) AND POW(2, v_bits - IF(v_type LIKE '%unsigned%', 0,
-                            1)) - 1
+                        IF(v_type LIKE '%unsigned%', 0, -POW(2, v_bits - 1))
+                        AND POW(2, v_bits - IF(v_type LIKE '%unsigned%', 0, 1)) - 1
                 WHEN v_kind IN ('decimal', 'float', 'double', 'year', 'bit') THEN v_value REGEXP '^-?[0-9]+([.][0-9]+)?$'
                 WHEN v_kind = 'enum' THEN LOCATE(CONCAT('''', REPLACE(v_value, '''', ''''''), ''''), v_type) > 0
                 ELSE COALESCE(CHAR_LENGTH(v_value) <= v_length, TRUE)
@@ -66,8 +66,8 @@ BEGIN
                 v_literal = IF(v_charset IS NULL, CONCAT(v_literal, ' + 0'),
                     CONCAT('CONVERT(', v_literal, ' USING ', v_charset, ') COLLATE ', v_collation));
             IF NOT v_fits THEN
-                CALL mq_raise_error('invalid_argument', CONCAT(v_name, ': ', LEFT(p_column, 40), ' cannot hold "', LEFT(v_value,
-                    30), '"'));
+                CALL mq_raise_error('invalid_argument', CONCAT(v_name, ': ', LEFT(p_column, 40), ' cannot hold "',
+                    LEFT(v_value, 30), '"'));
             END IF;
             SET v_j = 0;
             WHILE v_j < v_i DO

@@ -27,10 +27,9 @@ BEGIN
         CALL mq_key_literals(JSON_ARRAY(JSON_ARRAY('', v_class)),
             JSON_ARRAY(JSON_ARRAY(0, SUBSTRING_INDEX(SUBSTRING_INDEX(p_ident, ',', v_k), ',', -1))), v_literal);
         SET p_condition = CONCAT(p_condition, '{table}.`', REPLACE(REPLACE(v_name, '`', '``'), '{', CHAR(0 USING utf8mb4)),
-            '` <=> ',
-            v_literal, ' AND ');
+            '` <=> ', v_literal, ' AND ');
     END WHILE;
-    -- The collation may take for equal what is not.
+    -- The collation may take different values for equal.
     SET p_condition = CONCAT(p_condition, 'SHA2({bare}, 256) = ''', SHA2(p_ident, 256), '''');
 END//
 

@@ -21,7 +21,7 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_name varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_active, v_status, v_keyed, v_deletes tinyint;
-    DECLARE v_dead longtext CHARACTER SET utf8mb4;
+    DECLARE v_dropped longtext CHARACTER SET utf8mb4;
     DECLARE v_last bigint;
     SELECT b.name, p.active_value IS NOT NULL, p.status_column IS NOT NULL, p.key_columns IS NOT NULL, p.on_complete = 'delete'
     INTO v_name, v_active, v_status, v_keyed, v_deletes
@@ -32,18 +32,22 @@ BEGIN
         SET e.active = 1
         WHERE e.batch_key = p_batch_key;
         -- As many copies as were counted may not have been left.
-        SELECT CONCAT('[', GROUP_CONCAT(id), ']') INTO v_dead FROM mq_polled_row WHERE batch_key = p_batch_key AND active = 0;
+        SELECT CONCAT('[', GROUP_CONCAT(id), ']') INTO v_dropped FROM mq_polled_row WHERE batch_key = p_batch_key AND active = 0;
+        IF v_dropped IS NOT NULL THEN
+            DELETE e FROM JSON_TABLE(v_dropped, '$[*]' COLUMNS (id bigint PATH '$')) AS j
+            STRAIGHT_JOIN mq_polled_row AS e FORCE INDEX (PRIMARY) ON e.id = j.id;
+        END IF;
     END IF;
-    DELETE e FROM JSON_TABLE(COALESCE(v_dead, '[]'), '$[*]' COLUMNS (id bigint PATH '$')) AS j
-    STRAIGHT_JOIN mq_polled_row AS e FORCE INDEX (PRIMARY) ON e.id = j.id;
     IF v_status AND v_keyed THEN
         -- Dead once, and made ready again by hand.
-        SELECT CONCAT('[', GROUP_CONCAT(o.id), ']') INTO v_dead
+        SELECT CONCAT('[', GROUP_CONCAT(o.id), ']') INTO v_dropped
         FROM mq_polled_row AS e
         STRAIGHT_JOIN mq_polled_row AS o ON o.name = e.name AND o.ident_hash = e.ident_hash AND o.state = 'E'
         WHERE e.batch_key = p_batch_key;
-        DELETE e FROM JSON_TABLE(COALESCE(v_dead, '[]'), '$[*]' COLUMNS (id bigint PATH '$')) AS j
-        STRAIGHT_JOIN mq_polled_row AS e FORCE INDEX (PRIMARY) ON e.id = j.id;
+        IF v_dropped IS NOT NULL THEN
+            DELETE e FROM JSON_TABLE(v_dropped, '$[*]' COLUMNS (id bigint PATH '$')) AS j
+            STRAIGHT_JOIN mq_polled_row AS e FORCE INDEX (PRIMARY) ON e.id = j.id;
+        END IF;
     END IF;
     SELECT MAX(id) INTO v_last FROM mq_polled_row WHERE batch_key = p_batch_key;
     IF v_last IS NULL THEN

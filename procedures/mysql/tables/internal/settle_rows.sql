@@ -27,35 +27,36 @@ BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_max int;
     DECLARE v_rest longtext CHARACTER SET utf8mb4;
-    SELECT MAX(p.max_attempts) INTO v_max
-    FROM mq_polled_row AS e JOIN mq_polled AS p ON p.name = e.name WHERE e.batch_key = p_batch_key;
-    DELETE e FROM JSON_TABLE(COALESCE(p_gone, '[]'), '$[*]' COLUMNS (id bigint PATH '$')) AS j
-    STRAIGHT_JOIN mq_polled_row AS e FORCE INDEX (PRIMARY) ON e.id = j.id
-    WHERE e.batch_key = p_batch_key;
-    SET p_gone_count = ROW_COUNT(), p_failed = 0, p_dead = 0;
+    SET p_gone_count = 0, p_failed = 0, p_dead = 0;
+    IF p_gone IS NOT NULL THEN
+        DELETE e FROM JSON_TABLE(p_gone, '$[*]' COLUMNS (id bigint PATH '$')) AS j
+        STRAIGHT_JOIN mq_polled_row AS e FORCE INDEX (PRIMARY) ON e.id = j.id
+        WHERE e.batch_key = p_batch_key;
+        SET p_gone_count = ROW_COUNT();
+    END IF;
     IF p_items IS NOT NULL THEN
-        SELECT COUNT(*) - COALESCE(SUM(j.refused IS NULL AND (COALESCE(j.retry = -1,
-            FALSE) OR e.attempts >= v_max AND COALESCE(j.retry <> -2, TRUE))), 0),
-            COALESCE(SUM(j.refused IS NULL AND (COALESCE(j.retry = -1,
-                FALSE) OR e.attempts >= v_max AND COALESCE(j.retry <> -2, TRUE))), 0)
+        SELECT MAX(p.max_attempts) INTO v_max
+        FROM mq_polled_row AS e JOIN mq_polled AS p ON p.name = e.name WHERE e.batch_key = p_batch_key;
+        SELECT COUNT(*) - COALESCE(SUM(j.refused IS NULL
+                AND (COALESCE(j.retry = -1, FALSE) OR e.attempts >= v_max AND COALESCE(j.retry <> -2, TRUE))), 0),
+            COALESCE(SUM(j.refused IS NULL
+                AND (COALESCE(j.retry = -1, FALSE) OR e.attempts >= v_max AND COALESCE(j.retry <> -2, TRUE))), 0)
         INTO p_failed, p_dead
         FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', retry int PATH '$[1]',
             refused longtext CHARACTER SET utf8mb4 PATH '$[3]')) AS j
         STRAIGHT_JOIN mq_polled_row AS e FORCE INDEX (PRIMARY) ON e.id = j.id
         WHERE e.batch_key = p_batch_key;
-        -- Jitter between half and the whole, so that what failed together does not come back together. Whom the table will not
-        -- have dead must try that again: its status would make it claimable.
+        -- Jitter between half and the whole, so that what failed together does not come back together. Where the table
+        -- refuses the status of a dead row, its entry waits and tries it again: without an entry the row would be claimed as new.
         UPDATE JSON_TABLE(p_items, '$[*]' COLUMNS (
             id bigint PATH '$[0]', retry int PATH '$[1]', error longtext CHARACTER SET utf8mb4 PATH '$[2]',
             refused longtext CHARACTER SET utf8mb4 PATH '$[3]'
         )) AS j
         STRAIGHT_JOIN mq_polled_row AS e FORCE INDEX (PRIMARY) ON e.id = j.id
-        SET e.state = IF(j.refused IS NULL AND (COALESCE(j.retry = -1,
-            FALSE) OR e.attempts >= v_max AND COALESCE(j.retry <> -2, TRUE)),
-                'E', 'N'),
-            e.run_at = IF(e.state = 'E', v_now, v_now + INTERVAL CAST(1000000 * COALESCE(IF(j.retry >= 0, j.retry,
-                IF(j.retry = -2,
-                0, NULL)),
+        SET e.state = IF(j.refused IS NULL
+                AND (COALESCE(j.retry = -1, FALSE) OR e.attempts >= v_max AND COALESCE(j.retry <> -2, TRUE)), 'E', 'N'),
+            e.run_at = IF(e.state = 'E', v_now, v_now + INTERVAL CAST(1000000 * COALESCE(
+                IF(j.retry >= 0, j.retry, IF(j.retry = -2, 0, NULL)),
                 LEAST(3600, 5 * POW(2, LEAST(GREATEST(e.attempts - 1, 0), 40))) * (0.5 + RAND() / 2)) AS signed) MICROSECOND),
             e.attempts = GREATEST(e.attempts - IF(j.retry = -2, 1, 0), 0),
             e.active = e.active AND j.refused IS NOT NULL,

@@ -1,5 +1,5 @@
 -- settled_place: where a claim may go to in a table whose rows are claimed by their place alone.
--- Arguments:   p_batch_key (mq_open_claim), p_highest (the place of the table's last row now; NULL: it was not looked up)
+-- Arguments:   p_batch_key (mq_open_claim), p_highest (the place of the table's last row now; NULL: it was not read)
 -- Returns:     p_settled: rows up to this place are old enough, NULL for none; p_wanted: 1 when p_highest is wanted, in another
 --              call
 -- Errors:      none
@@ -27,8 +27,8 @@ BEGIN
     -- After the clock was set back, marks of a time to come would keep rows waiting for as long as it jumped.
     DELETE FROM mq_polled_mark WHERE name = v_name AND seen_at > v_now + INTERVAL 1 SECOND;
     SELECT MAX(seen_at) INTO v_seen FROM mq_polled_mark WHERE name = v_name;
-    SET p_wanted = p_highest IS NULL AND (v_late = 0 OR v_seen IS NULL OR v_seen <= v_now - INTERVAL GREATEST(1,
-        v_late DIV 10) SECOND),
+    SET p_wanted = p_highest IS NULL AND (v_late = 0 OR v_seen IS NULL OR
+            v_seen <= v_now - INTERVAL GREATEST(1, v_late DIV 10) SECOND),
         p_settled = NULL;
     IF v_late = 0 THEN
         SET p_settled = p_highest;

@@ -66,13 +66,13 @@ BEGIN
                 WHILE NOT v_end DO
                     CALL mq_row_condition(p_shape, v_each, v_condition);
                     SET v_condition = CONCAT(v_condition, ' AND ', v_is);
-                    CALL mq_run_template(p_shape, REPLACE(REPLACE(v_find_each, '{copies}', v_copies), '{condition}',
-                        v_condition), v_nothing);
+                    CALL mq_run_template(p_shape,
+                        REPLACE(REPLACE(v_find_each, '{copies}', v_copies), '{condition}', v_condition), v_nothing);
                     IF @mq_n > 0 THEN
                         SET v_found = CONCAT_WS(',', v_found, JSON_ARRAY(v_each, @mq_found, CAST(@mq_n AS signed)));
                     END IF;
-                    CALL mq_run_template(p_shape, REPLACE(REPLACE(v_see_each, '{copies}', v_copies), '{condition}',
-                        v_condition), v_nothing);
+                    CALL mq_run_template(p_shape,
+                        REPLACE(REPLACE(v_see_each, '{copies}', v_copies), '{condition}', v_condition), v_nothing);
                     SET v_there = CONCAT_WS(',', v_there, JSON_ARRAY(v_each, CAST(@mq_n AS signed)));
                     SET v_end = 0;
                     FETCH c_groups INTO v_each, v_copies;

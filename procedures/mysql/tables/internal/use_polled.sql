@@ -1,4 +1,4 @@
--- use_polled: refuse a caller who may not do this with an adopted table.
+-- use_polled: refuse a caller without the rights that an action on an adopted table needs.
 -- Arguments:   p_name, p_action (read, claim, or change: as an operator)
 -- Returns:     nothing
 -- Errors:      50005 not_found, 50006 unsuitable_table

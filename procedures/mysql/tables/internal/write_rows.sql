@@ -6,6 +6,9 @@
 -- Errors:      those that are not one row's: no right, deadlock, out of time
 -- Transaction: joins the caller's; waits for others that have locked these rows
 -- Example:     CALL mq_write_rows(v_shape, '[[17,"1"],[18,"2"]]', '', '', 'delete', v_written, v_refused);
+--
+-- Long because a handler catches errors only of its own block: to write all rows at once and to write them one by one each need
+-- theirs here.
 
 DROP PROCEDURE IF EXISTS mq_write_rows;
 
@@ -35,7 +38,8 @@ BEGIN
     DECLARE v_write_each longtext CHARACTER SET utf8mb4 DEFAULT CASE p_do
         WHEN 'delete' THEN 'DELETE FROM {table} WHERE {condition} {where} LIMIT {copies}'
         WHEN 'set' THEN 'UPDATE {table} SET {status} = {to} WHERE {condition} {where} LIMIT {copies}'
-        ELSE 'SELECT COUNT(*) INTO @mq_found FROM (SELECT 1 FROM {table} WHERE {condition} {where} LIMIT {copies} FOR UPDATE) AS x' END;
+        ELSE 'SELECT COUNT(*) INTO @mq_found
+            FROM (SELECT 1 FROM {table} WHERE {condition} {where} LIMIT {copies} FOR UPDATE) AS x' END;
     DECLARE v_count, v_copies bigint;
     DECLARE v_number int;
     DECLARE v_conditions int DEFAULT 1;
@@ -115,8 +119,8 @@ BEGIN
                         RESIGNAL;
                     END IF;
                 END;
-                CALL mq_run_template(p_shape, REPLACE(REPLACE(v_write_each, '{copies}', v_copies), '{condition}',
-                    v_condition), v_count);
+                CALL mq_run_template(p_shape,
+                    REPLACE(REPLACE(v_write_each, '{copies}', v_copies), '{condition}', v_condition), v_count);
                 SET v_count = IF(p_do = 'lock', @mq_found, v_count);
             END;
             IF v_text IS NOT NULL THEN

@@ -16,7 +16,7 @@ DECLARE
 BEGIN
     PERFORM mq.require_read_committed();
     -- A claim that drops tickets of a busy group holds its lock row FOR SHARE until it commits, so this DELETE waits
-    -- for it, and the look for the group's next message comes after.
+    -- for it, and the search for the group's next message comes after.
     WITH freed AS (
         DELETE FROM mq.group_lock WHERE id = ANY (p_ids) RETURNING group_key
     )

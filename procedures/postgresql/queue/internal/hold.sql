@@ -40,7 +40,7 @@ DECLARE
 BEGIN
     INSERT INTO mq.batch (batch_key, claimed_at, lease_until, lease_seconds, type, reader, ids, attempts)
     VALUES (v_key, v_now, v_until, v_seconds, p_queue.type, p_reader, p_ids, p_attempts);
-    -- OFFSET 0 keeps the subquery: one look through the key a message. As a plain join it is planned as a walk over all
+    -- OFFSET 0 keeps the subquery: one search by the key per message. As a plain join it is planned as a walk over all
     -- messages whenever the statistics come from an empty queue.
     RETURN QUERY
         SELECT m.id, m.type, m.body, m.headers, m.priority::integer, m.group_key, m.dedup_key, u.attempt::integer,

@@ -1,4 +1,4 @@
--- lower_ring: a message comes back below the low-water mark of a ring: let claims look for it.
+-- lower_ring: a message comes back below the low-water mark of a ring: let claims search for it.
 -- Arguments:   p_type, p_id (the lowest that comes back)
 -- Returns:     nothing
 -- Errors:      none

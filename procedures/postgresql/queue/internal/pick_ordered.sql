@@ -61,7 +61,7 @@ BEGIN
             v_spent := v_spent || v_ticket.ctid;
             CONTINUE;
         END IF;
-        -- Another claim is looking at this group at this moment, or a take holds it: leave the ticket.
+        -- Another claim is working on this group at this moment, or a take holds it: leave the ticket.
         CONTINUE WHEN v_ticket.group_key = ANY (v_used)
             OR NOT mq.lock_group(p_type, v_ticket.group_key);
         IF v_ticket.lone THEN

@@ -31,7 +31,7 @@ BEGIN
     SELECT CASE WHEN r.id IS NULL THEN m.run_at ELSE clock_timestamp() END, m.id, m.priority, u.attempts, m.type
     FROM unnest(p_ids, p_attempts) AS u (id, attempts)
     CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = u.id OFFSET 0) AS m
-    -- One look a message, whatever the statistics say.
+    -- One search by the key per message, whatever the statistics say.
     LEFT JOIN LATERAL (SELECT t.id FROM mq.ready AS t WHERE t.type = p_type AND t.id = u.id LIMIT 1) AS r ON true
     ON CONFLICT DO NOTHING;
     PERFORM mq.lower_mark(p_type);

@@ -25,7 +25,7 @@ SET enable_mergejoin = off
 AS $$
 #variable_conflict use_column
 DECLARE
-    -- Once a second is enough for what costs more: a look from the very start, at what was lost, and at the index.
+    -- Once a second is enough for what costs more: a scan from the very start, a scan for what was lost, and a check of the index.
     v_recent boolean := coalesce(p_polled.scanned_at BETWEEN p_now - interval '1 second' AND p_now, false);
     v_from_place boolean := v_recent AND p_shape->>'shape' = 'e' AND p_shape->>'order' IS NOT NULL AND p_polled.place IS NOT NULL;
     v_lost record;

@@ -21,12 +21,13 @@ BEGIN
     LEFT JOIN mq.columns_of(@object_id, @list) AS c ON c.n = l.n;
     SELECT @count = MAX(n) FROM @named;
     IF @count = 0
-        SET @detail = CONCAT(@argument, N': must be names of columns with commas between them, of 1 to 200 characters each');
-    SELECT TOP (1) @detail = CONCAT(@argument, N': there is no column ', name)
+        SET @detail = CONCAT(@argument, N': must be names of columns, with commas between them; ',
+            N'a name has up to 200 characters and stands in double quotes or brackets unless it is a plain one');
+    SELECT TOP (1) @detail = CONCAT(@argument, N': the table has no column ', name)
     FROM @named WHERE n > 0 AND column_id IS NULL ORDER BY n;
     IF @detail IS NULL
-        SELECT TOP (1) @detail = CONCAT(@argument, N': column ', MAX(name), N' is named twice')
-        FROM @named GROUP BY column_id HAVING COUNT(*) > 1 ORDER BY column_id;
+        SELECT TOP (1) @detail = CONCAT(@argument, N': names column ', MAX(name), N' twice')
+        FROM @named GROUP BY column_id HAVING COUNT(*) > 1 ORDER BY MIN(n);
     WHILE @n <= @count
     BEGIN
         SELECT @quoted = CONCAT(@quoted + N', ', quoted) FROM @named WHERE n = @n;

@@ -26,7 +26,8 @@ BEGIN
     FROM mq.split_names(@table, N'.');
     IF @parts NOT IN (1, 2)
     BEGIN
-        SET @detail = CONCAT(@argument, N': must be a table''s name, or schema.table, of 1 to 200 characters a part');
+        SET @detail = CONCAT(@argument, N': must be the name of a table, with its schema and a dot before it or without; ',
+            N'a name has up to 200 characters and stands in double quotes or brackets unless it is a plain one');
         EXEC mq.raise_error 'invalid_argument', @detail;
     END;
     IF @parts = 1
@@ -36,19 +37,19 @@ BEGIN
     SET @object_id = OBJECT_ID(QUOTENAME(@first) + N'.' + QUOTENAME(@second));
     SELECT @schema = SCHEMA_NAME(schema_id), @name = name, @kind = RTRIM(type),
         @why = CASE
-            WHEN SCHEMA_NAME(schema_id) = N'mq' THEN N'belongs to the queue' WHEN is_ms_shipped = 1 THEN N'belongs to the server'
+            WHEN SCHEMA_NAME(schema_id) = N'mq' OR is_ms_shipped = 1 THEN N'belongs to the queue or to the system'
         END
     FROM sys.all_objects
     WHERE object_id = @object_id;
     IF LEFT(@second, 1) = N'#'
-        SELECT @name = @second, @kind = 'U', @why = N'is temporary';
-    IF @kind IN ('V', 'SN', 'TF', 'IF', 'FT', 'ET')
-        SET @why = COALESCE(@why, N'is no table');
+        SELECT @name = @second, @kind = 'TT';
+    IF @kind IN ('V', 'SN', 'TF', 'IF', 'FT', 'ET', 'TT')
+        SET @why = COALESCE(@why, N'is a view, a temporary table or something else that is no ordinary table');
     ELSE IF @kind = 'S'
-        SET @why = N'belongs to the server';
+        SET @why = N'belongs to the queue or to the system';
     ELSE IF @kind IS NULL OR @kind <> 'U'
     BEGIN
-        SET @detail = CONCAT(@argument, N': there is no table ', LEFT(@table, 1000));
+        SET @detail = CONCAT(@argument, N': there is no table ', CASE WHEN @first <> N'dbo' THEN @first + N'.' END, @second);
         EXEC mq.raise_error 'not_found', @detail;
     END;
     SELECT @why = COALESCE(@why, N'is kept elsewhere, or in memory')
@@ -62,7 +63,7 @@ BEGIN
         @label = CONCAT(CASE WHEN @schema <> N'dbo' THEN @schema + N'.' END, @name);
     IF @why IS NOT NULL
     BEGIN
-        SET @detail = CONCAT(@argument, N': ', @label, N' ', @why);
+        SET @detail = CONCAT(@label, N' ', @why);
         EXEC mq.raise_error 'unsuitable_table', @detail;
     END;
 END;

@@ -12,14 +12,15 @@ CREATE OR ALTER PROCEDURE mq.highest_number
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @quoted nvarchar(600), @name nvarchar(300), @hint nvarchar(300), @statement nvarchar(max);
-    -- By the catalog, whatever the arguments are: they become part of a statement.
+    DECLARE @quoted nvarchar(600), @name nvarchar(300), @statement nvarchar(max);
+    DECLARE @pieces mq.pieces;
+    -- Names as the catalog has them: they become part of a statement.
     SELECT @quoted = CONCAT(
         QUOTENAME(CAST(OBJECT_SCHEMA_NAME(@object_id) AS nvarchar(128))), N'.', QUOTENAME(CAST(OBJECT_NAME(@object_id) AS nvarchar(128)))
     );
     SELECT @name = quoted FROM mq.columns_of(@object_id, @column);
-    SET @hint = mq.index_hint(@object_id, @name);
-    SET @statement = CONCAT(N'SELECT @highest = MAX(', @name, N') FROM ', @quoted, N' WITH (READCOMMITTEDLOCK', @hint, N');');
+    INSERT INTO @pieces (name, piece) VALUES ('column', @name), ('table', @quoted), ('hint', mq.index_hint(@object_id, @name));
+    SET @statement = mq.fill(N'SELECT @highest = MAX({column}) FROM {table} WITH (READCOMMITTEDLOCK{hint});', @pieces);
     EXEC sp_executesql @statement, N'@highest bigint OUTPUT', @highest = @highest OUTPUT;
     SET @highest = CASE WHEN @highest > 0 THEN @highest ELSE 0 END;
 END;

@@ -5,8 +5,8 @@
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.index_hint(OBJECT_ID(N'dbo.orders'), N'[sync]');
 --
--- Statistics that are old would make the server read the whole table instead. What has a filter, or is no B-tree, does not
--- count.
+-- With outdated statistics the server would read the whole table instead. Indexes with a filter, and those that are no B-tree, do
+-- not count.
 
 CREATE OR ALTER FUNCTION mq.index_hint (@object_id int, @column nvarchar(300))
 RETURNS nvarchar(300)

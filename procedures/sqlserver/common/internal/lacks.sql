@@ -1,20 +1,20 @@
--- lacks: what the caller may not do with a table.
--- Arguments:   @quoted (the table: [schema].[name]), @update, @delete (1: it is to be changed so)
--- Returns:     a text with the GRANT to be executed; NULL: nothing lacks
+-- lacks: which rights on a table the caller must be granted.
+-- Arguments:   @quoted (the table: [schema].[name]), @update, @delete (1: the call does so)
+-- Returns:     a text with the GRANT to run; NULL: the caller has all rights
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.lacks(N'[dbo].[orders]', 1, 0);
 
 CREATE OR ALTER FUNCTION mq.lacks (@quoted nvarchar(600), @update bit, @delete bit)
-RETURNS nvarchar(1400)
+RETURNS nvarchar(2000)
 AS
 BEGIN
     IF HAS_PERMS_BY_NAME(@quoted, 'OBJECT', 'SELECT') = 1
         AND (@update = 0 OR HAS_PERMS_BY_NAME(@quoted, 'OBJECT', 'UPDATE') = 1)
         AND (@delete = 0 OR HAS_PERMS_BY_NAME(@quoted, 'OBJECT', 'DELETE') = 1)
         RETURN NULL;
-    RETURN CONCAT(N'the caller needs the right himself: GRANT SELECT', CASE @update WHEN 1 THEN N', UPDATE' END,
-        CASE @delete WHEN 1 THEN N', DELETE' END, N' ON ', @quoted, N' TO ',
-        QUOTENAME(CAST(USER_NAME() AS nvarchar(128))));
+    DECLARE @rights nvarchar(30) = CONCAT(N'SELECT', CASE @update WHEN 1 THEN N', UPDATE' END, CASE @delete WHEN 1 THEN N', DELETE' END);
+    DECLARE @user nvarchar(300) = QUOTENAME(CAST(USER_NAME() AS nvarchar(128)));
+    RETURN CONCAT(@user, N' must hold ', @rights, N' on ', @quoted, N': GRANT ', @rights, N' ON ', @quoted, N' TO ', @user);
 END;
 GO

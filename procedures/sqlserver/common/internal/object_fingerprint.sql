@@ -5,8 +5,9 @@
 -- Transaction: reads only
 -- Example:     SELECT name FROM mq.installed WHERE fingerprint <> mq.object_fingerprint(name);
 --
--- The catalog shows nobody what they may only execute: so grants.sql lets the roles see the definitions in schema mq. EXECUTE AS
--- OWNER would do it for everybody, but fails with 15517 in a restored database whose owner has no login on the new server.
+-- The catalog does not show the text of an object to users that may only execute it. So grants.sql lets the roles see the definitions
+-- in schema mq. EXECUTE AS OWNER would do so for every user, but fails with 15517 in a restored database whose owner has no login on
+-- the new server.
 
 CREATE OR ALTER FUNCTION mq.object_fingerprint (@name nvarchar(200))
 RETURNS varbinary(32)

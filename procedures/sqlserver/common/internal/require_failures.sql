@@ -14,9 +14,10 @@ BEGIN
     DECLARE @detail nvarchar(2000);
     IF @bad <= COALESCE(@bad_error, @bad)
         SET @detail = CONCAT(N'failures: line ', @bad,
-            N': must be id,retry_after_seconds,error; the seconds empty, -1, or 0 to 315,360,000');
+            N': must be id,retry_after_seconds,error where retry_after_seconds is empty, -1, or 0 to 315,360,000');
     ELSE IF @bad_error IS NOT NULL
-        SET @detail = CONCAT(N'failures: line ', @bad_error, N': the error begins with a double quote and is not a JSON string');
+        SET @detail = CONCAT(N'failures: line ', @bad_error,
+            N': the error begins with a double quote and is not a JSON string that this database can hold');
     IF @detail IS NOT NULL
         EXEC mq.raise_error 'invalid_argument', @detail;
 END;

@@ -1,13 +1,13 @@
--- require_name: refuse a type, key or name that has not 1 to 200 characters, or ends with a blank.
+-- require_name: refuse a type, key or name that is not 1 to 200 characters long, or ends with a blank.
 -- Arguments:   @argument (its name in the contract), @value, @optional (1: NULL passes)
 -- Returns:     nothing
 -- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
 -- Example:     EXEC mq.require_name 'type', N'email', 0;
 --
--- To this server 'a' and 'a ' are the same name. Callers take names as nvarchar(max), for a shorter type would cut what is too
--- long without a word, and then copy them into a variable of the column's type: compared with nvarchar(max) a column is
--- converted, and the index serves its first column only, as a range.
+-- To this server 'a' and 'a ' are the same name. Callers take names as nvarchar(max), because a shorter type would cut a long name without
+-- an error. Then they copy them into a variable of the column's type: a column that is compared with nvarchar(max) is converted, and
+-- the index serves its first column only, as a range.
 
 CREATE OR ALTER PROCEDURE mq.require_name
     @argument varchar(200),
@@ -21,7 +21,7 @@ BEGIN
         RETURN;
     -- LEN does not count blanks at the end, and only such a collation takes a surrogate pair for one character.
     IF @value IS NULL OR LEN((@value + N'.') COLLATE Latin1_General_100_CI_AS_SC) NOT BETWEEN 2 AND 201
-        SET @detail = CONCAT(@argument, N': must have 1 to 200 characters');
+        SET @detail = CONCAT(@argument, N': must be 1 to 200 characters');
     -- By its number: to most collations control characters are nothing, and nothing is as good as a blank.
     ELSE IF UNICODE(RIGHT(@value, 1)) = 32
         SET @detail = CONCAT(@argument, N': must not end with a blank');

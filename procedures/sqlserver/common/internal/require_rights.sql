@@ -1,12 +1,12 @@
--- require_rights: refuse a caller who may not do what is to be done with an adopted table, or when it is gone.
+-- require_rights: refuse a caller without the rights that a call needs on an adopted table, or a table that was dropped.
 -- Arguments:   @name (the adopted table), @change (0: it is only read)
 -- Returns:     nothing
 -- Errors:      50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.require_rights N'orders', 1;
 --
--- The statements on the table have the caller's rights whatever this says. It tells which GRANT lacks, and it keeps what the
--- queue knows of the rows from those who may not read them. Nobody has rights on a table that is not there any more.
+-- The statements on the table run with the caller's rights in any case. This check names the GRANT to run. It also keeps what the queue
+-- knows of the rows from users that may not read them. Nobody has rights on a table that was dropped.
 
 CREATE OR ALTER PROCEDURE mq.require_rights
     @name nvarchar(400),
@@ -21,14 +21,11 @@ BEGIN
     FROM mq.polled WHERE name = @name;
     SET @facts = mq.table_facts(@quoted);
     IF COALESCE(@facts, 0) = 0
-        EXEC mq.raise_error 'not_found', N'table: there is no table {} any more', @quoted;
+        EXEC mq.raise_error 'not_found', N'table: there is no {} any more', @quoted;
     SET @detail = mq.lacks(@quoted, @update, @delete);
     IF @detail IS NULL AND @facts = 2
-        SET @detail = N'a security policy filters its rows: those that it hides from a claim would look deleted';
+        SET @detail = @quoted + N' has a security policy that filters its rows: rows that it hides would look as if they were gone';
     IF @detail IS NOT NULL
-    BEGIN
-        SET @detail = CONCAT(@quoted, N': ', @detail);
         EXEC mq.raise_error 'unsuitable_table', @detail;
-    END;
 END;
 GO

@@ -1,12 +1,13 @@
 -- find_feed: a feed and how its table is read.
 -- Arguments:   @feed, @change (1: its rows are to be numbered)
--- Returns:     @object_id, @quoted (the table), @keys and @sync (columns, quoted), @hint (of the index on the sync column; empty
---              when there is none any more)
+-- Returns:     @object_id, @quoted (the table), @keys and @sync (columns, quoted), @hint (pins the index on the sync column; empty:
+--              there is none any more)
 -- Errors:      50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.find_feed N'orders', 0, @object_id OUTPUT, @quoted OUTPUT, @keys OUTPUT, @sync OUTPUT, @hint OUTPUT;
 --
--- The table is read and changed with the caller's rights, who may not even see it: so whether it is there is asked first.
+-- The table is read and changed with the rights of the caller. A table that the caller may not see looks as if it were dropped, so
+-- mq.table_facts answers first whether it exists.
 
 CREATE OR ALTER PROCEDURE mq.find_feed
     @feed nvarchar(400),
@@ -19,24 +20,29 @@ CREATE OR ALTER PROCEDURE mq.find_feed
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @schema nvarchar(128), @name nvarchar(128), @detail nvarchar(2000);
+    DECLARE @schema nvarchar(128), @name nvarchar(128), @lost nvarchar(400), @detail nvarchar(2000);
+    DECLARE @pieces mq.pieces;
     SELECT @schema = table_schema, @name = table_name, @keys = key_columns, @sync = sync_column FROM mq.feed WHERE name = @feed;
     IF @name IS NULL
         EXEC mq.raise_error 'not_found', N'feed: there is no feed {}', @feed;
     SET @quoted = CONCAT(QUOTENAME(@schema), N'.', QUOTENAME(@name));
     SET @object_id = OBJECT_ID(@quoted, N'U');
     IF mq.table_facts(@quoted) > 0
-        SET @detail = @quoted + N': ' + mq.lacks(@quoted, @change, 0);
+        SET @detail = mq.lacks(@quoted, @change, 0);
     IF @detail IS NOT NULL
         EXEC mq.raise_error 'unsuitable_table', @detail;
     IF @object_id IS NULL
-        EXEC mq.raise_error 'not_found', N'table: there is no table {} any more, which the feed reads', @quoted;
-    SELECT TOP (1) @detail = CONCAT(@quoted, N' has no column ', l.name, N' any more, which the feed needs')
+        EXEC mq.raise_error 'not_found', N'table: there is no {} any more', @quoted;
+    SELECT TOP (1) @lost = l.name
     FROM mq.split_names(CONCAT(@keys, N', ', @sync), N',') AS l
     WHERE COLUMNPROPERTY(@object_id, l.name, 'ColumnId') IS NULL
     ORDER BY l.n;
-    IF @detail IS NOT NULL
+    IF @lost IS NOT NULL
+    BEGIN
+        INSERT INTO @pieces (name, piece) VALUES ('table', @quoted), ('column', @lost);
+        SET @detail = mq.fill(N'{table} has no column {column} any more', @pieces);
         EXEC mq.raise_error 'unsuitable_table', @detail;
+    END;
     SELECT @hint = COALESCE(mq.index_hint(@object_id, @sync), N'');
 END;
 GO

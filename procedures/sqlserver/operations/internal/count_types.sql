@@ -1,4 +1,4 @@
--- count_types: how many entries each type has in one of the queue's tables, as far as a part of its index tells.
+-- count_types: how many entries each type has in one of the queue's tables, as far as a part of its index shows.
 -- Arguments:   @table (ready, delayed, batch, grouped or dead), @cap (what is above it is not counted on), @now
 -- Returns:     type; size: the rows that were read; past and ahead: of delayed what is due and what is not, of batch expired and
 --              active messages, else past is all; oldest: the smallest run_at of what is due
@@ -23,7 +23,7 @@ BEGIN
     BEGIN
         IF @table = 'ready'
             INSERT INTO @counts (type, size, past, ahead, oldest)
-            -- In a ring the place in mq.ready tells no time.
+            -- In a ring the place in mq.ready is no time.
             SELECT r.type, COUNT(*), COUNT(*), 0, MIN(COALESCE(m.run_at, r.run_at))
             FROM (SELECT TOP (@part) type, run_at, id FROM mq.ready WHERE type > @from ORDER BY type, priority, run_at, id) AS r
             LEFT JOIN mq.message AS m ON m.id = r.id AND r.run_at = '0001-01-01'

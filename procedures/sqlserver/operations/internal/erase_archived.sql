@@ -21,8 +21,8 @@ BEGIN
     BEGIN
         DELETE FROM @found;
         SET @top = CASE WHEN @size - @count < @step THEN @size - @count ELSE @step END;
-        -- First the keys, without keeping a lock, then the rows by their primary key: two calls that lock rows of one table by
-        -- way of two indexes deadlock.
+        -- First the keys, without keeping a lock, then the rows by their primary key: two calls that lock rows of one table
+        -- through two indexes deadlock.
         IF @type IS NULL
             INSERT INTO @found (completed_at, id)
             SELECT TOP (@top) completed_at, id

@@ -21,7 +21,7 @@ BEGIN
         LEFT JOIN mq.message AS m ON m.id = g.id
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
     ELSE
-        -- In a ring the place in mq.ready tells no time.
+        -- In a ring the place in mq.ready is no time.
         SELECT @ready = COUNT(*), @oldest = MIN(COALESCE(m.run_at, r.run_at))
         FROM (SELECT TOP (@cap + 1) run_at, id FROM mq.ready WHERE type = @type ORDER BY priority, run_at, id) AS r
         LEFT JOIN mq.message AS m ON m.id = r.id AND r.run_at = '0001-01-01'

@@ -1,4 +1,4 @@
--- free_groups: in an ordered queue, messages leave the hands of their consumer for good: their groups go on.
+-- free_groups: in an ordered queue, let the groups of messages that are finished or dead go on.
 -- Arguments:   @type, @items (at most 1,000; the messages are still there)
 -- Returns:     nothing
 -- Errors:      none
@@ -6,9 +6,9 @@
 -- Example:     EXEC mq.free_groups N'invoice', @items;
 --
 -- Without row versions nobody sees a row of mq.group_lock that another transaction is deleting: a claim would take the group,
--- and we may still roll back. So whoever frees a group holds its application lock until the commit. A claim that finds the group
--- at work gives that lock back at once and waits for nothing before it does, so no deadlock comes of the wait. A claim that takes
--- the group keeps the lock, but then there is nothing to free.
+-- and we may still roll back. So a call that frees a group holds its application lock until the commit. A claim that finds the group
+-- at work releases that lock at once and waits for nothing before, so the wait ends in no deadlock. A claim that takes the group keeps
+-- the lock, but then there is nothing to free.
 
 CREATE OR ALTER PROCEDURE mq.free_groups
     @type nvarchar(400),
@@ -16,7 +16,7 @@ CREATE OR ALTER PROCEDURE mq.free_groups
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @id bigint = -9223372036854775808, @resource nvarchar(255), @got int;
+    DECLARE @id bigint = -9223372036854775808, @resource nvarchar(255);
     DECLARE @heads mq.items;
     -- Without a lock: only rows of our own are deleted below, and nobody else changes those.
     INSERT INTO @heads (id, attempts)
@@ -37,7 +37,7 @@ BEGIN
             WHERE id = @id;
             -- If it should ever fail, the unique index of mq.group_lock still lets no two claims into one group.
             IF @resource IS NOT NULL
-                EXEC @got = sp_getapplock @Resource = @resource, @LockMode = 'Exclusive',
+                EXEC sp_getapplock @Resource = @resource, @LockMode = 'Exclusive',
                     @LockOwner = 'Transaction', @LockTimeout = -1;
         END;
     END;

@@ -2,19 +2,19 @@
 -- Arguments:   @type, @items (messages of these groups, at most 1,000; they are still there)
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's; without row versions it waits for who is cancelling the first messages of the same group
+-- Transaction: joins the caller's; without row versions it waits for transactions that cancel the first messages of the same group
 -- Example:     EXEC mq.issue_tickets N'invoice', @items;
 --
 -- A message that another transaction is cancelling may be gone or stay: so the first message gets a ticket, the first that nobody
 -- has locked, and one that is being deleted before them. One too many does no harm. A ticket at the message's own place is left
--- alone if it can be locked: then no claim is dropping it. A new one stands less than a millisecond after it, at a time drawn
--- by lot, so that none that another transaction has inserted or deleted is met.
+-- alone if it can be locked: then no claim is dropping it. A new one stands less than a millisecond after it, at a random time, so that
+-- it does not collide with one that another transaction has inserted or deleted.
 --
 -- A row that is being deleted is seen only through its old version. Under READ_COMMITTED_SNAPSHOT a read without a hint finds it;
 -- else it waits, which costs less than a group that stands still. It reads only before the first row that a dirty read finds,
--- so it never waits for a sender. While a claim has the group, its row in mq.group_lock tells what it took, and there is no wait.
+-- so it never waits for a sender. While a claim has the group, its row in mq.group_lock shows what it took, and there is no wait.
 --
--- Rows of mq.grouped are locked by id alone: who locks one through its other index meets who deletes it in the opposite order.
+-- Rows of mq.grouped are locked by id alone: a lock through the other index and a delete would lock in opposite orders.
 
 CREATE OR ALTER PROCEDURE mq.issue_tickets
     @type nvarchar(400),

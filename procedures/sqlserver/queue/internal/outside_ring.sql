@@ -1,4 +1,4 @@
--- outside_ring: whether messages of a ring stand at an ordinary place: sent before the type was a ring, or by a sender who did not
+-- outside_ring: whether messages of a ring stand at an ordinary place: sent before the type was a ring, or by a sender that did not
 --               see it yet.
 -- Arguments:   @type
 -- Returns:     1 or 0

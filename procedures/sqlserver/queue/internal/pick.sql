@@ -12,10 +12,10 @@
 -- No message is passed over for long. What is put back or becomes due below a mark lowers it. Two messages can still appear below a
 -- mark unseen: one whose sender commits late, and one whose take rolls back. For the first, no segment starts later than a second
 -- ago. For both, the first claim of each second is a full scan: it ignores the marks and reads the type from its very start. After a
--- full scan that took long, where many deleted rows lie, the next one waits ten times as long, at most 5 seconds.
+-- full scan that took long, because it read many deleted rows, the next one waits ten times as long, at most 5 seconds.
 -- docs/how-a-claim-works.md explains this with a drawing.
 --
--- READPAST passes over rows that others have locked: whoever reads marks, batches or delayed messages here must not wait for them
+-- READPAST passes over rows that others have locked: what reads marks, batches or delayed messages here must not wait for them
 -- either. READCOMMITTEDLOCK, because under READ_COMMITTED_SNAPSHOT READPAST would do nothing.
 
 CREATE OR ALTER PROCEDURE mq.pick
@@ -76,7 +76,7 @@ BEGIN
     BEGIN
         EXEC mq.pick_ordered @type, @size, @take, @batch_key, @count OUTPUT;
         IF @full_scan = 1 AND @count > 0
-            -- No claim of tickets starts at a mark. They only tell when the last full scan was.
+            -- No claim of tickets starts at a mark. The marks only record the time of the last full scan.
             EXEC mq.renew_marks @type, @n, @now, @start, NULL, '0001-01-01', '9999-12-31';
         RETURN;
     END;

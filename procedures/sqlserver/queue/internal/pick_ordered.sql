@@ -9,12 +9,12 @@
 -- senders lock nothing. A ticket is only a hint, and is read without keeping a lock. Whether its group is free is checked under
 -- the group's application lock: sp_getapplock for the transaction, with a timeout of 0, so that nobody waits for it. It is not a
 -- row, so it needs none for each group that may ever come, and it is seen by a test, which a row that is being deleted is not.
--- Whoever frees a group has that lock as well (free_groups); it is given back at once when the group cannot be taken.
+-- A call that frees a group holds that lock as well (free_groups). It is released at once when the group cannot be taken.
 --
--- The rule that no group gets stuck is: of a group that is free, one message in mq.grouped has a ticket of its own. Who ends a
--- group's work issues one, after its last scan of the group. Of a group at work a claim drops all tickets but the first, while it
--- holds that one and its message, so that no cancel can take it away. Tickets of messages that are not in mq.grouped are dropped:
--- they get new ones with their return. The scan comes before the lock of the ticket: who cancels has had the ticket by then.
+-- No group gets stuck, because of this rule: of a group that is free, one message in mq.grouped has a ticket of its own. The call that
+-- ends a group's work issues one, after its last scan of the group. Of a group at work a claim drops all tickets but the first, while
+-- it holds that one and its message, so that no cancel can take it away. Tickets of messages that are not in mq.grouped are dropped:
+-- such messages get new ones when they return. The scan comes before the lock of the ticket: a cancel has had the ticket by then.
 
 CREATE OR ALTER PROCEDURE mq.pick_ordered
     @type nvarchar(400),

@@ -26,7 +26,7 @@ BEGIN
     SET @ring = mq.is_ring(@named);
     IF @ordered = 1
     BEGIN
-        -- As in pick_ordered: whoever begins with a group or frees it has this lock.
+        -- As in pick_ordered: each call that takes a group or frees it holds this lock.
         SET @resource = mq.lock_name('group', @named, @group_key);
         EXEC @got = sp_getapplock @Resource = @resource, @LockMode = 'Exclusive',
             @LockOwner = 'Transaction', @LockTimeout = 0;

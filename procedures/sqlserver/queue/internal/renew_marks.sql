@@ -44,7 +44,7 @@ BEGIN
     WHERE m.nth = 1
     ORDER BY m.priority;
     IF @@ROWCOUNT = 0
-        -- A mark at the very start marks nothing, but tells when the last full scan was.
+        -- A mark at the very start skips nothing, but records the time of the last full scan.
         INSERT INTO mq.mark (type, n, priority, run_at, id, scanned_at, promoted_to)
         VALUES (@type, COALESCE(@n, 0) + 1, -32768, '1900-01-01', 0, @scanned_at, @promoted_to);
     -- A mark that another claim is deleting stays until a later one passes by: they are few and never read.

@@ -1,5 +1,5 @@
 -- require_body: refuse a text that is longer than so many bytes of UTF-8.
--- Arguments:   @argument (its name in the contract), @value, @limit (bytes), @told (the limit in words), @optional (1: NULL
+-- Arguments:   @argument (its name in the contract), @value, @limit (bytes), @limit_text (the limit in words), @optional (1: NULL
 --              passes)
 -- Returns:     nothing
 -- Errors:      50002 invalid_argument
@@ -7,13 +7,13 @@
 -- Example:     EXEC mq.require_body 'body', N'{}', 16777216, N'16 MiB (16,777,216 bytes)', 0;
 --
 -- The server keeps UTF-16, two bytes for most characters, and knows no UTF-8 before 2019. One code unit is 1 to 3 bytes of UTF-8:
--- only what lies in between has to be counted.
+-- only texts in between have to be counted.
 
 CREATE OR ALTER PROCEDURE mq.require_body
     @argument varchar(200),
     @value nvarchar(max),
     @limit bigint,
-    @told nvarchar(200),
+    @limit_text nvarchar(200),
     @optional bit
 AS
 BEGIN
@@ -41,7 +41,7 @@ BEGIN
     END;
     IF @value IS NULL OR @bytes > @limit
     BEGIN
-        SET @detail = CONCAT(@argument, N': must be a text of up to ', @told);
+        SET @detail = CONCAT(@argument, N': must be a text of up to ', @limit_text);
         EXEC mq.raise_error 'invalid_argument', @detail;
     END;
 END;

@@ -18,8 +18,8 @@ BEGIN
     DECLARE @expired TABLE (n int NOT NULL PRIMARY KEY, batch_key uniqueidentifier NOT NULL);
     SELECT @max_attempts = max_attempts FROM mq.policy(@type);
     SET @count = 0;
-    -- First the keys, without keeping a lock, then each row by its primary key: who locks rows by way of the other index stands
-    -- in the way of those who finish or extend them.
+    -- First the keys, without keeping a lock, then each row by its primary key: a lock through the other index would block calls
+    -- that finish or extend the claim.
     INSERT INTO @expired (n, batch_key)
     SELECT ROW_NUMBER() OVER (ORDER BY b.lease_until, b.batch_key), b.batch_key
     FROM (

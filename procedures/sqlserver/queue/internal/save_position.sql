@@ -21,7 +21,7 @@ CREATE OR ALTER PROCEDURE mq.save_position
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    -- Other claims of this reader, at work at the same time, have left their positions at most so many claims behind.
+    -- Other claims of this reader that run at the same time have left their positions at most so many claims before.
     DECLARE @claims int = 20;
     INSERT INTO mq.ring (type, reader, n, after_id) VALUES (@type, @reader, @n, @after_id);
     IF @n = @old_n

@@ -27,8 +27,8 @@ BEGIN
     IF NOT EXISTS (SELECT * FROM mq.group_lock WITH (READUNCOMMITTED) WHERE type = @type AND group_key = @group_key)
     BEGIN
         IF EXISTS (SELECT * FROM @late)
-            -- Sent by a transaction that began before the queue was made ordered. Who erases one locks it first: if we can lock it
-            -- and it is in no table of its state, it is not on its way out.
+            -- Sent by a transaction that began before the queue was made ordered. A call that erases one locks it first: if we can
+            -- lock it and it is in no table of its state, it is not being erased.
             INSERT INTO mq.grouped (type, group_key, id, attempts)
             SELECT m.type, COALESCE(m.group_key, N''), m.id, i.attempts
             FROM @late AS i
@@ -44,8 +44,8 @@ BEGIN
         FROM mq.grouped WITH (READUNCOMMITTED)
         WHERE type = @type AND group_key = @group_key
         ORDER BY id;
-        -- The group of a head that is being cancelled or purged is passed over: it may stay, and comes first. Only the old version
-        -- of its row tells; without row versions this scan waits for who cancels, for nobody else.
+        -- The group of a head that is being cancelled or purged is passed over: the head may stay, and comes first. Only the old
+        -- version of its row shows it; without row versions this scan waits for that transaction, and for no other.
         IF @first IS NOT NULL
             SELECT TOP (1) @before = id
             FROM mq.grouped

@@ -12,7 +12,7 @@
 --     start ........ mark of priority 0 ........ mark of priority 5 ........ end of the type
 --        segment 1   |       segment 2           |       segment 3
 --
--- A mark starts a segment, which ends before the priority of the next mark. What lies between a priority's beginning and its mark is
+-- A mark starts a segment, which ends before the priority of the next mark. What is between a priority's beginning and its mark is
 -- done. A priority without a mark belongs to the segment before it and is scanned from its beginning, so the first message that is
 -- found there becomes its mark. Each segment is taken in two ranges of the key, the mark's own priority and those after it: both as
 -- one condition would not be one range.

@@ -14,11 +14,15 @@ CREATE OR ALTER PROCEDURE mq.find_watched
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @parts int, @first nvarchar(400), @second nvarchar(400);
+    DECLARE @parts int, @first nvarchar(400), @second nvarchar(400), @detail nvarchar(2000);
     SELECT @parts = MAX(n), @first = MAX(CASE n WHEN 1 THEN name END), @second = MAX(CASE n WHEN 2 THEN name END)
     FROM mq.split_names(@table, N'.');
     IF @parts NOT IN (1, 2)
-        EXEC mq.raise_error 'invalid_argument', N'table: must be a table''s name, or schema.table, of 1 to 200 characters a part';
+    BEGIN
+        SET @detail = CONCAT(N'table: must be the name of a table, with its schema and a dot before it or without; ',
+            N'a name has up to 200 characters and stands in double quotes or brackets unless it is a plain one');
+        EXEC mq.raise_error 'invalid_argument', @detail;
+    END;
     IF @parts = 1
         SELECT @second = @first, @first = N'dbo';
     SET @object_id = OBJECT_ID(QUOTENAME(@first) + N'.' + QUOTENAME(@second), N'U');

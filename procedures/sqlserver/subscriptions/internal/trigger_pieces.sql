@@ -1,7 +1,7 @@
 -- trigger_pieces: the pieces of SQL that the trigger of a watched table is made of, for mq.fill.
 -- Arguments:   @object_id (the table), @keys (the columns of its primary key, quoted, with commas between them)
--- Returns:     name, piece: new_key and old_key (JSON), new_order and old_order (the columns), over the aliases i and d; same (a row has
---              kept its key); touched (an update names a column of the key)
+-- Returns:     name, piece: trigger and table (names, quoted); new_key and old_key (JSON), new_order and old_order (the columns), over the
+--              aliases i and d; same (a row has kept its key); touched (an update names a column of the key)
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     INSERT INTO @pieces (name, piece) SELECT name, piece FROM mq.trigger_pieces(@object_id, N'[id]');
@@ -11,7 +11,10 @@ RETURNS @pieces TABLE (name varchar(20) NOT NULL PRIMARY KEY, piece nvarchar(max
 AS
 BEGIN
     DECLARE @new_order nvarchar(max), @old_order nvarchar(max), @same nvarchar(max), @touched nvarchar(max);
-    DECLARE @n int = 0, @column nvarchar(300);
+    DECLARE @n int = 0, @column nvarchar(300), @schema nvarchar(300), @name nvarchar(300);
+    SELECT @schema = QUOTENAME(CAST(SCHEMA_NAME(schema_id) AS nvarchar(128))), @name = QUOTENAME(CAST(name AS nvarchar(128)))
+    FROM sys.tables
+    WHERE object_id = @object_id;
     WHILE 1 = 1
     BEGIN
         SELECT @n = @n + 1, @column = NULL;
@@ -23,7 +26,8 @@ BEGIN
             @touched = CONCAT(@touched + N' OR ', N'UPDATE(', @column, N')');
     END;
     INSERT INTO @pieces (name, piece)
-    VALUES ('new_order', @new_order), ('old_order', @old_order), ('same', @same), ('touched', @touched),
+    VALUES ('trigger', CONCAT(@schema, N'.[mq_watch_', @object_id, N']')), ('table', CONCAT(@schema, N'.', @name)),
+        ('new_order', @new_order), ('old_order', @old_order), ('same', @same), ('touched', @touched),
         ('new_key', mq.row_json(@object_id, @keys, N'i')), ('old_key', mq.row_json(@object_id, @keys, N'd'));
     RETURN;
 END;

@@ -15,7 +15,8 @@ BEGIN
     DECLARE @columns TABLE (n int NOT NULL PRIMARY KEY, part nvarchar(800) NOT NULL);
     INSERT INTO @columns (n, part)
     SELECT c.n, CONCAT(c.quoted, N' ', c.type, N' ',
-        CASE WHEN c.type IN (N'varchar', N'nvarchar', N'varbinary') THEN NULL ELSE s.max_length END, N' ', s.[precision], N' ', s.scale, N' ', s.collation_name)
+        CASE WHEN c.type IN (N'varchar', N'nvarchar', N'varbinary') THEN NULL ELSE s.max_length END, N' ', s.[precision],
+        N' ', s.scale, N' ', s.collation_name)
     FROM mq.columns_of(@object_id, @list) AS c
     INNER JOIN sys.columns AS s ON s.object_id = @object_id AND s.column_id = c.column_id;
     WHILE @n IS NOT NULL

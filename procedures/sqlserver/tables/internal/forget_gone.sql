@@ -1,12 +1,12 @@
--- forget_gone: delete entries that are due again and whose row is not there any more, or has another status.
+-- forget_gone: delete entries that are due again and whose row was deleted or has another status.
 -- Arguments:   @name (the adopted table), @key (the batch; its entries of state N, which write_rows has searched for)
 -- Returns:     nothing
 -- Errors:      50005 not_found, 50006 unsuitable_table, when the table or a column is not there any more
 -- Transaction: joins the caller's, which is READ COMMITTED; waits for nobody
 -- Example:     EXEC mq.forget_gone N'orders', @key;
 --
--- There with another status, or not there at all: gone. The rest is locked, and left for the next claim. Who has locked it is not
--- waited for, so without row versions it is read as they leave it.
+-- A row is gone when it was deleted or has another status. Rows that are locked are left for the next claim. This call does not wait
+-- for their transactions, so without row versions it reads what these have written so far.
 
 CREATE OR ALTER PROCEDURE mq.forget_gone
     @name nvarchar(400),

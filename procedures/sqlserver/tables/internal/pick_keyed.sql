@@ -5,8 +5,8 @@
 -- Transaction: joins the caller's, which is READ COMMITTED; passes over rows that others have locked
 -- Example:     EXEC mq.pick_keyed @pieces, N'orders', @key, 100, 0, @now, N'worker-1', @took OUTPUT;
 --
--- The table is read with the caller's rights, which do not reach the entries: rows come here in a temporary table, and are then
--- compared with the entries.
+-- The table is read with the caller's rights, which do not include the entries. So the rows go into a temporary table first, and are
+-- compared with the entries there.
 
 CREATE OR ALTER PROCEDURE mq.pick_keyed
     @pieces mq.pieces READONLY,
@@ -46,8 +46,8 @@ INNER JOIN {table} AS t WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON 
 WHERE {is_ready} AND HASHBYTES(''SHA2_256'', {identity}) = c.hash
 ORDER BY c.n
 OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);', @pieces);
-    -- First without keeping a lock, then what is free: else each claim would lock what others are at work on. What they are at work on
-    -- may fill the first scan: then a longer one.
+    -- First without keeping a lock, then what is free: else each claim would lock rows that others have claimed. If such rows fill the
+    -- first scan, a longer one follows.
     WHILE 1 = 1
     BEGIN
         DELETE FROM #mq_row;
@@ -55,7 +55,7 @@ OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);', @pieces);
         EXEC sp_executesql @scan, N'@many int, @ready nvarchar(max), @place nvarchar(max)', @many = @many, @ready = @ready,
             @place = @place;
         SELECT @read = COUNT(*) FROM #mq_row;
-        -- With a status the dead have one of their own: whoever makes such a row ready again by hand wants it claimed.
+        -- Dead rows have a status of their own: one that stands at ready again was set back by hand and is claimed.
         DELETE c
         FROM #mq_row AS c
         WHERE EXISTS (

@@ -7,8 +7,8 @@
 -- Transaction: joins the caller's, which is READ COMMITTED; passes over rows that others have locked
 -- Example:     EXEC mq.pick_lost N'orders', @key, 100, @now, N'worker-1', @took OUTPUT;
 --
--- Only as many as there are more rows at active_value than entries: while the entry of a changed row lives, its handler may be at
--- work. Entries are counted before the rows: who finishes in between makes the difference smaller.
+-- Only as many as there are more rows at active_value than entries: while a changed row has its entry, its handler may be running.
+-- Entries are counted before the rows: a call that finishes rows in between makes the difference smaller.
 
 CREATE OR ALTER PROCEDURE mq.pick_lost
     @name nvarchar(400),

@@ -6,7 +6,7 @@
 -- Errors:      50005 not_found, 50006 unsuitable_table, when the table, a column or the index is not there any more
 -- Transaction: joins the caller's, which is READ COMMITTED; passes over rows that others have locked
 -- Example:     EXEC mq.pick_rows N'orders', @key, 100, 0, @now, N'worker-1', @took OUTPUT;
---
+
 CREATE OR ALTER PROCEDURE mq.pick_rows
     @name nvarchar(400),
     @key uniqueidentifier,
@@ -35,8 +35,10 @@ BEGIN
     SET @hint = mq.claim_index(@object_id, @wanted);
     IF @hint IS NULL AND @shape <> 'f'
     BEGIN
-        SET @detail = CONCAT(@quoted, N': claims would read the whole table, it needs: CREATE INDEX ',
-            QUOTENAME(LEFT(CAST(OBJECT_NAME(@object_id) AS nvarchar(128)), 110) + N'_claim'), N' ON ', @quoted, N' (', @wanted, N')');
+        INSERT INTO @pieces (name, piece)
+        VALUES ('quoted', @quoted), ('wanted', @wanted),
+            ('index', QUOTENAME(LEFT(CAST(OBJECT_NAME(@object_id) AS nvarchar(128)), 110) + N'_claim'));
+        SET @detail = mq.fill(N'claims would read the whole table, it needs: CREATE INDEX {index} ON {quoted} ({wanted})', @pieces);
         EXEC mq.raise_error 'unsuitable_table', @detail;
     END;
     WHILE @list IS NOT NULL

@@ -30,7 +30,7 @@ BEGIN
         @all = CONCAT(@list, N', ' + @order, N', ' + @status);
     IF @object_id IS NULL
     BEGIN
-        SELECT @problem = 'not_found', @detail = CONCAT(N'table: there is no table ', @quoted, N' any more');
+        SELECT @problem = 'not_found', @detail = CONCAT(N'table: there is no ', @quoted, N' any more');
         RETURN;
     END;
     IF mq.column_types(@object_id, @all) <> @types COLLATE Latin1_General_100_BIN2
@@ -41,8 +41,7 @@ BEGIN
         ORDER BY l.n;
         SELECT @problem = 'unsuitable_table',
             @detail = CONCAT(@quoted, COALESCE(N' has no column ' + @changed + N' any more',
-                N' has a column of another type than when it was adopted'), N': EXEC mq.release_table N''',
-                REPLACE(@name COLLATE Latin1_General_100_BIN2, N'''', N''''''), N''', then adopt it again');
+                N' has a column of another type than when it was adopted'), N': release_table, then adopt_table again');
     END;
     SET @shape = CASE
         WHEN @status IS NOT NULL THEN CASE WHEN @keys IS NULL THEN 'c' ELSE 'a' END

@@ -20,45 +20,48 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @bad nvarchar(400), @column nvarchar(4000), @wanted nvarchar(max), @detail nvarchar(2000);
+    DECLARE @pieces mq.pieces;
     DECLARE @update bit = CASE WHEN @status IS NULL THEN 0 ELSE 1 END;
     SELECT TOP (1) @bad = name FROM mq.column_texts(@object_id, @keys)
     WHERE (@keys IS NULL AND quoted <> COALESCE(@status, N'') AND changes = 0
         AND (written IS NULL OR type IN (N'float', N'real')))
         OR (@keys IS NOT NULL AND (written IS NULL OR changes = 1))
     ORDER BY n;
-    IF @keys IS NULL AND @equal_rows = 0
-        SET @detail = CONCAT(N'equal rows of ', @label,
-            N' cannot be told apart: give key_columns, or accept that with equal_rows 1');
-    ELSE IF @bad IS NOT NULL AND @keys IS NULL
-        SET @detail = CONCAT(N'without key_columns all columns are compared, and ', @bad, N' of ', @label, N' cannot be');
-    ELSE IF @bad IS NOT NULL
-        SET @detail = CONCAT(N'key_columns: ', @bad, N' of ', @label, N' cannot be compared, or is kept by the server');
-    ELSE IF @keys IS NOT NULL AND mq.has_key(@object_id, @keys) = 0
-        SET @detail = CONCAT(N'key_columns: ', @label, N' has no primary key or unique index of NOT NULL columns within them');
-    ELSE IF @status IS NULL AND @delete = 0 AND @late_seconds IS NULL
-        SET @detail = CONCAT(N'without a status a row of ', @label, N' that comes late in the order would be missed: ',
-            N'give late_seconds, after which none comes any more, or 0 to accept that');
-    ELSE IF @status IS NULL AND @delete = 0 AND @order IS NULL
-        AND (@keys IS NULL OR (SELECT COUNT(*) FROM mq.columns_of(@object_id, @keys)) <> 1)
-        SET @detail = N'without a status and with keep rows are claimed in an order: give order_column';
     SET @column = COALESCE(@order, @keys);
-    IF @detail IS NULL AND @status IS NULL AND @delete = 0 AND NOT EXISTS (
-        SELECT * FROM mq.column_texts(@object_id, @column)
-        WHERE nullable = 0 AND changes = 0 AND written IS NOT NULL
-            AND type NOT IN (N'bit', N'uniqueidentifier', N'binary', N'varbinary')
-    )
-        SET @detail = CONCAT(N'order_column: ', @column, N' must be NOT NULL, and a number, a text or a time');
     SET @wanted = CASE
         WHEN @status IS NOT NULL THEN CONCAT(@status, N', ' + @column)
         WHEN @keys IS NOT NULL OR @delete = 0 THEN @column
     END;
-    IF @detail IS NULL AND @wanted IS NOT NULL AND mq.claim_index(@object_id, @wanted) IS NULL
-        SET @detail = CONCAT(@label, N': claims would read the whole table, it needs: CREATE INDEX ',
-            QUOTENAME(LEFT(CAST(OBJECT_NAME(@object_id) AS nvarchar(128)), 110) + N'_claim'), N' ON ', @quoted, N' (', @wanted, N')');
+    IF @keys IS NULL AND @equal_rows = 0
+        SET @detail = N'equal rows of {table} cannot be told apart: give key_columns, or accept that with equal_rows 1';
+    ELSE IF @bad IS NOT NULL AND @keys IS NULL
+        SET @detail = N'without key_columns all columns are compared, and {bad} of {table} cannot be';
+    ELSE IF @bad IS NOT NULL
+        SET @detail = N'key_columns: {bad} of {table} cannot be compared, or is kept by the server';
+    ELSE IF @keys IS NOT NULL AND mq.has_key(@object_id, @keys) = 0
+        SET @detail = N'key_columns: {table} has no primary key or unique index of NOT NULL columns within them';
+    ELSE IF @status IS NULL AND @delete = 0 AND @late_seconds IS NULL
+        SET @detail = N'without a status a row of {table} that comes late in the order would be missed: '
+            + N'give late_seconds, after which none comes any more, or 0 to accept that';
+    ELSE IF @status IS NULL AND @delete = 0 AND @order IS NULL
+        AND (@keys IS NULL OR (SELECT COUNT(*) FROM mq.columns_of(@object_id, @keys)) <> 1)
+        SET @detail = N'without a status and with keep rows are claimed in an order: give order_column';
+    ELSE IF @status IS NULL AND @delete = 0 AND NOT EXISTS (
+        SELECT * FROM mq.column_texts(@object_id, @column)
+        WHERE nullable = 0 AND changes = 0 AND written IS NOT NULL
+            AND type NOT IN (N'bit', N'uniqueidentifier', N'binary', N'varbinary')
+    )
+        SET @detail = N'order_column: {column} must be NOT NULL, and a number, a text or a time';
+    ELSE IF @wanted IS NOT NULL AND mq.claim_index(@object_id, @wanted) IS NULL
+        SET @detail = N'claims would read the whole table, it needs: CREATE INDEX {index} ON {quoted} ({wanted})';
+    INSERT INTO @pieces (name, piece)
+    VALUES ('table', @label), ('bad', @bad), ('column', @column), ('quoted', @quoted), ('wanted', @wanted),
+        ('index', QUOTENAME(LEFT(CAST(OBJECT_NAME(@object_id) AS nvarchar(128)), 110) + N'_claim'));
+    SET @detail = mq.fill(@detail, @pieces);
     IF @detail IS NULL
-        SET @detail = @label + N': ' + mq.lacks(@quoted, @update, @delete);
+        SET @detail = mq.lacks(@quoted, @update, @delete);
     IF @detail IS NULL AND mq.table_facts(@quoted) = 2
-        SET @detail = CONCAT(@label, N': a security policy filters its rows: those that it hides from a claim would look deleted');
+        SET @detail = @quoted + N' has a security policy that filters its rows: rows that it hides would look as if they were gone';
     IF @detail IS NOT NULL
         EXEC mq.raise_error 'unsuitable_table', @detail;
 END;

@@ -1,4 +1,4 @@
--- require_status: refuse values of a status that its column cannot hold or cannot tell apart.
+-- require_status: refuse values of a status that its column cannot hold or cannot distinguish.
 -- Arguments:   @object_id (the table), @column (the status column, quoted), @ready, @active, @done, @error, @delete (1: done rows are
 --              deleted)
 -- Returns:     nothing
@@ -18,9 +18,11 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @name nvarchar(128), @number int, @type nvarchar(128), @nullable bit, @of_text bit, @changes bit, @value nvarchar(400);
-    DECLARE @wide nvarchar(400), @fits int, @same int, @statement nvarchar(max), @check nvarchar(max), @constraint int;
+    DECLARE @wide nvarchar(400), @fits int, @same int, @can_hold nvarchar(max), @is_same nvarchar(max);
+    DECLARE @check nvarchar(max), @constraint int;
     DECLARE @i int = 0, @j int, @argument nvarchar(20), @other nvarchar(20), @given nvarchar(max), @before nvarchar(max);
     DECLARE @detail nvarchar(2000);
+    DECLARE @pieces mq.pieces;
     DECLARE @values TABLE (n int NOT NULL PRIMARY KEY, argument nvarchar(20) NOT NULL, value nvarchar(max));
     SELECT @name = name, @number = column_id, @type = type, @nullable = nullable, @of_text = of_text, @changes = changes,
         @value = read_back
@@ -35,7 +37,7 @@ BEGIN
         SET @detail = CONCAT(N'ready_value: must not be NULL, ', @name, N' is NOT NULL');
     IF @detail IS NOT NULL
         EXEC mq.raise_error 'invalid_argument', @detail;
-    -- A text is cut by its type without a word: it must be the same as without a length.
+    -- A type cuts a text that is too long without an error. So the text must be the same without a length.
     SET @wide = @value;
     IF @of_text = 1
         SET @wide = REPLACE(REPLACE(
@@ -43,19 +45,24 @@ BEGIN
         ), N' AS nchar(', N' AS nvarchar(');
     INSERT INTO @values (n, argument, value)
     VALUES (1, N'ready_value', @ready), (2, N'active_value', @active), (3, N'done_value', @done), (4, N'error_value', @error);
+    INSERT INTO @pieces (name, piece)
+    VALUES ('value', REPLACE(@value, N'?', N'@given')), ('wide', REPLACE(@wide, N'?', N'@given')),
+        ('before', REPLACE(@value, N'?', N'@before')), ('column', @column), ('check', NULL);
+    SET @can_hold = mq.fill(N'SELECT @fits = CASE
+    WHEN {value} IS NULL THEN 0
+    WHEN @of_text = 0 THEN 1
+    WHEN DATALENGTH({wide}) > DATALENGTH({value}) THEN 0
+    WHEN CAST({wide} AS nvarchar(max)) COLLATE Latin1_General_100_BIN2 <> @given COLLATE Latin1_General_100_BIN2 THEN 0
+    ELSE 1
+END;', @pieces);
+    SET @is_same = mq.fill(N'SELECT @same = CASE WHEN {value} = {before} THEN 1 ELSE 0 END;', @pieces);
     WHILE @i < 4
     BEGIN
         SET @i = @i + 1;
         SELECT @argument = argument, @given = value FROM @values WHERE n = @i;
         IF @given IS NULL
             CONTINUE;
-        SET @statement = CONCAT(N'SELECT @fits = CASE WHEN ', REPLACE(@value, N'?', N'@given'), N' IS NULL THEN 0
-    WHEN @of_text = 0 THEN 1
-    WHEN DATALENGTH(', REPLACE(@wide, N'?', N'@given'), N') > DATALENGTH(', REPLACE(@value, N'?', N'@given'), N') THEN 0
-    WHEN CAST(', REPLACE(@wide, N'?', N'@given'), N' AS nvarchar(max)) COLLATE Latin1_General_100_BIN2
-        <> @given COLLATE Latin1_General_100_BIN2 THEN 0
-    ELSE 1 END;');
-        EXEC sp_executesql @statement, N'@given nvarchar(max), @of_text bit, @fits int OUTPUT', @given = @given, @of_text = @of_text,
+        EXEC sp_executesql @can_hold, N'@given nvarchar(max), @of_text bit, @fits int OUTPUT', @given = @given, @of_text = @of_text,
             @fits = @fits OUTPUT;
         SET @constraint = 0;
         WHILE @fits = 1
@@ -66,9 +73,10 @@ BEGIN
             ORDER BY object_id;
             IF @check IS NULL
                 BREAK;
-            SET @statement = CONCAT(N'SELECT @fits = CASE WHEN NOT (', @check, N') THEN 0 ELSE 1 END
-FROM (SELECT ', REPLACE(@value, N'?', N'@given'), N' AS ', @column, N') AS t;');
-            EXEC sp_executesql @statement, N'@given nvarchar(max), @fits int OUTPUT', @given = @given, @fits = @fits OUTPUT;
+            UPDATE @pieces SET piece = @check WHERE name = 'check';
+            SET @check = mq.fill(N'SELECT @fits = CASE WHEN NOT ({check}) THEN 0 ELSE 1 END
+FROM (SELECT {value} AS {column}) AS t;', @pieces);
+            EXEC sp_executesql @check, N'@given nvarchar(max), @fits int OUTPUT', @given = @given, @fits = @fits OUTPUT;
         END;
         IF @fits = 0
         BEGIN
@@ -82,9 +90,7 @@ FROM (SELECT ', REPLACE(@value, N'?', N'@given'), N' AS ', @column, N') AS t;');
             SELECT @other = argument, @before = value FROM @values WHERE n = @j;
             IF @before IS NULL
                 CONTINUE;
-            SET @statement = CONCAT(N'SELECT @same = CASE WHEN ', REPLACE(@value, N'?', N'@given'), N' = ',
-                REPLACE(@value, N'?', N'@before'), N' THEN 1 ELSE 0 END;');
-            EXEC sp_executesql @statement, N'@given nvarchar(max), @before nvarchar(max), @same int OUTPUT', @given = @given,
+            EXEC sp_executesql @is_same, N'@given nvarchar(max), @before nvarchar(max), @same int OUTPUT', @given = @given,
                 @before = @before, @same = @same OUTPUT;
             IF @same = 1
             BEGIN

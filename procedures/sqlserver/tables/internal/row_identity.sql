@@ -1,4 +1,4 @@
--- row_identity: the pieces of SQL by which rows of a table are told apart, for dynamic SQL.
+-- row_identity: the pieces of SQL that distinguish rows of a table, for dynamic SQL.
 -- Arguments:   @object_id (the table), @keys (the columns; NULL: all columns but those that the server itself changes), @status (a
 --              column that does not count then, quoted; or NULL), @piece (json: the expression of the identity, over the alias t;
 --              fields: what OPENJSON reads of that; match: the condition over t and those fields, r; list: the columns)
@@ -7,8 +7,7 @@
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.row_identity(OBJECT_ID(N'dbo.orders'), N'[id]', NULL, 'json');
 --
--- The condition serves to find rows by an index. Whether they are the same the JSON tells: to most collations different texts are
--- equal.
+-- The condition finds rows by an index. The JSON decides whether they are the same: to most collations different texts are equal.
 
 CREATE OR ALTER FUNCTION mq.row_identity (
     @object_id int,

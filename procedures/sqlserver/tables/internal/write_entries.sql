@@ -65,7 +65,7 @@ SET @took = @@ROWCOUNT;'), @pieces);
         SET XACT_ABORT ON;
         IF @why IS NOT NULL AND @keyed = 1 AND @first < @until
         BEGIN
-            -- One of them is refused: one by one they tell which.
+            -- One of them is refused: written one by one, they show which.
             INSERT INTO @units (low, high, size)
             SELECT id, id, 1 FROM #mq_entry WHERE active = @flag AND todo = @todo AND hit = 1 ORDER BY id;
             SELECT @last = MAX(n) FROM @units;

@@ -12,7 +12,7 @@ from .statements import CATALOG
 # The triggers of watched tables, and of those that were: whatever has a right that we give to no others.
 WATCHING = """\
 SELECT TRIM(t.rdb$trigger_name) FROM rdb$triggers AS t JOIN rdb$user_privileges AS p ON p.rdb$user = t.rdb$trigger_name
-WHERE p.rdb$user_type = 2 AND p.rdb$relation_name = 'MQ_TELL_CHANGES'"""
+WHERE p.rdb$user_type = 2 AND p.rdb$relation_name = 'MQ_SEND_CHANGES'"""
 
 DEPENDENTS = """\
 SELECT DISTINCT DECODE(d.rdb$dependent_type, 1, 'view', 2, 'trigger', 3, 'computed column of', 5, 'procedure', 15,

@@ -77,5 +77,5 @@ def drop_accounts(cursor: Any) -> None:
 _TRIGGERS = """\
 SELECT trigger_schema, trigger_name FROM information_schema.triggers
 WHERE definer = 'mq_owner@localhost'
-    AND (LOCATE(CONCAT('`', REPLACE(DATABASE(), '`', '``'), '`.mq_tell('), action_statement) > 0
-        OR trigger_schema = DATABASE() AND LOCATE('CALL mq_tell(', action_statement) > 0)"""
+    AND (LOCATE(CONCAT('`', REPLACE(DATABASE(), '`', '``'), '`.mq_send_changes('), action_statement) > 0
+        OR trigger_schema = DATABASE() AND LOCATE('CALL mq_send_changes(', action_statement) > 0)"""

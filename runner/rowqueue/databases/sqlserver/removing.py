@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from ..base import ROLES
 from ..migrations import YOYO_TABLES
 from .connection import Connection, Cursor
-from .rights import TELLER
+from .rights import REPORTER
 from .session import unbroken
 
 # In the order in which they can go; the types come after what has parameters of them.
@@ -82,4 +82,4 @@ def drop_roles(cursor: Cursor) -> None:
     cursor.execute("SELECT name FROM sys.database_principals WHERE type = 'R' AND name IN %s", (ROLES,))
     for (role,) in cursor.fetchall():
         cursor.execute(f"DROP ROLE {role}")
-    cursor.execute(f"DROP USER IF EXISTS {TELLER}")
+    cursor.execute(f"DROP USER IF EXISTS {REPORTER}")

@@ -5,7 +5,7 @@ from typing import Any
 from ... import contract
 from ..base import ROLES, Forbidden
 
-TELLER = "mq_teller"  # whom triggers of watched tables run as where the table has another owner than the queue
+REPORTER = "mq_reporter"  # whom triggers of watched tables run as where the table has another owner than the queue
 
 _TYPES = (
     *(("items", "mq_consumer"), ("items", "mq_operator")),
@@ -24,7 +24,7 @@ SELECT g.name, p.permission_name
 FROM sys.database_permissions AS p
 INNER JOIN sys.database_principals AS g ON g.principal_id = p.grantee_principal_id
 WHERE p.class = 3 AND p.major_id = SCHEMA_ID(N'mq') AND p.state IN ('G', 'W')
-    AND g.name IN (N'public', N'guest', N'mq_producer', N'mq_consumer', N'mq_operator', N'mq_teller')"""
+    AND g.name IN (N'public', N'guest', N'mq_producer', N'mq_consumer', N'mq_operator', N'mq_reporter')"""
 
 _ON_OBJECTS = """\
 SELECT g.name, p.permission_name, o.name
@@ -32,7 +32,7 @@ FROM sys.database_permissions AS p
 INNER JOIN sys.objects AS o ON o.object_id = p.major_id AND o.schema_id = SCHEMA_ID(N'mq')
 INNER JOIN sys.database_principals AS g ON g.principal_id = p.grantee_principal_id
 WHERE p.class = 1 AND p.state IN ('G', 'W')
-    AND g.name IN (N'public', N'guest', N'mq_producer', N'mq_consumer', N'mq_operator', N'mq_teller')"""
+    AND g.name IN (N'public', N'guest', N'mq_producer', N'mq_consumer', N'mq_operator', N'mq_reporter')"""
 
 _ON_TYPES = """\
 SELECT g.name, p.permission_name, y.name
@@ -42,7 +42,7 @@ INNER JOIN sys.database_principals AS g ON g.principal_id = p.grantee_principal_
 WHERE p.class = 6 AND p.state IN ('G', 'W')"""
 
 _SEES = "SELECT HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'VIEW DEFINITION'), USER_NAME(), DB_NAME()"
-_NO_TELLER = f"SELECT 1 WHERE USER_ID(N'{TELLER}') IS NULL"
+_NO_REPORTER = f"SELECT 1 WHERE USER_ID(N'{REPORTER}') IS NULL"
 
 # After a restore the database has the dbo of the server it comes from, and the server an owner of its own. In Azure SQL
 # Database (5) and SQL database in Fabric (12) the logins are not to be seen from inside a database.
@@ -93,15 +93,15 @@ def problems(connection: Any) -> list[str]:
             f"user {user} needs the right VIEW DEFINITION on database {database} to see who holds which right"
         )
     found = [line for (line,) in _rows(connection, _OWNED)]
-    teller = not _rows(connection, _NO_TELLER)
-    if not teller:
-        found.append(f"the user {TELLER} is not there, as which triggers of watched tables may run")
+    reporter = not _rows(connection, _NO_REPORTER)
+    if not reporter:
+        found.append(f"the user {REPORTER} is not there, as which triggers of watched tables may run")
     procedures = contract.load().procedures.items()
     wanted = {(role, "EXECUTE", f"mq.{name}") for name, procedure in procedures for role in procedure.roles}
     wanted |= {(role, "VIEW DEFINITION", "schema mq") for role in ROLES}
     wanted |= {(role, "EXECUTE", f"type mq.{name}") for name, role in _TYPES}
-    if teller:
-        wanted |= {(TELLER, "EXECUTE", "mq.tell"), (TELLER, "SELECT", "mq.subscription")}
+    if reporter:
+        wanted |= {(REPORTER, "EXECUTE", "mq.send_changes"), (REPORTER, "SELECT", "mq.subscription")}
     held = {(who, right, "schema mq") for who, right in _rows(connection, _ON_SCHEMA)}
     held |= {(who, right, f"mq.{name}") for who, right, name in _rows(connection, _ON_OBJECTS)}
     held |= {(who, right, f"type mq.{name}") for who, right, name in _rows(connection, _ON_TYPES)}

@@ -1,12 +1,12 @@
--- tell: send a message of each changed row to each of the subscriptions.
+-- send_changes: send a message of each changed row to each of the subscriptions.
 -- Arguments:   p_label (the table, as messages name it), p_action (I, U or D), p_keys and p_old_keys (JSON texts side by side;
 --              an old key is NULL where the key is as it was)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: the writer's
--- Example:     SELECT mq.tell('stock', 'I', ARRAY['{"id":17}'], ARRAY[NULL]);
+-- Example:     SELECT mq.send_changes('stock', 'I', ARRAY['{"id":17}'], ARRAY[NULL]);
 
-CREATE OR REPLACE FUNCTION mq.tell(
+CREATE OR REPLACE FUNCTION mq.send_changes(
     p_label text,
     p_action text,
     p_keys text[],

@@ -1,17 +1,17 @@
--- tell_changes: the triggers of a watched table: send a message for each changed row and subscription.
+-- report_changes: the triggers of a watched table: send a message for each changed row and subscription.
 -- Arguments:   none; the trigger's own argument is the table's name as messages name it
 -- Returns:     nothing: it runs after the statement
 -- Errors:      none
 -- Transaction: the writer's
 -- Example:     CREATE TRIGGER mq_insert AFTER INSERT ON stock REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT
---              EXECUTE FUNCTION mq.tell_changes('stock');
+--              EXECUTE FUNCTION mq.report_changes('stock');
 --
 -- An update that changes the key shows as one old and one new row with nothing in common. The server adds both to their
 -- transition tables at the same moment, so the n-th of one belongs to the n-th of the other: see tests/engines and
 -- docs/decisions/0012_subscriptions.md. Only where a trigger of the table itself has swallowed a row on its way into another
 -- partition are there fewer new rows than old ones, and then no old key is sent.
 
-CREATE OR REPLACE FUNCTION mq.tell_changes() RETURNS trigger
+CREATE OR REPLACE FUNCTION mq.report_changes() RETURNS trigger
 LANGUAGE plpgsql
 SECURITY DEFINER
 SET search_path = mq, pg_temp
@@ -45,7 +45,7 @@ BEGIN
                 ' ON b.n = a.n AND (SELECT count(*) FROM old_rows) = (SELECT count(*) FROM new_rows)'
         END, mq.key_json(TG_ARGV[0], TG_RELID)) || ') AS c GROUP BY (c.n - 1) / 10000 ORDER BY (c.n - 1) / 10000'
     LOOP
-        PERFORM mq.tell(TG_ARGV[0], v_action, v_keys, v_old_keys);
+        PERFORM mq.send_changes(TG_ARGV[0], v_action, v_keys, v_old_keys);
     END LOOP;
     PERFORM set_config('timezone', v_zone, true), set_config('extra_float_digits', v_digits, true),
         set_config('intervalstyle', v_style, true);

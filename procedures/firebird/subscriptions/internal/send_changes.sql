@@ -1,13 +1,13 @@
--- tell_changes: send a message for a changed row to each of its subscriptions.
+-- send_changes: send a message for a changed row to each of its subscriptions.
 -- Arguments:   p_watched (the table's id in mq_watched), p_action (I, U or D), p_key and p_old_key (JSON; NULL unless U)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: the writer's; what it changes is new rows only, so that writers do not meet each other
--- Example:     EXECUTE PROCEDURE mq_tell_changes(1, 'I', '{"ID":7}', NULL);
+-- Example:     EXECUTE PROCEDURE mq_send_changes(1, 'I', '{"ID":7}', NULL);
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_tell_changes (
+CREATE OR ALTER PROCEDURE mq_send_changes (
     p_watched integer,
     p_action varchar(1) CHARACTER SET ASCII,
     p_key mq_text,

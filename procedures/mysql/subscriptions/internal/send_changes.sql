@@ -1,17 +1,17 @@
--- tell: send a message of one changed row to each of its subscriptions; the triggers of watched tables call it.
+-- send_changes: send a message of one changed row to each of its subscriptions; the triggers of watched tables call it.
 -- Arguments:   p_label (the table, as messages name it), p_action (I, U or D), p_key, p_old_key (JSON; NULL: none)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: the writer's
--- Example:     CALL mq_tell('stock', 'I', '{"id":17}', NULL);
+-- Example:     CALL mq_send_changes('stock', 'I', '{"id":17}', NULL);
 --
 -- Not mq_send: inside of a trigger nothing may begin, commit or return rows.
 
-DROP PROCEDURE IF EXISTS mq_tell;
+DROP PROCEDURE IF EXISTS mq_send_changes;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_tell(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_send_changes(
     IN p_label varchar(200) CHARACTER SET utf8mb4,
     IN p_action char(1) CHARACTER SET ascii,
     IN p_key longtext CHARACTER SET utf8mb4,

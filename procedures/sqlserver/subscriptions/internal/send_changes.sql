@@ -1,13 +1,13 @@
--- tell: send messages of changed rows to the subscriptions. Triggers of watched tables call it.
+-- send_changes: send messages of changed rows to the subscriptions. Triggers of watched tables call it.
 -- Arguments:   @watched_id (the table), @action (I, U or D), @events (the keys of the rows)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: the writer's; waits for nobody
--- Example:     EXEC mq.tell 7, 'I', @events;
+-- Example:     EXEC mq.send_changes 7, 'I', @events;
 --
--- As send does, but set-based, and without its checks: an error here would end the writer's transaction.
+-- It does what send does, for a set of messages and without its checks: an error here would end the writer's transaction.
 
-CREATE OR ALTER PROCEDURE mq.tell
+CREATE OR ALTER PROCEDURE mq.send_changes
     @watched_id int,
     @action char(1),
     @events mq.events READONLY

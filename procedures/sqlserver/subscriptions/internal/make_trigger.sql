@@ -1,0 +1,74 @@
+-- make_trigger: make the trigger of a watched table, or make it again.
+-- Arguments:   @object_id (the table), @keys (the columns of its primary key, quoted, with commas between them), @owner (the EXECUTE AS
+--              clause; NULL: none), @watched_id (its row in mq.watched)
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's; waits for all transactions that use the table, and they wait for this one
+-- Example:     EXEC mq.make_trigger @object_id, N'[id]', NULL, 1;
+
+CREATE OR ALTER PROCEDURE mq.make_trigger
+    @object_id int,
+    @keys nvarchar(max),
+    @owner nvarchar(300),
+    @watched_id int
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @statement nvarchar(max);
+    DECLARE @pieces mq.pieces;
+    INSERT INTO @pieces (name, piece) SELECT name, piece FROM mq.trigger_pieces(@object_id, @keys);
+    INSERT INTO @pieces (name, piece) VALUES ('owner', @owner), ('id', CAST(@watched_id AS nvarchar(11)));
+    SET @statement = mq.fill(N'DROP TRIGGER IF EXISTS {trigger};', @pieces);
+    EXEC sp_executesql @statement;
+    SET @statement = mq.fill(N'CREATE TRIGGER {trigger} ON {table} {owner}
+AFTER INSERT, UPDATE, DELETE
+AS
+BEGIN
+    -- Made by mq.watch_table: it sends messages to the subscriptions of this table.
+    SET NOCOUNT ON;
+    DECLARE @id int = {id}, @action char(1), @events mq.events;
+    IF EXISTS (SELECT * FROM inserted)
+        SET @action = CASE WHEN EXISTS (SELECT * FROM deleted) THEN ''U'' ELSE ''I'' END;
+    ELSE IF EXISTS (SELECT * FROM deleted)
+        SET @action = ''D'';
+    IF NOT EXISTS (SELECT * FROM mq.subscription WITH (READCOMMITTED) WHERE watched_id = @id AND action = @action)
+        RETURN;
+    -- The writer''s session may have set them otherwise.
+    SET ROWCOUNT 0;
+    SET CONCAT_NULL_YIELDS_NULL ON;
+    IF @action = ''D''
+        INSERT INTO @events (n, key_json)
+        SELECT ROW_NUMBER() OVER (ORDER BY {old_order}), {old_key}
+        FROM deleted AS d;
+    ELSE IF @action = ''U'' AND ({touched})
+        -- A trigger does not see which old key became which new one. Keys in both sets stayed; the others are paired in
+        -- their order.
+        INSERT INTO @events (n, key_json, old_key_json)
+        SELECT ROW_NUMBER() OVER (ORDER BY p.part, p.n), p.new_key,
+            CASE WHEN p.old_key COLLATE Latin1_General_100_BIN2 <> p.new_key THEN p.old_key END
+        FROM (
+            SELECT 1 AS part, ROW_NUMBER() OVER (ORDER BY {new_order}) AS n, {new_key} AS new_key, {old_key} AS old_key
+            FROM inserted AS i
+            INNER JOIN deleted AS d ON {same}
+            UNION ALL
+            SELECT 2 AS part, a.n, a.new_key, b.old_key
+            FROM (
+                SELECT ROW_NUMBER() OVER (ORDER BY {new_order}) AS n, {new_key} AS new_key
+                FROM inserted AS i
+                WHERE NOT EXISTS (SELECT * FROM deleted AS d WHERE {same})
+            ) AS a
+            INNER JOIN (
+                SELECT ROW_NUMBER() OVER (ORDER BY {old_order}) AS n, {old_key} AS old_key
+                FROM deleted AS d
+                WHERE NOT EXISTS (SELECT * FROM inserted AS i WHERE {same})
+            ) AS b ON b.n = a.n
+        ) AS p;
+    ELSE
+        INSERT INTO @events (n, key_json)
+        SELECT ROW_NUMBER() OVER (ORDER BY {new_order}), {new_key}
+        FROM inserted AS i;
+    EXEC mq.send_changes @id, @action, @events;
+END;', @pieces);
+    EXEC sp_executesql @statement;
+END;
+GO

@@ -1,0 +1,71 @@
+-- add_polled: write down an adopted table.
+-- Arguments:   @name, @schema and @table (its names), @keys, @order and @status (columns, quoted), the four values, @delete (1: done rows
+--              are deleted), @late_seconds, @equal_rows, @max_attempts, @idents (the columns that make a row without a key; NULL: it has
+--              one), @types (see column_types)
+-- Returns:     @created: 1, or 0 when it was adopted so already
+-- Errors:      50007 already_exists
+-- Transaction: joins the caller's; waits for other calls
+-- Example:     EXEC mq.add_polled N'orders', N'dbo', N'orders', N'[id]', NULL, N'[status]', N'N', N'A', N'D', N'E', 0, NULL, 0, 10, NULL,
+--              @types, @created OUTPUT;
+
+CREATE OR ALTER PROCEDURE mq.add_polled
+    @name nvarchar(400),
+    @schema nvarchar(128),
+    @table nvarchar(128),
+    @keys nvarchar(4000),
+    @order nvarchar(300),
+    @status nvarchar(300),
+    @ready_value nvarchar(max),
+    @active_value nvarchar(max),
+    @done_value nvarchar(max),
+    @error_value nvarchar(max),
+    @delete bit,
+    @late_seconds bigint,
+    @equal_rows bit,
+    @max_attempts bigint,
+    @idents nvarchar(max),
+    @types nvarchar(max),
+    @created smallint OUTPUT
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @other nvarchar(400), @same bit, @detail nvarchar(2000);
+    DECLARE @pieces mq.pieces;
+    EXEC sp_getapplock @Resource = N'mq.adopt_table', @LockMode = 'Exclusive',
+        @LockOwner = 'Transaction', @LockTimeout = -1;
+    SELECT TOP (1) @other = name
+    FROM mq.polled WITH (READCOMMITTEDLOCK)
+    WHERE name <> @name AND table_schema = @schema AND table_name = @table AND (status_column IS NOT NULL OR on_complete = 'delete')
+        AND (@status IS NOT NULL OR @delete = 1) AND COALESCE(status_column, N'') = COALESCE(@status, N'')
+        AND (ready_value = @ready_value OR (ready_value IS NULL AND @ready_value IS NULL));
+    IF @other IS NOT NULL
+    BEGIN
+        INSERT INTO @pieces (name, piece)
+        VALUES ('table', CONCAT(CASE WHEN @schema <> N'dbo' THEN @schema + N'.' END, @table)), ('other', @other);
+        SET @detail = mq.fill(N'{table} is adopted as {other} already: its rows would be claimed twice', @pieces);
+        EXEC mq.raise_error 'already_exists', @detail;
+    END;
+    SELECT @same = CASE WHEN EXISTS (
+        SELECT p.table_schema, p.table_name, p.key_columns, p.order_column, p.status_column, p.ready_value, p.active_value,
+            p.done_value, p.error_value, p.on_complete, p.late_seconds, p.equal_rows, p.max_attempts
+        INTERSECT
+        SELECT @schema, @table, @keys, @order, @status, @ready_value, @active_value, @done_value, @error_value,
+            CASE @delete WHEN 1 THEN N'delete' ELSE N'keep' END, @late_seconds, @equal_rows, @max_attempts
+    ) THEN 1 ELSE 0 END
+    FROM mq.polled AS p WITH (READCOMMITTEDLOCK)
+    WHERE p.name = @name;
+    IF @same = 0
+        EXEC mq.raise_error 'already_exists', N'name: {} is adopted with other settings: release_table first', @name;
+    IF @same = 1
+        SET @created = 0;
+    ELSE
+    BEGIN
+        INSERT INTO mq.polled (name, table_schema, table_name, key_columns, order_column, status_column, ready_value, active_value,
+            done_value, error_value, on_complete, late_seconds, equal_rows, max_attempts, ident_columns, column_types)
+        VALUES (@name, @schema, @table, @keys, @order, @status, @ready_value, @active_value, @done_value, @error_value,
+            CASE @delete WHEN 1 THEN N'delete' ELSE N'keep' END, @late_seconds, @equal_rows, @max_attempts, @idents, @types);
+        INSERT INTO mq.polled_place (name) VALUES (@name);
+        SET @created = 1;
+    END;
+END;
+GO
