@@ -52,8 +52,8 @@ BEGIN
     END
 
     IF (mq_has_key(v_table, v_keys) = 0) THEN
-        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'key_columns do not tell the rows of ' || v_table
-            || ' apart: they must hold all columns of its primary key, or of a unique index of NOT NULL columns');
+        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'key_columns do not identify each row of ' || v_table
+            || ': they must hold all columns of its primary key, or of a unique index of NOT NULL columns');
     IF (v_type <> 'BIGINT' OR v_nullable = 0) THEN
         EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'sync_column must be a bigint that can be NULL: ALTER TABLE '
             || v_quoted || ' ALTER COLUMN ' || v_sync_quoted || TRIM(IIF(v_type <> 'BIGINT', ' TYPE BIGINT', ' DROP NOT NULL')));

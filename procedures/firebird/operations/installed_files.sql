@@ -1,4 +1,4 @@
--- installed_files: which file of the package each object comes from, and whether the object is still as installed.
+-- installed_files: the file of the package that each object comes from, and whether the object is still as installed.
 -- Arguments:   none
 -- Returns:     name, kind (migration or procedure), sha256, changed (1: the object is missing or was changed by hand),
 --              applied_at

@@ -1,4 +1,4 @@
--- list_subscriptions: the watched tables and what each type subscribes to.
+-- list_subscriptions: the watched tables and the types that their changes are sent to.
 -- Arguments:   p_table (a watched table; NULL: all)
 -- Returns:     table, action, type: one row a subscription, one with NULLs for a table without any
 -- Errors:      50002 invalid_argument, 50005 not_found

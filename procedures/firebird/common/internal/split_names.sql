@@ -71,7 +71,7 @@ BEGIN
                 p_argument || ': a name must be 1 to 200 characters, not ' || CHAR_LENGTH(v_name));
         IF (v_at <= v_length AND SUBSTRING(v_list FROM v_at FOR 1) NOT LIKE ',') THEN
             EXECUTE PROCEDURE mq_raise_error('invalid_argument',
-                p_argument || ': there must be nothing but a comma behind ' || v_name);
+                p_argument || ': there must be nothing but a comma after ' || v_name);
         v_at = v_at + 1;
         n = n + 1;
         name = v_name;

@@ -32,7 +32,7 @@ BEGIN
             TRIM(IIF(p_keys IS NULL, 'without key_columns all columns are compared, and', 'key_columns:')) || ' ' || v_bad || ' of '
             || p_table || ' cannot be: a BLOB, an array or a floating point number has no exact equality');
     IF (v_bytes > c_most) THEN
-        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'the columns that tell rows of ' || p_table || ' apart may have '
+        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'the columns that identify a row of ' || p_table || ' may have '
             || v_bytes || ' bytes, at most 15,000 are possible'
             || TRIM(TRAILING FROM IIF(p_keys IS NULL, ': give key_columns', '')));
     IF (p_keys IS NOT NULL AND mq_has_key(p_table, p_keys) = 0) THEN
