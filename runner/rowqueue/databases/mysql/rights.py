@@ -173,7 +173,8 @@ _WATCHED = """\
 SELECT DISTINCT CONCAT('`', REPLACE(t.event_object_schema, '`', '``'), '`.`',
     REPLACE(t.event_object_table, '`', '``'), '`')
 FROM information_schema.triggers AS t
-WHERE t.trigger_schema = DATABASE() AND t.definer = 'mq_owner@localhost' AND t.action_statement LIKE '%mq\\_send\\_changes(%'
+WHERE t.trigger_schema = DATABASE() AND t.definer = 'mq_owner@localhost'
+    AND t.action_statement LIKE '%mq\\_send\\_changes(%'
     AND NOT EXISTS (
         SELECT * FROM information_schema.table_privileges AS p
         WHERE p.grantee = '''mq_owner''@''localhost''' AND p.table_schema = t.event_object_schema
