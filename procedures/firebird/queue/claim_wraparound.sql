@@ -61,6 +61,7 @@ DECLARE v_from bigint = -9223372036854775807;
 DECLARE v_scanned bigint;
 DECLARE v_more bigint;
 DECLARE v_last bigint;
+DECLARE v_more_last bigint;
 DECLARE v_count integer = 0;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
@@ -98,14 +99,8 @@ BEGIN
     INTO v_old_n, v_old_after;
     v_after = COALESCE(p_after_id, v_old_after, 0);
     v_round = COALESCE(v_old_n, 0) + IIF(p_after_id IS NULL, 0, 1);
-    FOR SELECT id, attempt FROM mq_take_ring(:p_type, MAXVALUE(:v_after, :v_from), 9223372036854775807, :v_size)
-        INTO id, attempt
-    DO
-    BEGIN
-        v_count = v_count + 1;
-        v_last = id;
-        INSERT INTO mq_claimed (batch_key, id, n, attempt) VALUES (:batch_key, :id, :v_count, :attempt);
-    END
+    EXECUTE PROCEDURE mq_take_ring(batch_key, 0, v_size, p_type, MAXVALUE(v_after, v_from), 9223372036854775807)
+        RETURNING_VALUES v_count, v_last;
     v_low_after = v_from;
     IF (v_count < v_size) THEN
     BEGIN
@@ -118,12 +113,9 @@ BEGIN
         END;
         v_more = v_count;
         IF (v_lowest_id IS NOT NULL) THEN
-            FOR SELECT id, attempt FROM mq_take_ring(:p_type, :v_lowest_id - 1, :v_after, :v_size - :v_more) INTO id, attempt DO
-            BEGIN
-                v_count = v_count + 1;
-                v_last = id;
-                INSERT INTO mq_claimed (batch_key, id, n, attempt) VALUES (:batch_key, :id, :v_count, :attempt);
-            END
+            EXECUTE PROCEDURE mq_take_ring(batch_key, v_count, v_size, p_type, v_lowest_id - 1, v_after)
+                RETURNING_VALUES v_count, v_more_last;
+        v_last = COALESCE(v_more_last, v_last);
         v_round = v_round + IIF(v_count > v_more, 1, 0);
     END
     IF (v_scanned >= c_long) THEN

@@ -1,33 +1,39 @@
--- take_ring: delete ready messages in the order of their ids, passing over those that another transaction has locked.
--- Arguments:   p_type, p_after and p_until (ids above the one, up to the other), p_size (at most so many)
--- Returns:     the rows that were deleted: id and the number of the attempt that begins
+-- take_ring: move ready messages into a batch, in the order of their ids, passing over those that another transaction has locked.
+-- Arguments:   p_batch_key, p_n (how many messages the batch has), p_size (how many it may have), p_type, p_after and p_until (ids
+--              above the one, up to the other)
+-- Returns:     n (how many the batch has now), last_id (of the last one; NULL: nothing was found)
 -- Errors:      none
--- Transaction: joins the caller's, which is NO WAIT; the caller fetches all rows
--- Example:     FOR SELECT id, attempt FROM mq_take_ring('crawl', 17, 9223372036854775807, 10) INTO v_id, v_attempt DO ...
+-- Transaction: joins the caller's, which is NO WAIT
+-- Example:     EXECUTE PROCEDURE mq_take_ring(v_key, 0, 10, 'crawl', 17, 9223372036854775807) RETURNING_VALUES v_n, v_last_id;
 --
 -- take_ring.5.sql is the body for Firebird 5.0 and later.
 
 SET TERM ^ ;
 
 CREATE OR ALTER PROCEDURE mq_take_ring (
+    p_batch_key mq_key,
+    p_n integer,
+    p_size integer,
     p_type mq_name,
     p_after bigint,
-    p_until bigint,
-    p_size integer
+    p_until bigint
 )
 RETURNS (
-    id bigint,
-    attempt smallint
+    n integer,
+    last_id bigint
 )
 AS
+DECLARE v_id bigint;
+DECLARE v_attempt smallint;
 DECLARE v_mine integer;
 BEGIN
+    n = p_n;
     FOR SELECT r.id, r.attempts + 1 AS attempt
         FROM mq_ready AS r
         WHERE r.type = :p_type AND r.id > :p_after AND r.id <= :p_until
         PLAN (r ORDER mq_ready_ring)
         ORDER BY r.type, r.id
-        INTO id, attempt AS CURSOR c
+        INTO v_id, v_attempt AS CURSOR c
     DO
     BEGIN
         BEGIN
@@ -38,9 +44,10 @@ BEGIN
         END
         IF (v_mine = 1) THEN
         BEGIN
-            SUSPEND;
-            p_size = p_size - 1;
-            IF (p_size <= 0) THEN
+            n = n + 1;
+            last_id = v_id;
+            INSERT INTO mq_claimed (batch_key, id, n, attempt) VALUES (:p_batch_key, :v_id, :n, :v_attempt);
+            IF (n >= p_size) THEN
                 LEAVE;
         END
     END
