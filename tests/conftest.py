@@ -288,22 +288,38 @@ def session(connect: Callable[..., Session]) -> Session:
     return connect()
 
 
+# What begins otherwise may leave a setting or a transaction in its connection.
+_LEAVES_NO_TRACE = ("SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER", "GRANT", "REVOKE", "ANALYZE")
+
+
 @pytest.fixture(scope="session")
-def _with_all_rights(server: servers.Server, database: Database) -> Iterator[Any]:
-    """A connection with all rights for all tests of a worker: to connect costs as much as a short test."""
-    with server.client(database.url) as connection:
-        yield connection
+def _kept(database: Database) -> Iterator[list[Any]]:
+    """Connections with all rights that tests have left as they were: to connect costs as much as a short test."""
+    kept: list[Any] = []
+    yield kept
+    for connection in kept:
+        connection.close()
 
 
 @pytest.fixture
-def sql(_with_all_rights: Any) -> Callable[..., list[dict[str, Any]]]:
+def sql(server: servers.Server, database: Database, _kept: list[Any]) -> Iterator[Callable[..., list[dict[str, Any]]]]:
     """Looks into the database with all rights: sql("SELECT ... %s", value) -> rows as dicts."""
+    connection = _kept.pop() if _kept else server.client(database.url)
+    as_it_was = True
 
     def query(text: str, *parameters: Any) -> list[dict[str, Any]]:
-        cursor = _with_all_rights.execute(text, parameters or None)
-        return list(cursor.fetchall()) if cursor.description else []
+        nonlocal as_it_was
+        keep, as_it_was = as_it_was and text.lstrip().upper().startswith(_LEAVES_NO_TRACE), False
+        cursor = connection.execute(text, parameters or None)
+        rows = list(cursor.fetchall()) if cursor.description else []
+        as_it_was = keep
+        return rows
 
-    return query
+    yield query
+    if as_it_was:
+        _kept.append(connection)
+    else:
+        connection.close()
 
 
 @pytest.fixture
