@@ -1,7 +1,6 @@
 """Fixtures of the contract suite, on top of those that every suite shares."""
 
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from typing import Any
 
 import pytest
@@ -17,10 +16,20 @@ def can(database: Database) -> Capabilities:
 
 
 @pytest.fixture(scope="session")
-def lasting_session(database: Database) -> Iterator[Session]:
+def _lasting(database: Database) -> Iterator[list[Session]]:
+    sessions = [database.connect("test")]
+    yield sessions
+    sessions[0].close()
+
+
+@pytest.fixture
+def lasting_session(database: Database, _lasting: list[Session]) -> Session:
     """For modules of many short tests of which none changes its session: `session` may be this one there."""
-    with closing(database.connect("test")) as session:
-        yield session
+    try:
+        _lasting[0].call("queue_stats", "none")
+    except Exception:  # a test has ended it from elsewhere
+        _lasting[0] = database.connect("test")
+    return _lasting[0]
 
 
 @pytest.fixture
