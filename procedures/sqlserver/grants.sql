@@ -70,6 +70,12 @@ GRANT EXECUTE ON OBJECT::mq.subscribe TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.unsubscribe TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.list_subscriptions TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.advance_sequence TO mq_producer;
+GRANT EXECUTE ON OBJECT::mq.set_result TO mq_consumer;
+GRANT EXECUTE ON OBJECT::mq.get_result TO mq_operator, mq_consumer, mq_producer;
+GRANT EXECUTE ON OBJECT::mq.bind_topic TO mq_operator;
+GRANT EXECUTE ON OBJECT::mq.unbind_topic TO mq_operator;
+GRANT EXECUTE ON OBJECT::mq.list_bindings TO mq_operator, mq_producer;
+GRANT EXECUTE ON OBJECT::mq.publish TO mq_producer;
 GRANT EXECUTE ON OBJECT::mq.create_feed TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.drop_feed TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.publish_feed TO mq_consumer;
@@ -98,9 +104,9 @@ BEGIN
         EXEC (N'CREATE USER mq_reporter WITHOUT LOGIN WITH DEFAULT_SCHEMA = mq');
     EXEC (N'GRANT EXECUTE ON OBJECT::mq.send_changes TO mq_reporter');
     EXEC (N'GRANT SELECT ON OBJECT::mq.subscription TO mq_reporter');
-    EXEC (N'GRANT EXECUTE ON TYPE::mq.items TO mq_consumer, mq_operator');
+    EXEC (N'GRANT EXECUTE ON TYPE::mq.items TO mq_producer, mq_consumer, mq_operator');
     EXEC (N'GRANT EXECUTE ON TYPE::mq.pieces TO mq_consumer, mq_operator');
-    EXEC (N'GRANT EXECUTE ON TYPE::mq.places TO mq_consumer, mq_operator');
+    EXEC (N'GRANT EXECUTE ON TYPE::mq.places TO mq_producer, mq_consumer, mq_operator');
     EXEC (N'GRANT EXECUTE ON TYPE::mq.failures TO mq_consumer, mq_operator');
     -- The trigger of a watched table declares one, and every writer runs it.
     EXEC (N'GRANT EXECUTE ON TYPE::mq.events TO public');
