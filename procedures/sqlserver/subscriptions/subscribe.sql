@@ -20,7 +20,11 @@ BEGIN
     DECLARE @label nvarchar(300), @name nvarchar(400), @words nvarchar(400), @count bigint;
     BEGIN TRY
         EXEC mq.require_actions @action, 0;
-        EXEC mq.require_target @type, @topic, 0;
+        IF (@type IS NULL AND @topic IS NULL) OR (@type IS NOT NULL AND @topic IS NOT NULL)
+            EXEC mq.raise_error 'invalid_argument', N'type: give either a type or a topic';
+        EXEC mq.require_name 'type', @type, 1;
+        IF @topic IS NOT NULL
+            EXEC mq.require_topic 'topic', @topic, 0;
         SELECT @name = COALESCE(@type, N''), @words = COALESCE(@topic, N'');
         EXEC mq.find_watched @table, @id OUTPUT, @object_id OUTPUT, @schema OUTPUT, @label OUTPUT;
         IF @own = 1

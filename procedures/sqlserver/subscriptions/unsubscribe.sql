@@ -20,7 +20,10 @@ BEGIN
     DECLARE @label nvarchar(300), @name nvarchar(400), @words nvarchar(400), @count bigint;
     BEGIN TRY
         EXEC mq.require_actions @action, 1;
-        EXEC mq.require_target @type, @topic, 1;
+        IF @type IS NOT NULL AND @topic IS NOT NULL
+            EXEC mq.raise_error 'invalid_argument', N'type: give either a type or a topic';
+        EXEC mq.require_name 'type', @type, 1;
+        EXEC mq.require_name 'topic', @topic, 1;
         SELECT @name = @type, @words = @topic;
         EXEC mq.find_watched @table, @id OUTPUT, @object_id OUTPUT, @schema OUTPUT, @label OUTPUT;
         IF @own = 1

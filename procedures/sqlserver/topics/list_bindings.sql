@@ -16,7 +16,7 @@ BEGIN
     ELSE
     BEGIN
         EXEC mq.require_topic 'topic', @topic, 0;
-        SELECT pattern, type FROM mq.bindings_of(@topic) ORDER BY pattern, type;
+        SELECT pattern, type FROM mq.matching_bindings(@topic) ORDER BY pattern, type;
     END;
 END;
 GO

@@ -34,7 +34,7 @@ BEGIN
             EXEC mq.raise_error 'invalid_argument', N'headers: must be a JSON object';
         IF @own = 1
             BEGIN TRANSACTION;
-        INSERT INTO @types (type) SELECT DISTINCT type FROM mq.bindings_of(@topic);
+        INSERT INTO @types (type) SELECT type FROM mq.topic_types(@topic);
         -- In the order of their names: two publishers of one dedup_key lock in one order.
         WHILE @type IS NOT NULL
         BEGIN

@@ -16,8 +16,7 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @name nvarchar(400), @words nvarchar(400), @count bigint;
     BEGIN TRY
-        IF @pattern IS NOT NULL
-            EXEC mq.require_topic 'pattern', @pattern, 1;
+        EXEC mq.require_name 'pattern', @pattern, 1;
         EXEC mq.require_name 'type', @type, 1;
         SELECT @words = @pattern, @name = @type;
         IF @own = 1

@@ -28,7 +28,7 @@ BEGIN
     SET @changed = 0;
     IF @replace = 0
         SET @before = @run_at;
-    EXEC mq.remove_new @type, @id, @before, @ordered, @group_key OUTPUT, @old_priority OUTPUT, @attempts OUTPUT, @error OUTPUT;
+    EXEC mq.leave_place @type, @id, @before, @ordered, @group_key OUTPUT, @old_priority OUTPUT, @attempts OUTPUT, @error OUTPUT;
     IF @attempts IS NULL
         RETURN;
     SET @changed = 1;

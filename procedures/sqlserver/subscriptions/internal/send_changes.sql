@@ -35,10 +35,10 @@ BEGIN
         SELECT type, topic
         FROM mq.subscription WITH (READCOMMITTED)
         WHERE watched_id = @watched_id AND action = @action AND topic = N''
-        UNION
+        UNION ALL
         SELECT b.type, s.topic
         FROM mq.subscription AS s WITH (READCOMMITTED)
-        CROSS APPLY mq.bindings_of(s.topic) AS b
+        CROSS APPLY mq.topic_types(s.topic) AS b
         WHERE s.watched_id = @watched_id AND s.action = @action AND s.topic <> N''
     ) AS t;
     SET @ways = @@ROWCOUNT;

@@ -30,7 +30,8 @@ BEGIN
         OR @words COLLATE Latin1_General_100_BIN2 LIKE N'%[^.][*#]%'
     BEGIN
         SET @detail = CONCAT(@argument, CASE @wildcards
-            WHEN 1 THEN N': must be words with dots between them; a word may be * or #'
+            WHEN 1 THEN N': must be words with dots between them; a word may be * or #, and has no other *, no other #, '
+                + N'no quotes, backslashes and white space'
             ELSE N': must be words with dots between them, without *, #, quotes, backslashes and white space'
         END);
         EXEC mq.raise_error 'invalid_argument', @detail;

@@ -1,15 +1,15 @@
--- topic_matches: whether a topic matches a pattern.
--- Arguments:   @topic, @pattern (in which * stands for one word, and # for any number of them)
+-- topic_matches: whether a pattern matches a topic.
+-- Arguments:   @pattern (in which * stands for one word, and # for any number of them), @topic
 -- Returns:     1 or 0
 -- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT mq.topic_matches(N'orders.eu.paid', N'orders.#');
+-- Example:     SELECT mq.topic_matches(N'orders.#.paid', N'orders.eu.paid');
 --
 -- Word by word from the left. A # stands for no word at first, and for one more each time that what comes after it does not match.
 -- Of several # only the last one grows: what the ones before it could still take, it can take as well. So the time grows with the
 -- length of the topic times that of what stands between two #.
 
-CREATE OR ALTER FUNCTION mq.topic_matches (@topic nvarchar(400), @pattern nvarchar(400))
+CREATE OR ALTER FUNCTION mq.topic_matches (@pattern nvarchar(400), @topic nvarchar(400))
 RETURNS bit
 AS
 BEGIN

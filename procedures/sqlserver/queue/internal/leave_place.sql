@@ -1,12 +1,12 @@
--- remove_new: take one new message, due or not, out of the tables in which it waits.
+-- leave_place: take one new message, due or not, out of the tables in which it waits.
 -- Arguments:   @type, @id, @before (only if it is due earlier; NULL: whenever), @ordered (the policy)
 -- Returns:     @attempts (so far; NULL: it is not new, is being claimed at this moment, or is due later), @error (of the last one),
 --              @group_key (empty when it has none), @priority
 -- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; never waits
--- Example:     EXEC mq.remove_new N'email', 17, NULL, 0, @group_key OUTPUT, @priority OUTPUT, @attempts OUTPUT, @error OUTPUT;
+-- Example:     EXEC mq.leave_place N'email', 17, NULL, 0, @group_key OUTPUT, @priority OUTPUT, @attempts OUTPUT, @error OUTPUT;
 
-CREATE OR ALTER PROCEDURE mq.remove_new
+CREATE OR ALTER PROCEDURE mq.leave_place
     @type nvarchar(400),
     @id bigint,
     @before datetime2(7),
