@@ -42,7 +42,7 @@ BEGIN
         BEGIN
             SET @created = 0;
             IF @on_conflict <> N'keep'
-                EXEC mq.change_message @type, @id, @on_conflict, @body, @run_at, @priority, @headers, @now, @changed OUTPUT;
+                EXEC mq.change_message @type, @id, @on_conflict, @now, @run_at, @priority, @body, @headers, @changed OUTPUT;
             RETURN;
         END;
     END;
