@@ -301,7 +301,7 @@ class Schedule:
         return row
 
     def pass_time(self) -> datetime:
-        """Let its next time be just past, and the next claim scan everything, as one a second does; returns that time."""
+        """Let its next time be just past, and the next claim a full scan; returns that time."""
         self.change(next_at=timedelta(seconds=-1))
         self.q.sql(f"DELETE FROM {self.marks} WHERE type = %s", self.q.name)
         due: datetime = self.row()["next_at"]
