@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 GRANTS = "grants"
-AREAS = ("common", "queue", "operations", "feeds", "subscriptions", "tables")
+AREAS = ("common", "queue", "operations", "feeds", "subscriptions", "results", "topics", "schedules", "tables")
 
 
 def sql_root() -> Path:

@@ -121,20 +121,28 @@ def test_finish_batch_takes_an_id_twice_as_once(q: Queue) -> None:
     assert q.attempts() == {id: 1}
 
 
+# A line that begins with two numbers and commas is never part of the error above it.
 BAD_LINES = {
+    "a delay below": "1,-2,busy",
+    "a delay above": "1,315360001,busy",
+    "a delay far above": "1,99999999999999999999,busy",
+    "a delay of signs": "1,--,busy",
+    "an id too long": "1" * 30 + ",0,busy",
+    "a string without end": '1,0,"busy',
+    "text after the string": '1,0,"busy" now',
+}
+# Nor is any other the first line, or one below a JSON string, which has its line feeds in itself.
+OTHER_LINES = {
     "no id": ",0,busy",
     "an id that is no number": "one,0,busy",
     "a negative id": "-1,0,busy",
     "no delay": "1",
     "no error": "1,0",
-    "a delay below": "1,-2,busy",
-    "a delay above": "1,315360001,busy",
-    "a delay far above": "1,99999999999999999999,busy",
     "a delay that is no number": "1,soon,busy",
     "a blank before": " 1,0,busy",
-    "an id too long": "1" * 30 + ",0,busy",
-    "a string without end": '1,0,"busy',
-    "text after the string": '1,0,"busy" now',
+    "a blank": " ",
+    "a carriage return": "\r",
+    "digits of another script": "\u0661,0,busy",
 }
 
 
@@ -147,21 +155,108 @@ def test_finish_batch_changes_nothing_for_one_bad_line_and_names_it(q: Queue, ba
     assert q.one("complete_batch", key) == 1
 
 
-def test_finish_batch_with_a_lost_key_changes_nothing_and_claims_nothing(q: Queue) -> None:
-    sent = q.send_many(3)
+@pytest.mark.parametrize("bad", (BAD_LINES | OTHER_LINES).values(), ids=BAD_LINES | OTHER_LINES)
+def test_finish_batch_refuses_a_first_line_that_is_no_failure(q: Queue, bad: str) -> None:
+    id, _ = q.send_many(2)
+    key = q.claim_key()
+    with q.refused("invalid_argument", "failures: ", "line 2"):
+        q.on("finish_batch", key, f"\n{bad}\n{id},-1,good", 1)
+    assert q.one("complete_batch", key) == 1
+
+
+@pytest.mark.parametrize("bad", OTHER_LINES.values(), ids=OTHER_LINES)
+def test_finish_batch_refuses_to_continue_a_json_string(q: Queue, bad: str) -> None:
+    id, _ = q.send_many(2)
+    key = q.claim_key()
+    with q.refused("invalid_argument", "failures: ", "line 3"):
+        q.on("finish_batch", key, f'{id},-1,"good"\n\n{bad}', 1)
+    assert q.one("complete_batch", key) == 1
+
+
+@pytest.mark.parametrize("line", OTHER_LINES.values(), ids=OTHER_LINES)
+def test_finish_batch_takes_a_line_that_is_no_failure_as_part_of_the_error_above(q: Queue, line: str) -> None:
+    first, second, done = q.send_many(3)
+    assert q.on("finish_batch", q.claim_key(3), f"{first},-1,busy\n{line}\n{second},-1,{line}") == []
+    assert {row["id"]: row["error"] for row in q.rows()} == {first: f"busy\n{line}", second: line}
+    assert done not in q.states()
+
+
+def test_finish_batch_keeps_the_empty_lines_inside_an_error(q: Queue) -> None:
+    errors = ["a\n\n\nb\nc", "", "\nx", " \n ", "last\n\n}"]
+    sent = q.send_many(len(errors))
+    failures = "\n\n".join(f"{id},-1,{error}" for id, error in zip(sent, errors, strict=True))
+    q.on("finish_batch", q.claim_key(len(errors)), f"\n{failures}\n\n")
+    assert [row["error"] or "" for row in q.rows()] == errors
+
+
+def test_finish_batch_keeps_a_stack_trace(q: Queue) -> None:
+    """As a handler in another language may write it without a thought of the list."""
+    trace = 'Traceback (most recent call last):\n  File "x.py", line 1, in <module>\n    1/0\nZeroDivisionError: 1,0'
+    id, other = q.send_many(2)
+    q.on("finish_batch", q.claim_key(2), f"{id},-1,{trace}\n{other},,{trace}\n")
+    assert [row["error"] for row in q.rows()] == [trace] * 2
+
+
+def test_finish_batch_cuts_an_error_of_many_lines_at_4000_characters(q: Queue) -> None:
+    id, other = q.send_many(2)
+    lines = "\n".join(["é" * 9] * 5_000)
+    q.on("finish_batch", q.claim_key(2), f"{id},-1,{lines}\n{other},-1,x")
+    assert [row["error"] for row in q.rows()] == [lines[:4_000], "x"]
+
+
+def test_finish_batch_continues_the_line_of_an_id_that_it_passes_over(q: Queue) -> None:
+    id = q.send()
+    q.on("finish_batch", q.claim_key(), f"{id},-1,first\n{id},-1,second\nmore\n{id + 1_000_000},-1,nobody's\nmore")
+    assert q.row(id)["error"] == "first"
+
+
+LOST = "batch_key: this batch was finished, released or rescued"
+
+
+@pytest.mark.parametrize("ordered", [0, 1])
+def test_finish_batch_with_a_lost_key_says_so_changes_nothing_and_claims_nothing(q: Queue, ordered: int) -> None:
+    q.call("set_queue", ordered=ordered)
+    sent = [q.send(group_key=str(n)) for n in range(3)]
     key = q.claim_key(2, lease_seconds=0)
     q.call("rescue_expired")
-    with q.unchanged():
-        assert q.on("finish_batch", key, f"{sent[0]},-1,late", 10) == []
-        assert q.on("finish_batch", NO_KEY, None, 10) == []
+    for lost in (key, NO_KEY):
+        for failures in (None, f"{sent[0]},-1,late"):
+            with q.refused("lease_lost", LOST):
+                q.on("finish_batch", lost, failures, 10)
+
+
+@pytest.mark.parametrize(
+    "way", ["finish_batch", "complete_batch", "release_batch", "complete", "fail", "fail to the dead letters"]
+)
+def test_finish_batch_of_a_batch_that_holds_nothing_any_more_is_refused(q: Queue, way: str) -> None:
+    """Whatever has become of its last message."""
+    id, _ = q.send_many(2)
+    key = q.claim_key()
+    procedure, *more = {"fail": ["fail", "no"], "fail to the dead letters": ["fail", "no", -1]}.get(way, [way])
+    q.on(procedure, *([id] if procedure in {"complete", "fail"} else []), key, *more)
+    with q.refused("lease_lost", LOST):
+        q.on("finish_batch", key, None, 1)
+
+
+def test_finish_batch_of_a_batch_that_holds_some_still_finishes_those(q: Queue) -> None:
+    first, second = q.send_many(2)
+    key = q.claim_key(2)
+    q.on("complete", first, key)
+    assert q.on("finish_batch", key, f"{first},-1,late\n{second},-1,no") == []
+    assert q.states() == {second: "E"}
 
 
 def test_finish_batch_twice_does_it_once(q: Queue) -> None:
     q.send_many(3)
     key = q.claim_key()
     assert len(q.on("finish_batch", key, None, 1)) == 1
-    with q.unchanged():
-        assert q.on("finish_batch", key, None, 1) == []
+    with q.refused("lease_lost", LOST):
+        q.on("finish_batch", key, None, 1)
+
+
+def test_finish_batch_looks_at_its_arguments_first(q: Queue) -> None:
+    with q.refused("invalid_argument", "next_size"):
+        q.on("finish_batch", NO_KEY, None, -1)
 
 
 def test_finish_batch_archives_when_the_policy_says_so(q: Queue) -> None:

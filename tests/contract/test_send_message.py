@@ -1,5 +1,6 @@
 """send_message: one message with all options."""
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -8,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from queues import LONG_AGO, Queue, in_an_hour, in_time
+from queues import LONG_AGO, Queue, ids, in_an_hour, in_time
 
 # Long enough to tell waiting from not waiting.
 A_MOMENT = 0.3
@@ -194,3 +195,356 @@ def test_a_dedup_conflict_does_not_abort_the_callers_transaction(q: Queue) -> No
         assert again(q) == (id, 0)
         after = q.send()
     assert set(q.states()) == {id, before, after}
+
+
+# ---- delay_seconds -------------------------------------------------------------------------------
+
+
+def test_a_delay_counts_from_now_on_the_servers_clock(q: Queue) -> None:
+    id = q.send(delay_seconds=3_600)
+    row = q.row(id)
+    assert abs(row["run_at"] - row["created_at"] - timedelta(hours=1)) < timedelta(seconds=1)
+    assert (q.claim(10), q.stats()["delayed"]) == ([], 1)
+
+
+def test_a_message_with_a_delay_is_claimed_when_that_is_over(q: Queue) -> None:
+    id = q.send(delay_seconds=1)
+    assert q.claim() == []
+    time.sleep(1.1)
+    assert ids(q.claim()) == [id]
+
+
+def test_a_delay_of_0_is_none(q: Queue) -> None:
+    id = q.send(delay_seconds=0)
+    assert ids(q.claim()) == [id]
+
+
+def test_a_delay_and_a_run_at_are_not_given_together(q: Queue) -> None:
+    with q.refused("invalid_argument", "delay_seconds: run_at is given too"):
+        q.send(run_at=in_an_hour(), delay_seconds=0)
+
+
+# ---- on_conflict ---------------------------------------------------------------------------------
+
+
+def conflict(q: Queue, how: str | None, body: str = "again", **options: Any) -> tuple[int, int, int]:
+    """Send with the key d: (id, created, changed)."""
+    [row] = q.call("send_message", body, dedup_key="d", on_conflict=how, **options)
+    return row["id"], row["created"], row["changed"]
+
+
+def work_off(q: Queue) -> list[tuple[int, str]]:
+    """Claims and completes all that can be claimed, one after the other: (id, body)."""
+    done = []
+    while rows := q.claim():
+        done.append((rows[0]["id"], rows[0]["body"]))
+        q.on("complete_batch", rows[0]["batch_key"])
+    return done
+
+
+CHANGES = pytest.mark.parametrize("how", ["replace", "postpone"])
+
+
+@pytest.mark.parametrize("how", ["", "KEEP", "Replace", "ignore", " keep", "keep,replace", "x" * 300])
+def test_on_conflict_is_one_of_three_words(q: Queue, how: str) -> None:
+    with q.refused("invalid_argument", "on_conflict: must be keep, replace or postpone"):
+        q.send(dedup_key="d", on_conflict=how)
+
+
+@CHANGES
+def test_on_conflict_needs_a_dedup_key(q: Queue, how: str) -> None:
+    with q.refused("invalid_argument", "on_conflict: needs a dedup_key"):
+        q.send(on_conflict=how)
+    assert q.send(on_conflict="keep")
+
+
+@pytest.mark.parametrize("how", [None, "keep", "replace", "postpone"])
+def test_on_conflict_does_not_matter_when_no_live_message_has_the_key(q: Queue, how: str | None) -> None:
+    q.archived()
+    q.named(q.name + ".other").send(dedup_key="d")
+    first, created, changed = conflict(q, how, "first", delay_seconds=0)
+    assert (created, changed) == (1, 0)
+    assert work_off(q) == [(first, "first")]
+    second, created, changed = conflict(q, how, "second", run_at=in_an_hour())
+    assert (created, changed) == (1, 0) and second > first
+    assert q.row(second)["body"] == "second"
+
+
+@pytest.mark.parametrize("how", [None, "keep"])
+@pytest.mark.parametrize("state", ["ready", "delayed", "failed", "active", "dead"])
+def test_keep_changes_nothing(q: Queue, how: str | None, state: str) -> None:
+    id = q.send("first", dedup_key="d", run_at=in_an_hour() if state == "delayed" else None)
+    if state not in {"ready", "delayed"}:
+        key = q.claim_key()
+        if state != "active":
+            q.one("fail", id, key, "no", -1 if state == "dead" else 3_600)
+    with q.unchanged():
+        assert conflict(q, how, run_at=LONG_AGO, priority=-9, headers="{}") == (id, 0, 0)
+
+
+def test_replace_gives_a_new_message_body_headers_priority_and_time(q: Queue) -> None:
+    kept = {"group_key": "g", "dedup_key": "d", "source": "shop"}
+    id = q.send("first", priority=3, headers='{"a":1}', max_attempts=2, **kept)
+    before, due = q.row(id), in_an_hour()
+    options = {"priority": -7, "headers": '{"b":2}', "group_key": "h", "source": "other", "max_attempts": 9}
+    assert conflict(q, "replace", run_at=due, **options) == (id, 0, 1)
+    row = q.row(id)
+    assert {name: row[name] for name in kept} == kept
+    assert row["created_at"] == before["created_at"]
+    assert (row["body"], row["headers"], row["priority"], row["run_at"]) == ("again", '{"b":2}', -7, due)
+    assert (q.stats()["ready"], q.stats()["delayed"], q.claim(10)) == (0, 1, [])
+    assert conflict(q, "replace", "last") == (id, 0, 1)
+    assert (q.stats()["ready"], q.stats()["delayed"]) == (1, 0)
+    [row] = q.claim(10)
+    assert (row["id"], row["body"], row["headers"], row["priority"], row["attempt"]) == (id, "last", None, 0, 1)
+    assert q.one("fail", id, row["batch_key"], "no", 0) == "N"
+    assert q.one("fail", id, q.claim_key(), "no", 0) == "E"
+
+
+def test_replace_moves_a_message_to_its_new_place(q: Queue) -> None:
+    id = q.send("first", dedup_key="d")
+    more = q.send_many(2)
+    conflict(q, "replace")
+    assert ids(q.call("peek", "N")) == [*more, id]
+    conflict(q, "replace", priority=-1)
+    assert ids(q.call("peek", "N")) == [id, *more]
+    conflict(q, "replace", priority=1, run_at=LONG_AGO)
+    assert ids(q.call("peek", "N")) == [*more, id]
+    conflict(q, "replace", run_at=LONG_AGO)
+    assert ids(q.claim(10)) == [id, *more]
+
+
+def test_replace_is_claimed_below_what_claims_have_passed(q: Queue) -> None:
+    id = q.send("first", dedup_key="d", run_at=in_an_hour())
+    q.send_many(50)
+    for _ in range(20):
+        q.on("complete_batch", q.claim_key())
+    conflict(q, "replace", run_at=LONG_AGO)
+    assert ids(q.claim()) == [id]
+
+
+def test_replace_forgets_a_failed_attempt(q: Queue) -> None:
+    id = q.send("first", dedup_key="d", max_attempts=2)
+    q.one("fail", id, q.claim_key(), "busy", 3_600)
+    assert conflict(q, "replace", run_at=in_an_hour()) == (id, 0, 1)
+    row = q.row(id)
+    assert (row["attempts"], row["error"], row["body"]) == (0, None, "again")
+    conflict(q, "replace", "last")
+    [row] = q.claim()
+    assert (row["attempt"], row["body"]) == (1, "last")
+    # Given back, it goes to its new place.
+    q.on("release_batch", row["batch_key"])
+    assert [(row["attempt"], row["body"]) for row in q.claim()] == [(1, "last")]
+
+
+def test_postpone_moves_a_message_later_and_changes_nothing_else(q: Queue) -> None:
+    id = q.send("first", dedup_key="d", priority=3, headers='{"a":1}')
+    before, due, later = q.row(id), in_an_hour(), in_time(hours=2)
+    assert conflict(q, "postpone", run_at=due, priority=-1, headers="{}") == (id, 0, 1)
+    assert q.row(id) == before | {"run_at": due}
+    assert (q.stats()["delayed"], q.claim(10)) == (1, [])
+    assert conflict(q, "postpone", run_at=later) == (id, 0, 1)
+    assert q.row(id) == before | {"run_at": later}
+
+
+def test_postpone_never_moves_a_message_to_an_earlier_time(q: Queue) -> None:
+    due = in_an_hour()
+    id = q.send("first", dedup_key="d", run_at=due)
+    with q.unchanged():
+        for run_at in (None, LONG_AGO, due - timedelta(milliseconds=1), due):
+            assert conflict(q, "postpone", run_at=run_at) == (id, 0, 0)
+
+
+def test_postpone_of_a_ready_message_to_now_puts_it_last(q: Queue) -> None:
+    id = q.send("first", dedup_key="d")
+    more = q.send_many(2)
+    time.sleep(0.01)
+    assert conflict(q, "postpone") == (id, 0, 1)
+    assert [(row["id"], row["body"]) for row in q.claim(10)][2:] == [(id, "first")]
+    assert q.states() == dict.fromkeys([id, *more], "A")
+
+
+def test_postpone_keeps_attempts_and_error_of_a_failed_message(q: Queue) -> None:
+    id = q.send("first", dedup_key="d")
+    q.one("fail", id, q.claim_key(), "busy", 60)
+    before, due = q.row(id), in_an_hour()
+    assert conflict(q, "postpone", run_at=before["run_at"] - timedelta(seconds=1)) == (id, 0, 0)
+    assert q.row(id) == before
+    assert conflict(q, "postpone", run_at=due) == (id, 0, 1)
+    assert q.row(id) == before | {"run_at": due}
+
+
+@CHANGES
+@pytest.mark.parametrize("ordered", [0, 1])
+def test_an_active_message_is_never_changed(q: Queue, how: str, ordered: int) -> None:
+    q.call("set_queue", ordered=ordered, on_complete="archive")
+    id = q.send("first", dedup_key="d", group_key="g")
+    key = q.claim_key()
+    with q.unchanged():
+        assert conflict(q, how, run_at=in_an_hour()) == (id, 0, 0)
+    assert q.one("complete_batch", key) == 1
+    assert (q.row(id)["state"], q.row(id)["body"]) == ("C", "first")
+
+
+@CHANGES
+@pytest.mark.parametrize("ordered", [0, 1])
+def test_a_dead_message_is_never_changed(q: Queue, how: str, ordered: int) -> None:
+    q.call("set_queue", ordered=ordered)
+    id = q.send("first", dedup_key="d")
+    q.one("fail", id, q.claim_key(), "broken", -1)
+    with q.unchanged():
+        assert conflict(q, how, run_at=in_an_hour()) == (id, 0, 0)
+
+
+@CHANGES
+@pytest.mark.parametrize("ordered", [0, 1])
+def test_a_message_that_is_being_claimed_is_not_waited_for(q: Queue, other: Queue, how: str, ordered: int) -> None:
+    q.call("set_queue", ordered=ordered)
+    id = q.send("first", dedup_key="d")
+    with pytest.raises(ZeroDivisionError), q.session.transaction():
+        q.claim()
+        assert conflict(other, how, run_at=in_an_hour()) == (id, 0, 0)
+        raise ZeroDivisionError
+    assert [(row["id"], row["body"]) for row in other.claim()] == [(id, "first")]
+
+
+@CHANGES
+@pytest.mark.parametrize("ordered", [0, 1])
+def test_a_change_can_be_rolled_back_and_others_pass_over_it(q: Queue, other: Queue, how: str, ordered: int) -> None:
+    q.call("set_queue", ordered=ordered)
+    id = q.send("first", dedup_key="d")
+    with pytest.raises(ZeroDivisionError), q.session.transaction():
+        time.sleep(0.01)
+        assert conflict(q, how) == (id, 0, 1)
+        assert other.claim() == []
+        raise ZeroDivisionError
+    assert [(row["id"], row["body"], row["attempt"]) for row in other.claim()] == [(id, "first", 1)]
+
+
+@CHANGES
+def test_a_change_works_on_a_paused_queue(q: Queue, how: str) -> None:
+    id = q.send("first", dedup_key="d")
+    q.call("pause")
+    assert conflict(q, how, run_at=in_an_hour()) == (id, 0, 1)
+    q.call("resume")
+    assert (q.claim(), q.states()) == ([], {id: "N"})
+
+
+def test_a_replaced_message_is_archived_as_it_is(q: Queue) -> None:
+    id = q.archived().send("first", dedup_key="d")
+    conflict(q, "replace", headers="{}")
+    q.on("complete_batch", q.claim_key())
+    row = q.row(id)
+    assert (row["state"], row["body"], row["headers"], row["dedup_key"]) == ("C", "again", "{}", "d")
+
+
+def test_a_round_robin_claim_finds_what_was_replaced(q: Queue) -> None:
+    id = q.send("first", dedup_key="d", run_at=in_an_hour())
+    more = q.send_many(3)
+
+    def ring(size: int) -> list[tuple[int, str]]:
+        rows = q.call("claim_wraparound", size, "reader")
+        q.on("release_batch", rows[0]["batch_key"])
+        return [(row["id"], row["body"]) for row in rows]
+
+    assert [n for n, _ in ring(10)] == more
+    conflict(q, "replace", "second")
+    assert ring(10)[0] == (id, "second")
+    conflict(q, "replace", "third", run_at=LONG_AGO)
+    assert ring(10) == [(id, "third"), *((n, str(i)) for i, n in enumerate(more))]
+    conflict(q, "postpone", run_at=in_an_hour())
+    assert [n for n, _ in ring(10)] == more
+
+
+# ---- on_conflict in an ordered queue --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_replaced_message_keeps_its_place_in_its_group(q: Queue, place: int) -> None:
+    q.ordered()
+    sent = [q.send(str(n), group_key="g", dedup_key="d" if n == place else None) for n in range(3)]
+    assert conflict(q, "replace", priority=5) == (sent[place], 0, 1)
+    assert work_off(q) == [(id, "again" if n == place else str(n)) for n, id in enumerate(sent)]
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_message_that_is_delayed_lets_its_group_go_on_and_keeps_its_place(q: Queue, place: int) -> None:
+    q.ordered()
+    sent = [q.send(str(n), group_key="g", dedup_key="d" if n == place else None) for n in range(3)]
+    changed, rest = sent[place], [id for id in sent if id != sent[place]]
+    assert conflict(q, "postpone", run_at=in_an_hour()) == (changed, 0, 1)
+    key = q.claim_key(10)
+    assert q.states() == {rest[0]: "A", rest[1]: "N", changed: "N"}
+    assert conflict(q, "replace", "back") == (changed, 0, 1)
+    assert q.claim(10) == []
+    q.on("complete_batch", key)
+    assert [id for id, _ in work_off(q)] == sorted([changed, rest[1]])
+    assert q.rows() == []
+
+
+@CHANGES
+def test_a_message_behind_an_active_head_changes_and_goes_on_waiting(q: Queue, how: str) -> None:
+    q.ordered()
+    q.send(group_key="g")
+    second, third = q.send("first", group_key="g", dedup_key="d"), q.send("third", group_key="g")
+    key = q.claim_key(10)
+    time.sleep(0.01)
+    assert conflict(q, how) == (second, 0, 1)
+    assert q.claim(10) == []
+    q.on("complete_batch", key)
+    assert work_off(q) == [(second, "again" if how == "replace" else "first"), (third, "third")]
+
+
+def failed_head(q: Queue) -> tuple[int, int]:
+    """A head that waits for its next attempt, with the key d, and the message after it."""
+    q.ordered()
+    head, second = q.send("first", group_key="g", dedup_key="d"), q.send("second", group_key="g")
+    q.one("fail", head, q.claim_key(), "busy", 60)
+    assert q.claim(10) == []
+    return head, second
+
+
+def test_a_failed_head_that_is_replaced_is_the_first_of_its_group_at_once(q: Queue) -> None:
+    head, second = failed_head(q)
+    assert conflict(q, "replace") == (head, 0, 1)
+    [row] = q.claim(10)
+    assert (row["id"], row["attempt"], row["body"]) == (head, 1, "again")
+    q.on("complete_batch", row["batch_key"])
+    assert work_off(q) == [(second, "second")]
+
+
+def test_a_failed_head_that_is_replaced_by_a_later_one_lets_its_group_go_on(q: Queue) -> None:
+    """As any message that is sent for a later time."""
+    head, second = failed_head(q)
+    third = q.send("third", group_key="g")
+    assert conflict(q, "replace", run_at=in_an_hour()) == (head, 0, 1)
+    [row] = q.claim(10)
+    assert row["id"] == second
+    assert conflict(q, "replace", "back") == (head, 0, 1)
+    q.on("complete_batch", row["batch_key"])
+    assert work_off(q) == [(head, "back"), (third, "third")]
+
+
+def test_a_failed_head_that_is_postponed_keeps_its_group_waiting(q: Queue) -> None:
+    """It has failed still: what comes after it must not overtake it."""
+    head, second = failed_head(q)
+    assert conflict(q, "postpone", run_at=in_an_hour()) == (head, 0, 1)
+    assert (q.claim(10), q.attempts()) == ([], {head: 1, second: 0})
+    assert q.one("cancel", head) == 1
+    assert work_off(q) == [(second, "second")]
+
+
+@pytest.mark.one_version
+def test_a_replaced_message_wakes_who_waits(q: Queue, connect: Callable[..., Any]) -> None:
+    q.send("first", dedup_key="d", run_at=in_an_hour())
+    waiting = connect("waiting")
+    if not waiting.listen([q.name]):
+        pytest.skip("consumers of this database poll")
+    waiting.call("wait_for_message", q.name)
+    conflict(q, "replace")
+    interrupt, never = os.pipe()
+    try:
+        assert waiting.wait(30, interrupt)
+    finally:
+        os.close(interrupt)
+        os.close(never)
