@@ -38,7 +38,7 @@ def schedule_set(
     values = (name, type, cron, body, time_zone, headers, priority, group_key, int(overlap))
     with connected(database) as session:
         row = session.call("set_schedule", *values)[0]
-    say(f"{'set' if row['created'] else 'changed'}, next at {plain(row["next_at"])}", json, **row)
+    say(f"{'set' if row['created'] else 'changed'}, next at {plain(row['next_at'])}", json, **row)
 
 
 @app.command("list")
