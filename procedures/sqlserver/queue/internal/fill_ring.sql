@@ -1,6 +1,6 @@
--- fill_ring: rescue the expired claims of a ring, promote what is due, move into the ring what stands outside, and measure how long it took
---            to find that out.
--- Arguments:   @type, @size (of the claim), @full_scan (1: expired claims and messages outside are searched for too), @promoted_to
+-- fill_ring: rescue the expired claims of a ring, send what its schedules have due, promote what is due, move into the ring what stands
+--            outside, and measure how long it took to find that out.
+-- Arguments:   @type, @size (of the claim), @full_scan (1: expired claims, schedules and messages outside are searched for too), @promoted_to
 --              (nothing due before is left to promote), @now, @move (1: the claim commits at once), @long_scan (microseconds; a scan that
 --              took longer is repeated)
 -- Returns:     @promoted_to (from now on), @outside (1: messages stand outside the ring), @scanned (microseconds)
@@ -45,6 +45,8 @@ BEGIN
     END;
     IF @expired = 1
         EXEC mq.rescue @type, @rescue, @rescued OUTPUT;
+    IF @full_scan = 1 AND EXISTS (SELECT * FROM mq.schedule WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type)
+        EXEC mq.send_due @type, @promote;
     IF @due = 1
         EXEC mq.promote @type, @promoted_to, @now, @promote, 0, @moved OUTPUT, @first_run_at OUTPUT;
     -- Not up to now: somebody may be about to commit a failure that is due already.
