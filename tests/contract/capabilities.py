@@ -56,6 +56,7 @@ class Capabilities:
     waits:           wait_for_message can wait; where it cannot, it answers at once.
     sleeps_by_clock: its sleep ends by the server's clock: when that is set back, it lasts as much longer.
     moment:          the type of a column for a date with a time.
+    instant:         a time in UTC as a literal of its SQL.
     letters:         the type of a column for 40 characters of any kind.
     grants:          statements that let the queue, and every login, work on a table.
     enum:            a statement before, and the type of a status that can be N, A, D or E; None: there are none.
@@ -98,6 +99,7 @@ class Capabilities:
     before_watching: Callable[[str], Sequence[str]] = lambda table: ()
     spoil_watching: Callable[[Sql, str], None] = _drop_trigger
     moment: str = "timestamp"
+    instant: str = "'{:%Y-%m-%d %H:%M:%S}'"
     letters: str = "varchar(40)"
     grants: tuple[str, ...] = ("GRANT SELECT, UPDATE, DELETE ON {} TO PUBLIC",)
     enum: tuple[str, str] | None = None
@@ -144,6 +146,7 @@ BY_DATABASE = {
         rings_go_by_id=False,
         undoes_a_call=False,
         sleeps_by_clock=True,
+        instant="'{:%Y-%m-%d %H:%M:%S}+00:00'",
         enum=("CREATE TYPE {} AS ENUM ('N', 'A', 'D', 'E')", "{}"),
         text="varchar(200)",
         quote=_between('"', '"'),

@@ -119,6 +119,18 @@ BEGIN
         END;
     RETURN NEXT;
 
+    SELECT count(*) AS schedules, string_agg(s.name, ', ' ORDER BY s.name) AS names
+    INTO v_row
+    FROM (SELECT name FROM mq.schedule WHERE next_at IS NULL ORDER BY name LIMIT 10) AS s;
+    name := 'stopped_schedules';
+    value := v_row.schedules;
+    unit := 'schedules';
+    verdict := CASE WHEN value > 0 THEN 'bad' ELSE 'ok' END;
+    detail := CASE WHEN value = 0 THEN 'every schedule has a next time'
+        ELSE format('this server does not know the time zone of %s; load it, then call set_schedule again', v_row.names)
+        END;
+    RETURN NEXT;
+
     SELECT count(*) AS objects, string_agg(i.name, ', ' ORDER BY i.name) AS names
     INTO v_row
     FROM mq.installed_files() AS i
@@ -136,7 +148,8 @@ BEGIN
     FROM unnest(ARRAY['message_pkey', 'message_dedup', 'ready_pkey', 'ready_ring', 'delayed_pkey', 'delayed_due',
         'batch_pkey', 'batch_lease', 'dead_pkey', 'dead_age', 'archive_type', 'archive_age', 'archive_id', 'mark_newest',
         'ring_newest', 'grouped_pkey', 'group_lock_pkey', 'group_lock_id_key', 'queue_pkey', 'waiter_pkey', 'counter_pkey',
-        'feed_pkey', 'feed_column', 'feed_consumer_pkey', 'watched_pkey', 'subscription_pkey']) AS w (name)
+        'feed_pkey', 'feed_column', 'feed_consumer_pkey', 'watched_pkey', 'subscription_pkey', 'schedule_pkey',
+        'schedule_due']) AS w (name)
     WHERE NOT EXISTS (
         SELECT FROM pg_index AS x
         JOIN pg_class AS c ON c.oid = x.indexrelid

@@ -1,8 +1,8 @@
 -- wait_for_message: wait until something is ready or the time is up; without waiting, ask senders to wake listeners of
 --                   the type for the next 15 seconds.
 -- Arguments:   p_type, p_seconds (0 to ten years; NULL or 0: do not wait)
--- Returns:     ready (1: a message can be claimed), next_run_at (when the next delayed message is due or the next lease
---              runs out, or NULL)
+-- Returns:     ready (1: a message can be claimed), next_run_at (when the next delayed message or schedule is due or the next
+--              lease runs out, or NULL)
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; waiting needs READ COMMITTED, for a snapshot never sees new rows
 -- Example:     SELECT * FROM mq.wait_for_message('email', 30);
@@ -42,6 +42,7 @@ BEGIN
             EXISTS (SELECT FROM mq.ready AS r WHERE r.type = p_type)
             OR EXISTS (SELECT FROM mq.delayed AS d WHERE d.type = p_type AND d.run_at <= v_now)
             OR EXISTS (SELECT FROM mq.batch AS b WHERE b.type = p_type AND b.lease_until <= v_now)
+            OR EXISTS (SELECT FROM mq.schedule AS s WHERE s.type = p_type AND s.next_at <= v_now)
         ) THEN 1 ELSE 0 END;
         EXIT WHEN ready = 1 OR v_left <= 0;
         v_pause := least(v_pause, v_left);
@@ -52,7 +53,8 @@ BEGIN
     END LOOP;
     SELECT least(
         (SELECT d.run_at FROM mq.delayed AS d WHERE d.type = p_type ORDER BY d.type, d.run_at LIMIT 1),
-        (SELECT b.lease_until FROM mq.batch AS b WHERE b.type = p_type ORDER BY b.type, b.lease_until LIMIT 1)
+        (SELECT b.lease_until FROM mq.batch AS b WHERE b.type = p_type ORDER BY b.type, b.lease_until LIMIT 1),
+        (SELECT s.next_at FROM mq.schedule AS s WHERE s.type = p_type ORDER BY s.type, s.next_at LIMIT 1)
     ) INTO next_run_at;
 END
 $$;

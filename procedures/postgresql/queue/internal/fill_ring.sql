@@ -1,5 +1,6 @@
--- fill_ring: rescue the expired claims of a ring, promote what is due, and measure how long it took to look for them.
--- Arguments:   p_queue (the policy), p_size (of the claim), p_full_scan (expired claims are looked for too), p_promoted_to
+-- fill_ring: rescue the expired claims of a ring, send what its schedules have due, promote what is due, and measure how long it
+--            took to look for them.
+-- Arguments:   p_queue (the policy), p_size (of the claim), p_full_scan (expired claims and schedules too), p_promoted_to
 --              (nothing due before is left to promote), p_now, p_long (a scan that took longer is repeated)
 -- Returns:     promoted_to (from now on), scanned (the time that it took to look)
 -- Errors:      none
@@ -38,6 +39,9 @@ BEGIN
     END LOOP;
     IF v_expired THEN
         PERFORM mq.rescue(p_queue, c_rescue);
+    END IF;
+    IF p_full_scan AND EXISTS (SELECT FROM mq.schedule WHERE type = p_queue.type) THEN
+        PERFORM mq.send_due(p_queue.type, v_promote);
     END IF;
     promoted_to := p_now - c_late;
     IF v_due AND (mq.promote(p_queue, p_promoted_to, p_now, v_promote)).moved = v_promote THEN

@@ -1,5 +1,5 @@
--- pick: take up to p_size ready messages of a type out of the ready table, in claim order; expired claims are rescued
---       and due messages promoted on the way.
+-- pick: take up to p_size ready messages of a type out of the ready table, in claim order; expired claims are rescued, due
+--       messages promoted and those of schedules sent on the way.
 -- Arguments:   p_queue (the policy), p_size, p_take (the caller's transaction may be long: see pick_ordered)
 -- Returns:     picked and attempts (the number of this attempt), side by side; NULL when nothing is ready
 -- Errors:      50001 wrong_isolation (ordered queues)
@@ -57,6 +57,9 @@ BEGIN
         v_scanned_at := v_now;
         IF EXISTS (SELECT FROM mq.batch WHERE type = p_queue.type AND lease_until <= v_now) THEN
             PERFORM mq.rescue(p_queue, v_rescue);
+        END IF;
+        IF EXISTS (SELECT FROM mq.schedule WHERE type = p_queue.type) THEN
+            PERFORM mq.send_due(p_queue.type, v_promote);
         END IF;
     ELSE
         v_promoted_to := v_mark.promoted_to;

@@ -1,0 +1,24 @@
+-- cron_value: the number that a value of a cron expression stands for.
+-- Arguments:   p_value (digits, or a name in capitals), p_low (the number of the first name), p_names (three letters for each; NULL:
+--              the field has no names)
+-- Returns:     the number; NULL when there is no such name
+-- Errors:      none
+-- Transaction: reads nothing
+-- Example:     SELECT mq.cron_value('TUE', 0, 'SUNMONTUEWEDTHUFRISAT');  -- 2
+
+CREATE OR REPLACE FUNCTION mq.cron_value(
+    p_value text,
+    p_low integer,
+    p_names text
+) RETURNS integer
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    v_place integer := strpos(p_names, p_value) - 1;
+BEGIN
+    IF p_value ~ '^[0-9]+$' THEN
+        RETURN p_value::integer;
+    END IF;
+    RETURN CASE WHEN v_place >= 0 AND v_place % 3 = 0 THEN p_low + v_place / 3 END;
+END
+$$;

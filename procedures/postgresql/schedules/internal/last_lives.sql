@@ -1,0 +1,28 @@
+-- last_lives: tell whether the last message of a schedule keeps the next one away.
+-- Arguments:   p_schedule (its row)
+-- Returns:     true while the last message is new, and without overlap while it is active too; a dead letter keeps nothing away
+-- Errors:      none
+-- Transaction: reads only
+-- Example:     SELECT mq.last_lives(s) FROM mq.schedule AS s;
+
+CREATE OR REPLACE FUNCTION mq.last_lives(
+    p_schedule mq.schedule
+) RETURNS boolean
+LANGUAGE plpgsql
+SET enable_seqscan = off
+AS $$
+DECLARE
+    v_message mq.message;
+BEGIN
+    SELECT * INTO v_message FROM mq.message WHERE id = p_schedule.last_id;
+    IF NOT FOUND OR EXISTS (SELECT FROM mq.dead WHERE id = v_message.id) THEN
+        RETURN false;
+    END IF;
+    -- A message that has none of these is active.
+    RETURN NOT p_schedule.overlap
+        OR EXISTS (SELECT FROM mq.delayed WHERE id = v_message.id)
+        OR EXISTS (SELECT FROM mq.grouped WHERE type = v_message.type AND group_key = coalesce(v_message.group_key, '') AND id = v_message.id)
+        OR NOT (mq.policy(v_message.type)).ordered
+            AND EXISTS (SELECT FROM mq.ready WHERE type = v_message.type AND id = v_message.id);
+END
+$$;

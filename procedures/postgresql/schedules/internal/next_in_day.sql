@@ -1,0 +1,47 @@
+-- next_in_day: the first moment of a date that a cron expression names.
+-- Arguments:   p_cron (a row of read_cron), p_zone, p_day (a date that matches: days since 1970-01-01), p_minute (the first
+--              moment that may be it: minutes since 1970-01-01 00:00 UTC)
+-- Returns:     minutes since 1970-01-01 00:00 UTC, or NULL
+-- Errors:      the server's own when it does not know the zone
+-- Transaction: reads nothing
+-- Example:     SELECT mq.next_in_day(c, 'UTC', 20000, 28800000) FROM mq.read_cron('30 2 * * *') AS c;  -- 28800150
+--
+-- When the clocks are set forward, what is named in the hour that does not exist comes once, as they are changed. When they are set
+-- back, the hour that comes twice counts once. With * for the hour nothing is moved or left out: what comes every ten minutes goes on
+-- every ten minutes, as in Vixie's cron.
+
+CREATE OR REPLACE FUNCTION mq.next_in_day(
+    p_cron record,
+    p_zone text,
+    p_day integer,
+    p_minute bigint
+) RETURNS bigint
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    v_midnight bigint := p_day * 1440::bigint;
+    -- No zone is a day away from UTC: all of the date lies between the two.
+    v_before integer := mq.zone_minutes(p_zone, v_midnight - 1440);
+    v_after integer := mq.zone_minutes(p_zone, v_midnight + 2880);
+    v_change bigint := mq.find_change(p_zone, v_midnight - 1440, v_midnight + 2880);
+    v_found bigint;
+BEGIN
+    v_found := mq.next_minute(p_cron.minutes, p_cron.hours, greatest(p_minute + v_before - v_midnight, 0),
+        coalesce(v_change - 1 + v_before - v_midnight, 1439));
+    IF v_found IS NOT NULL THEN
+        RETURN v_midnight + v_found - v_before;
+    ELSIF v_change IS NULL THEN
+        RETURN NULL;
+    END IF;
+
+    IF v_after > v_before AND NOT p_cron.real_time AND p_minute <= v_change AND mq.next_minute(p_cron.minutes, p_cron.hours,
+        greatest(v_change + v_before - v_midnight, 0), v_change + v_after - 1 - v_midnight) IS NOT NULL
+    THEN
+        RETURN v_change;
+    END IF;
+
+    v_found := mq.next_minute(p_cron.minutes, p_cron.hours, greatest(greatest(p_minute, v_change) + v_after - v_midnight,
+        CASE WHEN p_cron.real_time THEN 0 ELSE v_change + v_before - v_midnight END, 0), 1439);
+    RETURN v_midnight + v_found - v_after;
+END
+$$;

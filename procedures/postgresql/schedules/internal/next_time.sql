@@ -1,0 +1,34 @@
+-- next_time: the first time after a moment that a cron expression names.
+-- Arguments:   p_cron, p_after, p_zone (one that the server knows)
+-- Returns:     the time; NULL when no date of the next 50 years matches
+-- Errors:      50002 invalid_argument; the server's own when it does not know the zone
+-- Transaction: reads nothing
+-- Example:     SELECT mq.next_time('30 2 * * *', now(), 'Europe/Paris');
+
+CREATE OR REPLACE FUNCTION mq.next_time(
+    p_cron text,
+    p_after timestamptz,
+    p_zone text
+) RETURNS timestamptz
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    v_cron record := mq.read_cron(p_cron);
+    v_seconds numeric := extract(epoch FROM p_after);
+    v_minute bigint := floor(v_seconds / 60) + 1;
+    v_day integer;
+    v_found bigint;
+BEGIN
+    IF v_cron.every IS NOT NULL THEN
+        RETURN to_timestamp((floor(v_seconds / v_cron.every) + 1) * v_cron.every);
+    END IF;
+    v_day := floor((v_minute + mq.zone_minutes(p_zone, v_minute)) / 1440.0);
+    LOOP
+        v_day := mq.next_day(v_cron, v_day);
+        v_found := mq.next_in_day(v_cron, p_zone, v_day, v_minute);
+        EXIT WHEN v_day IS NULL OR v_found IS NOT NULL;
+        v_day := v_day + 1;
+    END LOOP;
+    RETURN to_timestamp(v_found * 60);
+END
+$$;

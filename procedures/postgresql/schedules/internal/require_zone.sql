@@ -1,0 +1,21 @@
+-- require_zone: refuse a time zone that the server does not know.
+-- Arguments:   p_zone (NULL passes: it means UTC)
+-- Returns:     nothing
+-- Errors:      50002 invalid_argument
+-- Transaction: reads only
+-- Example:     SELECT mq.require_zone('Europe/Paris');
+
+CREATE OR REPLACE FUNCTION mq.require_zone(
+    p_zone text
+) RETURNS void
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    PERFORM mq.require_name('time_zone', p_zone, true);
+    -- AT TIME ZONE takes more than that: abbreviations, and offsets in which east is negative.
+    IF upper(p_zone) <> 'UTC' AND NOT EXISTS (SELECT FROM pg_timezone_names AS z WHERE lower(z.name) = lower(p_zone)) THEN
+        PERFORM mq.raise_error('invalid_argument', format(
+            'time_zone: %s is not among the names that this server knows: SELECT name FROM pg_timezone_names', p_zone));
+    END IF;
+END
+$$;

@@ -1,0 +1,19 @@
+-- zone_minutes: by how much the clocks of a time zone are ahead of UTC.
+-- Arguments:   p_zone, p_minute (a moment: minutes since 1970-01-01 00:00 UTC)
+-- Returns:     minutes; negative west of Greenwich
+-- Errors:      the server's own when it does not know the zone
+-- Transaction: reads nothing
+-- Example:     SELECT mq.zone_minutes('Europe/Paris', 0);  -- 60
+
+CREATE OR REPLACE FUNCTION mq.zone_minutes(
+    p_zone text,
+    p_minute bigint
+) RETURNS integer
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    v_at timestamptz := to_timestamp(p_minute * 60);
+BEGIN
+    RETURN floor(extract(epoch FROM (v_at AT TIME ZONE p_zone) - (v_at AT TIME ZONE 'UTC')) / 60);
+END
+$$;
