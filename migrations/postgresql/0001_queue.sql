@@ -114,6 +114,13 @@ COMMENT ON TABLE mq.dead IS 'State E: dead letters. The message itself stays in 
 
 CREATE INDEX dead_age ON mq.dead (type, died_at, id);
 
+CREATE TABLE mq.result (
+    id bigint PRIMARY KEY,
+    result text NOT NULL
+);
+
+COMMENT ON TABLE mq.result IS 'Results of messages that are not archived yet.';
+
 -- A part for each month of the year, all made here: completing never runs DDL, and purge_archive can
 -- TRUNCATE a month that is wholly old.
 CREATE TABLE mq.archive (
@@ -129,7 +136,8 @@ CREATE TABLE mq.archive (
     group_key text COLLATE "C",
     dedup_key text COLLATE "C",
     source text,
-    reader text
+    reader text,
+    result text
 ) PARTITION BY LIST (month);
 
 COMMENT ON TABLE mq.archive IS 'State C: completed messages of the types whose policy is archive, one part a month of the year.';

@@ -14,7 +14,9 @@ CREATE TABLE mq.subscription (
     label text COLLATE "C" NOT NULL REFERENCES mq.watched ON DELETE CASCADE,
     action text COLLATE "C" NOT NULL CHECK (action IN ('I', 'U', 'D')),
     type text COLLATE "C" NOT NULL,
-    PRIMARY KEY (label, action, type)
+    topic text COLLATE "C" NOT NULL,
+    PRIMARY KEY (label, action, type, topic),
+    CHECK ((type = '') <> (topic = ''))
 );
 
-COMMENT ON TABLE mq.subscription IS 'Inserts, updates or deletes in a watched table send messages of these types.';
+COMMENT ON TABLE mq.subscription IS 'Inserts, updates or deletes in a watched table send messages of these types, or to the types that are bound to these topics; what is not given is empty.';

@@ -58,17 +58,19 @@ BEGIN
     FOREACH v_role IN ARRAY ARRAY['mq_producer', 'mq_consumer', 'mq_operator'] LOOP
         v_calls := CASE v_role
             WHEN 'mq_producer' THEN ARRAY['send', 'send_message', 'send_batch', 'queue_stats',
-                'installed_files', 'advance_sequence', 'next_occurrence']
+                'installed_files', 'advance_sequence', 'get_result', 'publish', 'list_bindings',
+                'next_occurrence']
             WHEN 'mq_consumer' THEN ARRAY['get_message', 'claim_batch', 'claim_wraparound', 'take_batch', 'complete',
                 'complete_batch', 'fail', 'finish_batch', 'release_batch', 'extend_lease', 'rescue_expired',
                 'wait_for_message', 'queue_stats', 'installed_files', 'publish_feed', 'fetch_feed', 'advance_feed',
                 'feed_stats', 'claim_rows', 'finish_rows', 'extend_rows', 'release_rows', 'peek_rows',
-                'next_occurrence']
+                'set_result', 'get_result', 'next_occurrence']
             WHEN 'mq_operator' THEN ARRAY['rescue_expired', 'cancel', 'redrive', 'purge', 'purge_archive', 'set_queue',
                 'pause', 'resume', 'queue_stats', 'queue_health', 'installed_files', 'peek', 'create_feed', 'drop_feed',
                 'rewind_feed', 'feed_stats', 'watch_table', 'unwatch_table', 'subscribe', 'unsubscribe',
-                'list_subscriptions', 'adopt_table', 'release_table', 'retry_rows', 'peek_rows',
-                'set_schedule', 'drop_schedule', 'list_schedules', 'run_schedule', 'next_occurrence']
+                'list_subscriptions', 'adopt_table', 'release_table', 'retry_rows', 'peek_rows', 'get_result',
+                'bind_topic', 'unbind_topic', 'list_bindings', 'set_schedule', 'drop_schedule', 'list_schedules',
+                'run_schedule', 'next_occurrence']
         END;
         v_public := v_public || v_calls;
         v_calls := v_calls || CASE v_role

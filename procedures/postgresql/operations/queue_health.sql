@@ -121,7 +121,7 @@ BEGIN
 
     SELECT count(*) AS schedules, string_agg(s.name, ', ' ORDER BY s.name) AS names
     INTO v_row
-    FROM (SELECT name FROM mq.schedule WHERE next_at IS NULL ORDER BY name LIMIT 10) AS s;
+    FROM (SELECT c.name FROM mq.schedule AS c WHERE c.next_at IS NULL ORDER BY c.name LIMIT 10) AS s;
     name := 'stopped_schedules';
     value := v_row.schedules;
     unit := 'schedules';

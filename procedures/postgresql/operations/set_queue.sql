@@ -61,6 +61,10 @@ BEGIN
         -- Left by a transaction that sent before the queue was no longer ordered, and committed after.
         DELETE FROM mq.grouped AS g WHERE g.type = p_type;
     END IF;
+    IF p_on_complete = 'delete' AND v_queue.on_complete = 'archive' THEN
+        -- Nobody will look for them there when the messages are completed.
+        DELETE FROM mq.result AS r USING mq.message AS m WHERE m.id = r.id AND m.type = p_type;
+    END IF;
     UPDATE mq.queue AS q
     SET lease_seconds = coalesce(p_lease_seconds, q.lease_seconds),
         max_attempts = coalesce(p_max_attempts, q.max_attempts),

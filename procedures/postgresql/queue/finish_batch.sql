@@ -1,8 +1,8 @@
 -- finish_batch: complete a batch but for the listed failures, and claim the next one, in one transaction.
 -- Arguments:   p_batch_key, p_failures (one a line: id,retry_after_seconds,error; an empty second field: the queue's
 --              backoff, -1: dead now), p_next_size (0 to 10,000; NULL or 0: claim nothing)
--- Returns:     the next batch, as claim_batch does; no rows when the batch was lost
--- Errors:      50001 wrong_isolation (ordered queues), 50002 invalid_argument
+-- Returns:     the next batch, as claim_batch does
+-- Errors:      50001 wrong_isolation (ordered queues), 50002 invalid_argument, 50008 lease_lost
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     SELECT * FROM mq.finish_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '17,30,busy', 100);
 
@@ -40,7 +40,7 @@ BEGIN
     PERFORM mq.require_range('next_size', p_next_size, 0, 10000);
     DELETE FROM mq.batch WHERE batch_key = p_batch_key RETURNING * INTO v_batch;
     IF NOT FOUND THEN
-        RETURN;
+        PERFORM mq.raise_error('lease_lost', 'batch_key: this batch was finished, released or rescued');
     END IF;
     v_queue := mq.policy(v_batch.type);
     IF p_failures <> '' THEN

@@ -1,6 +1,6 @@
--- list_subscriptions: the watched tables and the types that their changes are sent to.
+-- list_subscriptions: the watched tables and the types or topics that their changes are sent to.
 -- Arguments:   p_table (a watched table; NULL: all)
--- Returns:     table, action, type: one row a subscription, one with NULLs for a table without any
+-- Returns:     table, action, type, topic: one row a subscription, one with NULLs for a table without any
 -- Errors:      50002 invalid_argument, 50005 not_found
 -- Transaction: reads only
 -- Example:     SELECT * FROM mq.list_subscriptions();
@@ -10,7 +10,8 @@ CREATE OR REPLACE FUNCTION mq.list_subscriptions(
 ) RETURNS TABLE (
     "table" text,
     action text,
-    type text
+    type text,
+    topic text
 )
 LANGUAGE plpgsql
 SECURITY DEFINER
@@ -23,10 +24,10 @@ BEGIN
         SELECT w.label INTO v_label FROM mq.find_watched(p_table) AS w;
     END IF;
     RETURN QUERY
-        SELECT w.label, s.action, s.type
+        SELECT w.label, s.action, nullif(s.type, ''), nullif(s.topic, '')
         FROM mq.watched AS w
         LEFT JOIN mq.subscription AS s ON s.label = w.label
         WHERE v_label IS NULL OR w.label = v_label
-        ORDER BY w.label, strpos('IUD', s.action), s.type;
+        ORDER BY w.label, strpos('IUD', s.action), s.type, s.topic;
 END
 $$;

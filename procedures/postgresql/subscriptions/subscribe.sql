@@ -1,5 +1,6 @@
--- subscribe: from now on, each such change of the table's rows sends a message of this type.
--- Arguments:   p_table (a watched table), p_action (I, U or D, or several of them), p_type (1 to 200 characters)
+-- subscribe: from now on, each such change of the table's rows sends a message to this type or topic.
+-- Arguments:   p_table (a watched table), p_action (I, U or D, or several of them), p_type (1 to 200
+--              characters) or p_topic (then each type that is bound to it at that moment gets one)
 -- Returns:     count (subscriptions that are new)
 -- Errors:      50002 invalid_argument, 50005 not_found
 -- Transaction: joins the caller's; changes that are written after its commit are sent
@@ -8,7 +9,8 @@
 CREATE OR REPLACE FUNCTION mq.subscribe(
     p_table text,
     p_action text,
-    p_type text,
+    p_type text DEFAULT NULL,
+    p_topic text DEFAULT NULL,
     OUT count bigint
 )
 LANGUAGE plpgsql
@@ -17,9 +19,15 @@ SET search_path = mq, pg_temp
 AS $$
 BEGIN
     PERFORM mq.require_actions(p_action, false);
-    PERFORM mq.require_name('type', p_type, false);
-    INSERT INTO mq.subscription (label, action, type)
-    SELECT w.label, a.action, p_type
+    IF (p_type IS NULL) = (p_topic IS NULL) THEN
+        PERFORM mq.raise_error('invalid_argument', 'type: give either a type or a topic');
+    END IF;
+    PERFORM mq.require_name('type', p_type, true);
+    IF p_topic IS NOT NULL THEN
+        PERFORM mq.require_topic('topic', p_topic, false);
+    END IF;
+    INSERT INTO mq.subscription (label, action, type, topic)
+    SELECT w.label, a.action, coalesce(p_type, ''), coalesce(p_topic, '')
     FROM mq.find_watched(p_table) AS w, regexp_split_to_table(p_action, '') AS a (action)
     ORDER BY a.action
     ON CONFLICT DO NOTHING;

@@ -1,6 +1,7 @@
--- read_failures: the items of finish_batch's list of failures.
--- Arguments:   p_failures (one a line: id,retry_after_seconds,error)
--- Returns:     id, retry (NULL: the queue's backoff), error
+-- read_failures: the items of a list of failures, as finish_batch and finish_rows are given it.
+-- Arguments:   p_failures (one a line: id,retry_after_seconds,error; a line that does not begin with two such fields is
+--              part of the error above it)
+-- Returns:     id, retry (NULL: the queue's backoff), error (what is beyond 4,000 characters of several lines is cut)
 -- Errors:      50002 invalid_argument, naming the line
 -- Transaction: reads nothing
 -- Example:     SELECT * FROM mq.read_failures(E'17,30,busy\n18,-1,"two\\nlines"');
@@ -14,33 +15,54 @@ CREATE OR REPLACE FUNCTION mq.read_failures(
 )
 LANGUAGE plpgsql
 AS $$
-#variable_conflict use_column
 DECLARE
+    -- An error is cut there in any case: nobody has to copy the rest from line to line.
+    c_error CONSTANT integer := 4000;
     v_line record;
     v_parts text[];
-    v_error text;
+    v_quoted boolean := true;
+    v_empty integer := 0;
 BEGIN
     FOR v_line IN
         SELECT l.n, l.line
         FROM string_to_table(p_failures, E'\n') WITH ORDINALITY AS l (line, n)
-        WHERE l.line <> ''
         ORDER BY l.n
     LOOP
+        IF v_line.line = '' THEN
+            v_empty := v_empty + 1;
+            CONTINUE;
+        END IF;
         v_parts := regexp_match(v_line.line, '^([0-9]{1,18}),(-1|[0-9]{0,9}),(.*)$');
         IF v_parts IS NULL OR nullif(v_parts[2], '')::bigint > 315360000 THEN
-            PERFORM mq.raise_error('invalid_argument', format('failures: line %s: must be id,retry_after_seconds,error '
-                || 'where retry_after_seconds is empty, -1, or 0 to 315,360,000', v_line.n));
+            IF v_quoted OR v_line.line ~ '^[0-9]+,[-0-9]*,' THEN
+                PERFORM mq.raise_error('invalid_argument', format('failures: line %s: must be id,retry_after_seconds,error '
+                    || 'where retry_after_seconds is empty, -1, or 0 to 315,360,000', v_line.n));
+            END IF;
+            IF char_length(error) < c_error THEN
+                error := left(error || repeat(E'\n', least(v_empty, c_error) + 1) || v_line.line, c_error);
+            END IF;
+            v_empty := 0;
+            CONTINUE;
         END IF;
-        v_error := v_parts[3];
-        IF starts_with(v_error, '"') THEN
+        IF id IS NOT NULL THEN
+            RETURN NEXT;
+        END IF;
+        id := v_parts[1];
+        retry := nullif(v_parts[2], '');
+        error := v_parts[3];
+        v_empty := 0;
+        v_quoted := starts_with(error, '"');
+        IF v_quoted THEN
             BEGIN
-                v_error := v_error::json #>> '{}';
+                error := error::json #>> '{}';
             EXCEPTION WHEN data_exception THEN
                 PERFORM mq.raise_error('invalid_argument', format('failures: line %s: the error begins with a double '
                     || 'quote and is not a JSON string that this database can hold', v_line.n));
             END;
         END IF;
-        RETURN QUERY SELECT v_parts[1]::bigint, nullif(v_parts[2], '')::integer, v_error;
     END LOOP;
+    IF id IS NOT NULL THEN
+        RETURN NEXT;
+    END IF;
 END
 $$;

@@ -82,6 +82,7 @@ BEGIN
         v_gone := v_gone || v_more;
     END IF;
     DELETE FROM mq.message WHERE id = ANY (v_gone);
+    DELETE FROM mq.result WHERE id = ANY (v_gone);
     IF v_groups IS NOT NULL THEN
         -- A head that waited for its next attempt is gone, or a ticket that stood for its group.
         DELETE FROM mq.group_lock WHERE id = ANY (v_gone);

@@ -23,13 +23,17 @@ BEGIN
         v_now := clock_timestamp();
         WITH done AS (
             DELETE FROM mq.message WHERE id = ANY (p_ids) RETURNING *
+        ), results AS (
+            DELETE FROM mq.result WHERE id = ANY (p_ids) RETURNING *
         )
         INSERT INTO mq.archive (id, completed_at, created_at, priority, attempts, month, type, body, headers, group_key,
-            dedup_key, source, reader)
+            dedup_key, source, reader, result)
         SELECT d.id, v_now, d.created_at, d.priority, u.attempts, extract(month FROM v_now AT TIME ZONE 'UTC'), d.type,
-            d.body, d.headers, d.group_key, d.dedup_key, d.source, p_reader
+            d.body, d.headers, d.group_key, d.dedup_key, d.source, p_reader,
+            r.result
         FROM done AS d
-        JOIN unnest(p_ids, p_attempts) AS u (id, attempts) ON u.id = d.id;
+        JOIN unnest(p_ids, p_attempts) AS u (id, attempts) ON u.id = d.id
+        LEFT JOIN results AS r ON r.id = d.id;
     ELSE
         DELETE FROM mq.message WHERE id = ANY (p_ids);
     END IF;

@@ -1,4 +1,4 @@
--- send_changes: send a message of each changed row to each of the subscriptions.
+-- send_changes: send a message of each changed row to each of the subscribed types, and to those of subscribed topics.
 -- Arguments:   p_label (the table, as messages name it), p_action (I, U or D), p_keys and p_old_keys (JSON texts side by side;
 --              an old key is NULL where the key is as it was)
 -- Returns:     nothing
@@ -20,21 +20,28 @@ DECLARE
     v_head text := format('{"table":%s,"action":"%s","key":', to_json(p_label), p_action);
     v_source text := mq.reader_name(NULL);
     v_types text[];
+    v_headers text[];
     v_ordered text[];
     v_notify text[];
     v_type text;
 BEGIN
-    SELECT array_agg(s.type ORDER BY s.type), array_agg(s.type) FILTER (WHERE q.ordered),
-        array_agg(s.type) FILTER (WHERE coalesce(q.notify, true))
-    INTO v_types, v_ordered, v_notify
+    SELECT array_agg(t.type ORDER BY t.type, s.topic), array_agg(t.headers ORDER BY t.type, s.topic),
+        array_agg(t.type) FILTER (WHERE q.ordered), array_agg(DISTINCT t.type) FILTER (WHERE coalesce(q.notify, true))
+    INTO v_types, v_headers, v_ordered, v_notify
     FROM mq.subscription AS s
-    LEFT JOIN mq.queue AS q ON q.type = s.type
+    CROSS JOIN LATERAL (
+        SELECT s.type, NULL AS headers WHERE s.topic = ''
+        UNION ALL
+        -- A topic needs no escapes in JSON, see require_topic.
+        SELECT b.type, concat('{"topic":"', s.topic, '"}') FROM mq.topic_types(s.topic) AS b (type) WHERE s.topic <> ''
+    ) AS t
+    LEFT JOIN mq.queue AS q ON q.type = t.type
     WHERE s.label = p_label AND s.action = p_action;
     WITH sent AS (
-        INSERT INTO mq.message (run_at, created_at, priority, type, body, source)
-        SELECT v_now, v_now, 0, t.type, concat(v_head, c.key, ',"old_key":' || c.old_key, '}'), v_source
+        INSERT INTO mq.message (run_at, created_at, priority, type, body, headers, source)
+        SELECT v_now, v_now, 0, t.type, concat(v_head, c.key, ',"old_key":' || c.old_key, '}'), t.headers, v_source
         FROM unnest(p_keys, p_old_keys) WITH ORDINALITY AS c (key, old_key, n)
-        CROSS JOIN unnest(v_types) WITH ORDINALITY AS t (type, n)
+        CROSS JOIN unnest(v_types, v_headers) WITH ORDINALITY AS t (type, headers, n)
         ORDER BY c.n, t.n
         RETURNING id, type
     ), grouped AS (

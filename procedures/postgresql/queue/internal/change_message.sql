@@ -1,0 +1,93 @@
+-- change_message: replace or postpone a live message of a dedup_key, if it is new.
+-- Arguments:   p_queue (the policy), p_id, p_on_conflict (replace or postpone), p_now (when the call began), p_run_at,
+--              p_priority, p_body, p_headers (those of the call)
+-- Returns:     1, or 0 when nothing was changed: it is not new, is being claimed at this moment, or is not postponed by it
+-- Errors:      50001 wrong_isolation (ordered queues)
+-- Transaction: joins the caller's; waits for another change of the message and never for a claim
+-- Example:     SELECT mq.change_message(mq.policy('email'), 17, 'replace', now(), now(), 0::smallint, '{}', NULL);
+--
+-- The message is locked first, so that of two calls one comes after the other; one that is at work or dead is not even
+-- locked, or whoever finishes it would wait for the caller. Then it is taken out of its place as erase does it, in the same
+-- order, and put where a message with this run_at is put when it is sent. In an ordered queue a failed head that is
+-- postponed goes on keeping its group waiting; in any other case its group goes on.
+
+CREATE OR REPLACE FUNCTION mq.change_message(
+    p_queue mq.queue,
+    p_id bigint,
+    p_on_conflict text,
+    p_now timestamptz,
+    p_run_at timestamptz,
+    p_priority smallint,
+    p_body text,
+    p_headers text
+) RETURNS smallint
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET enable_sort = off
+SET jit = off
+AS $$
+DECLARE
+    v_replace boolean := p_on_conflict = 'replace';
+    v_message record;
+    v_place record;
+BEGIN
+    IF p_queue.ordered THEN
+        PERFORM mq.require_read_committed();
+    END IF;
+    SELECT m.run_at, m.priority, coalesce(m.group_key, '') AS group_key INTO v_message
+    FROM mq.message AS m
+    WHERE m.id = p_id AND (
+        EXISTS (SELECT FROM mq.delayed AS d WHERE d.id = m.id)
+        OR EXISTS (SELECT FROM mq.ready AS r WHERE r.type = m.type AND r.id = m.id)
+        OR p_queue.ordered AND EXISTS (
+            SELECT FROM mq.grouped AS g WHERE g.type = m.type AND g.group_key = coalesce(m.group_key, '') AND g.id = m.id
+        )
+    )
+    FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+        RETURN 0;
+    END IF;
+    v_place := mq.leave_place(p_queue, p_id, v_message.group_key, CASE WHEN v_replace THEN 'infinity' ELSE p_run_at END,
+        v_message.run_at);
+    IF v_place.attempts IS NULL THEN
+        RETURN 0;
+    END IF;
+
+    IF v_replace THEN
+        UPDATE mq.message SET run_at = p_run_at, priority = p_priority, body = p_body, headers = p_headers WHERE id = p_id;
+        v_message.priority := p_priority;
+        v_place.attempts := 0;
+        v_place.error := NULL;
+    ELSE
+        UPDATE mq.message SET run_at = p_run_at WHERE id = p_id;
+    END IF;
+    IF p_run_at > p_now THEN
+        INSERT INTO mq.delayed (id, run_at, priority, attempts, type, error)
+        VALUES (p_id, p_run_at, v_message.priority, v_place.attempts, p_queue.type, v_place.error);
+    ELSIF p_queue.ordered THEN
+        INSERT INTO mq.grouped (id, attempts, type, group_key)
+        VALUES (p_id, v_place.attempts, p_queue.type, v_message.group_key);
+    ELSE
+        INSERT INTO mq.ready (run_at, id, priority, attempts, type)
+        VALUES (p_run_at, p_id, v_message.priority, v_place.attempts, p_queue.type);
+        PERFORM mq.lower_ring(p_queue.type, p_id);
+    END IF;
+    IF p_run_at < p_now THEN
+        PERFORM mq.lower_mark(p_queue.type);
+    END IF;
+    IF p_queue.ordered THEN
+        IF v_replace OR p_run_at <= p_now THEN
+            DELETE FROM mq.group_lock WHERE id = p_id;
+        END IF;
+        PERFORM mq.issue_tickets(p_queue.type, ARRAY[v_message.group_key]);
+    END IF;
+    IF p_queue.notify THEN
+        PERFORM mq.wake(p_queue.type);
+    END IF;
+    RETURN 1;
+END
+$$;

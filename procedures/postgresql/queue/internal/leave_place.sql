@@ -1,0 +1,59 @@
+-- leave_place: take a new message that nobody holds out of ready or delayed, if its run_at lies before a time.
+-- Arguments:   p_queue (the policy), p_id, p_group_key ('' for none), p_before, p_run_at (the message's own: in an ordered
+--              queue that counts for what is due)
+-- Returns:     attempts (NULL: it stays, or is being claimed at this moment) and error of the last one
+-- Errors:      none
+-- Transaction: joins the caller's; never waits
+-- Example:     SELECT * FROM mq.leave_place(mq.policy('email'), 17, '', 'infinity', now());
+
+CREATE OR REPLACE FUNCTION mq.leave_place(
+    p_queue mq.queue,
+    p_id bigint,
+    p_group_key text,
+    p_before timestamptz,
+    p_run_at timestamptz,
+    OUT attempts smallint,
+    OUT error text
+)
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    IF p_queue.ordered THEN
+        DELETE FROM mq.grouped AS g
+        WHERE g.ctid = ANY (ARRAY(
+            SELECT o.ctid FROM mq.grouped AS o
+            WHERE o.type = p_queue.type AND o.group_key = p_group_key AND o.id = p_id AND p_run_at < p_before
+            FOR UPDATE SKIP LOCKED
+        ))
+        RETURNING g.attempts INTO attempts;
+        IF FOUND THEN
+            -- Its tickets. A range with an order, where an equality would do: see erase.
+            DELETE FROM mq.ready
+            WHERE ctid = ANY (ARRAY(
+                SELECT ctid FROM mq.ready
+                WHERE type = p_queue.type AND id BETWEEN p_id AND p_id
+                ORDER BY type, id
+                FOR UPDATE SKIP LOCKED
+            ));
+            RETURN;
+        END IF;
+    ELSE
+        DELETE FROM mq.ready AS r
+        WHERE r.ctid = ANY (ARRAY(
+            SELECT o.ctid FROM mq.ready AS o
+            WHERE o.type = p_queue.type AND o.id BETWEEN p_id AND p_id AND o.run_at < p_before
+            ORDER BY o.type, o.id
+            FOR UPDATE SKIP LOCKED
+        ))
+        RETURNING r.attempts INTO attempts;
+        IF FOUND THEN
+            RETURN;
+        END IF;
+    END IF;
+    DELETE FROM mq.delayed AS d
+    WHERE d.ctid = ANY (ARRAY(
+        SELECT o.ctid FROM mq.delayed AS o WHERE o.id = p_id AND o.run_at < p_before FOR UPDATE SKIP LOCKED
+    ))
+    RETURNING d.attempts, d.error INTO attempts, error;
+END
+$$;

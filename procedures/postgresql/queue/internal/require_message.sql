@@ -1,0 +1,64 @@
+-- require_message: refuse what a message cannot have; NULL passes where it means 'the default'.
+-- Arguments:   those of send_message but the type
+-- Returns:     nothing
+-- Errors:      50002 invalid_argument
+-- Transaction: reads nothing
+-- Example:     SELECT mq.require_message('{}', NULL, 0, NULL, 'a-1', NULL, NULL, NULL, 60, 'replace');
+--
+-- What is NULL is not asked after: a call would cost every sender more than the question.
+
+CREATE OR REPLACE FUNCTION mq.require_message(
+    p_body text,
+    p_run_at timestamptz,
+    p_priority integer,
+    p_group_key text,
+    p_dedup_key text,
+    p_max_attempts integer,
+    p_headers text,
+    p_source text,
+    p_delay_seconds integer,
+    p_on_conflict text
+) RETURNS void
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    IF p_body IS NULL OR octet_length(p_body) > 16777216 THEN
+        PERFORM mq.raise_error('invalid_argument', 'body: must be a text of up to 16 MiB (16,777,216 bytes)');
+    END IF;
+    IF p_run_at > clock_timestamp() + interval '315360000 seconds' OR NOT isfinite(p_run_at) THEN
+        PERFORM mq.raise_error('invalid_argument', 'run_at: must be at most 315,360,000 seconds (ten years) ahead');
+    ELSIF p_run_at < timestamptz '0001-01-02 00:00:00+00' THEN
+        -- Clients know no year before that.
+        PERFORM mq.raise_error('invalid_argument', 'run_at: must be in the year 1 or later');
+    END IF;
+    IF p_priority IS NOT NULL THEN
+        PERFORM mq.require_range('priority', p_priority, -32768, 32767);
+    END IF;
+    IF p_group_key IS NOT NULL THEN
+        PERFORM mq.require_name('group_key', p_group_key, true);
+    END IF;
+    IF p_dedup_key IS NOT NULL THEN
+        PERFORM mq.require_name('dedup_key', p_dedup_key, true);
+    END IF;
+    IF p_max_attempts IS NOT NULL THEN
+        PERFORM mq.require_range('max_attempts', p_max_attempts, 1, 1000);
+    END IF;
+    IF octet_length(p_headers) > 65536 THEN
+        PERFORM mq.raise_error('invalid_argument', 'headers: must be a text of up to 64 KiB (65,536 bytes)');
+    END IF;
+    IF p_source IS NOT NULL THEN
+        PERFORM mq.require_name('source', p_source, true);
+    END IF;
+    IF p_delay_seconds IS NOT NULL THEN
+        PERFORM mq.require_range('delay_seconds', p_delay_seconds, 0, 315360000);
+        IF p_run_at IS NOT NULL THEN
+            PERFORM mq.raise_error('invalid_argument', 'delay_seconds: run_at is given too');
+        END IF;
+    END IF;
+    IF p_on_conflict NOT IN ('keep', 'replace', 'postpone') THEN
+        PERFORM mq.raise_error('invalid_argument', 'on_conflict: must be keep, replace or postpone');
+    ELSIF p_on_conflict <> 'keep' AND p_dedup_key IS NULL THEN
+        PERFORM mq.raise_error('invalid_argument', 'on_conflict: needs a dedup_key');
+    END IF;
+END
+$$;

@@ -1,0 +1,30 @@
+-- bind_topic: from now on, each message published to a matching topic is sent to this type.
+-- Arguments:   p_pattern (words with dots between them; * stands for one word, # for any number), p_type
+-- Returns:     created (0: it was bound so already)
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's; what is published after its commit is sent
+-- Example:     SELECT mq.bind_topic('orders.*.paid', 'invoice');
+
+CREATE OR REPLACE FUNCTION mq.bind_topic(
+    p_pattern text,
+    p_type text,
+    OUT created smallint
+)
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+AS $$
+BEGIN
+    PERFORM mq.require_topic('pattern', p_pattern, true);
+    PERFORM mq.require_name('type', p_type, false);
+    INSERT INTO mq.binding (pattern, type, like_pattern)
+    SELECT p_pattern, p_type, string_agg(CASE w.word
+            WHEN '#' THEN '%'
+            WHEN '*' THEN '.%.'
+            ELSE concat('.', replace(replace(w.word, '%', $r$\%$r$), '_', $r$\_$r$), '.')
+        END, '' ORDER BY w.n)
+    FROM string_to_table(p_pattern, '.') WITH ORDINALITY AS w (word, n)
+    ON CONFLICT DO NOTHING;
+    created := FOUND::integer;
+END
+$$;

@@ -1,0 +1,24 @@
+-- matching_bindings: the bindings whose pattern matches a topic.
+-- Arguments:   p_topic
+-- Returns:     pattern and type
+-- Errors:      none
+-- Transaction: reads only
+-- Example:     SELECT * FROM mq.matching_bindings('orders.eu.paid');
+--
+-- LIKE rules out most patterns at little cost. With a dot on each side of every word % stands for whole words, so it is # as
+-- it stands; for * it may stand for too many of them, and topic_matches decides.
+
+CREATE OR REPLACE FUNCTION mq.matching_bindings(
+    p_topic text
+) RETURNS TABLE (
+    pattern text,
+    type text
+)
+LANGUAGE sql
+STABLE
+AS $$
+    SELECT b.pattern, b.type
+    FROM mq.binding AS b
+    WHERE '.' || replace(p_topic, '.', '..') || '.' LIKE b.like_pattern
+        AND (strpos(b.pattern, '*') = 0 OR mq.topic_matches(b.pattern, p_topic))
+$$;

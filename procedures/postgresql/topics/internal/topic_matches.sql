@@ -1,0 +1,47 @@
+-- topic_matches: whether a pattern matches a topic.
+-- Arguments:   p_pattern, p_topic (as require_topic takes them)
+-- Returns:     true or false
+-- Errors:      none
+-- Transaction: reads nothing
+-- Example:     SELECT mq.topic_matches('orders.#.paid', 'orders.eu.paid');
+--
+-- When a word does not match, the last # takes one word more. An earlier # need not: whatever it could leave to the part
+-- between the two, that part has found further in front. So no pattern takes longer than all words times all words.
+
+CREATE OR REPLACE FUNCTION mq.topic_matches(
+    p_pattern text,
+    p_topic text
+) RETURNS boolean
+LANGUAGE plpgsql
+IMMUTABLE
+AS $$
+DECLARE
+    v_pattern text[] := string_to_array(p_pattern, '.');
+    v_topic text[] := string_to_array(p_topic, '.');
+    v_at integer := 1;
+    v_word integer := 1;
+    v_last integer;
+    v_taken integer;
+BEGIN
+    WHILE v_word <= cardinality(v_topic) LOOP
+        IF v_pattern[v_at] = '#' THEN
+            v_last := v_at;
+            v_taken := v_word;
+            v_at := v_at + 1;
+        ELSIF v_pattern[v_at] COLLATE "C" IN ('*', v_topic[v_word]) THEN
+            v_at := v_at + 1;
+            v_word := v_word + 1;
+        ELSIF v_last IS NOT NULL THEN
+            v_taken := v_taken + 1;
+            v_word := v_taken;
+            v_at := v_last + 1;
+        ELSE
+            RETURN false;
+        END IF;
+    END LOOP;
+    WHILE v_pattern[v_at] = '#' LOOP
+        v_at := v_at + 1;
+    END LOOP;
+    RETURN v_at > cardinality(v_pattern);
+END
+$$;

@@ -1,0 +1,30 @@
+-- list_bindings: the bindings, or those that a topic matches.
+-- Arguments:   p_topic (NULL: all)
+-- Returns:     pattern and type, in this order
+-- Errors:      50002 invalid_argument
+-- Transaction: reads only
+-- Example:     SELECT * FROM mq.list_bindings('orders.eu.paid');
+
+CREATE OR REPLACE FUNCTION mq.list_bindings(
+    p_topic text DEFAULT NULL
+) RETURNS TABLE (
+    pattern text,
+    type text
+)
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+    IF p_topic IS NULL THEN
+        RETURN QUERY SELECT b.pattern, b.type FROM mq.binding AS b ORDER BY b.pattern, b.type;
+    ELSE
+        PERFORM mq.require_topic('topic', p_topic, false);
+        RETURN QUERY
+            SELECT b.pattern, b.type
+            FROM mq.matching_bindings(p_topic) AS b
+            ORDER BY b.pattern COLLATE "C", b.type COLLATE "C";
+    END IF;
+END
+$$;

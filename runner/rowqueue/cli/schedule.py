@@ -1,0 +1,86 @@
+"""`runner schedule`: messages at the times that a cron expression names."""
+
+from typing import Annotated
+
+import typer
+
+from .. import output
+from .common import Failed, Json, OptionalType, Url, connected, group, say
+
+app = group("Schedules: messages at the times of a cron expression.")
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The schedule.")]
+Cron = Annotated[
+    str, typer.Argument(metavar="CRON", help="Five fields in quotes, @daily and the like, or '@every SECONDS'.")
+]
+Zone = Annotated[str | None, typer.Option("--time-zone", metavar="ZONE", help="Whose clock counts; UTC when left out.")]
+_COLUMNS = ("name", "type", "cron", "time_zone", "next_at", "last_at", "last_id", "body")
+
+
+@app.command("set")
+def schedule_set(
+    name: Name,
+    cron: Cron,
+    type: Annotated[str, typer.Option("--type", metavar="TYPE", help="The queue that gets the messages.")],
+    body: Annotated[str, typer.Option("--body", metavar="BODY", help="The body of each message.")] = "",
+    time_zone: Zone = None,
+    headers: Annotated[str | None, typer.Option(help="Metadata beside the body, such as JSON.")] = None,
+    priority: Annotated[int | None, typer.Option(min=-32768, max=32767, help="A smaller number goes first.")] = None,
+    group_key: Annotated[str | None, typer.Option(help="On an ordered queue, the group that keeps its order.")] = None,
+    overlap: Annotated[
+        bool, typer.Option("--overlap/--no-overlap", help="Whether one may begin while the last one is being handled.")
+    ] = True,
+    database: Url = None,
+    json: Json = False,
+) -> None:
+    """Make a schedule, or change it."""
+    values = (name, type, cron, body, time_zone, headers, priority, group_key, int(overlap))
+    with connected(database) as session:
+        row = session.call("set_schedule", *values)[0]
+    say(f"{'set' if row['created'] else 'changed'}, next at {row['next_at']}", json, **row)
+
+
+@app.command("list")
+def schedule_list(type: OptionalType = None, database: Url = None, json: Json = False) -> None:
+    """Show schedules, and when each was and will be due."""
+    with connected(database) as session:
+        output.rows(session.call("list_schedules", type), _COLUMNS, json)
+
+
+@app.command("drop")
+def schedule_drop(name: Name, database: Url = None, json: Json = False) -> None:
+    """Forget a schedule; messages that it has sent stay."""
+    with connected(database) as session:
+        count = session.call("drop_schedule", name)[0]["count"]
+    if not count:
+        raise Failed(f"there is no schedule {name!r}")
+    say("1 dropped", json, count=count)
+
+
+@app.command("run")
+def schedule_run(name: Name, database: Url = None, json: Json = False) -> None:
+    """Send a schedule's message now, once more."""
+    with connected(database) as session:
+        row = session.call("run_schedule", name)[0]
+    say(str(row["id"]), json, **row)
+
+
+@app.command("next")
+def schedule_next(
+    cron: Cron,
+    time_zone: Zone = None,
+    count: Annotated[int, typer.Option("--count", min=1, max=1000, help="How many times.")] = 5,
+    database: Url = None,
+    json: Json = False,
+) -> None:
+    """Show when a cron expression would be due next, in UTC."""
+    rows = []
+    with connected(database) as session:
+        after = None
+        for _ in range(count):
+            row = session.call("next_occurrence", cron, after, time_zone)[0]
+            after = row["next_at"]
+            if after is None:
+                break
+            rows.append(row)
+    output.rows(rows, ["next_at"], json)
