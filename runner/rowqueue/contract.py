@@ -95,6 +95,11 @@ class Contract:
         own = [name for name, entry in self.internals.items() if not entry.databases or database in entry.databases]
         return (*own, *self.procedures_of(database))
 
+    @property
+    def every(self) -> dict[str, Procedure]:
+        """All procedures, with those that only some databases have."""
+        return self.procedures | self.extras
+
     def procedures_of(self, database: str) -> dict[str, Procedure]:
         """What a user of a database may call."""
         extras = {name: entry for name, entry in self.extras.items() if database in entry.databases}
@@ -105,7 +110,7 @@ class Contract:
         folder = sql_root() / "procedures" / database
         if name == GRANTS:
             return folder / f"{name}.sql"
-        entry = self.procedures.get(name) or self.extras.get(name) or self.internals[name]
+        entry = self.every.get(name) or self.internals[name]
         inside = isinstance(entry, Internal) and not entry.public
         return folder / entry.area / ("internal" if inside else "") / f"{name}.sql"
 

@@ -304,8 +304,7 @@ class LocalMySQL(_MySQL):
         shutil.copytree(self._home.data, self._folder / "data")
         (self._folder / "init.sql").write_text(
             f"CREATE USER IF NOT EXISTS {USER}@'%' IDENTIFIED BY '{PASSWORD}';\n"
-            f"GRANT ALL ON *.* TO {USER}@'%' WITH GRANT OPTION;\n"
-            + _time_zones()
+            f"GRANT ALL ON *.* TO {USER}@'%' WITH GRANT OPTION;\n" + _time_zones()
         )
         if who := base.identity():
             for path in (self._folder, *self._folder.rglob("*")):

@@ -2,7 +2,7 @@
 -- Arguments:   p_type, p_ordered (the policy), p_ring (1: the type is a ring), p_id, p_on_conflict (replace or postpone), p_now
 --              (when the call began), p_run_at, p_priority, p_body, p_headers (those of the call)
 -- Returns:     p_changed: 1, or 0: it is not new, is being claimed at this moment, or is not postponed by it
--- Errors:      50001 wrong_isolation (ordered queues)
+-- Errors:      none
 -- Transaction: joins the caller's, which has locked the key; never waits for a claim
 -- Example:     CALL mq_change_message('email', 0, 0, 17, 'replace', v_now, v_now, 0, '{}', NULL, v_changed);
 --
@@ -35,9 +35,6 @@ whole: BEGIN
     DECLARE v_run_at datetime(6);
     DECLARE v_error text CHARACTER SET utf8mb4;
     SET p_changed = 0;
-    IF p_ordered THEN
-        CALL mq_require_read_committed();
-    END IF;
     SELECT MAX(m.priority), MAX(m.run_at), MAX(m.group_key) INTO v_priority, v_run_at, v_group
     FROM (
         SELECT priority, run_at, COALESCE(group_key, '') AS group_key FROM mq_message WHERE id = p_id FOR UPDATE SKIP LOCKED

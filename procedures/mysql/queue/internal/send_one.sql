@@ -74,6 +74,9 @@ BEGIN
     IF v_live IS NOT NULL THEN
         SET p_id = v_live, p_created = 0;
         IF v_change THEN
+            IF v_ordered AND p_own <> 1 THEN
+                CALL mq_require_read_committed();
+            END IF;
             CALL mq_change_message(p_type, v_ordered, v_ring, v_live, p_on_conflict, v_now, v_run_at, COALESCE(p_priority, 0),
                 p_body, p_headers, p_changed);
         END IF;

@@ -5,8 +5,8 @@
 -- Transaction: joins the caller's; passes over schedules that another transaction has locked
 -- Example:     CALL mq_send_due('report', 100);
 --
--- The first claim of each second calls this. Whoever locks the row of a schedule sends its message and sets its next time in one
--- transaction: so each time is sent once, whoever dies. Times that have passed meanwhile are made up for by one message.
+-- The first claim of each second calls this. Whoever locks the row of a schedule sends its message and sets its next time in
+-- one transaction, and so each time is sent once, whoever dies. Times that have passed meanwhile are made up for by one message.
 
 DROP PROCEDURE IF EXISTS mq_send_due;
 

@@ -38,7 +38,7 @@ BEGIN
             SELECT b.type, s.topic FROM mq_subscription AS s JOIN mq_binding AS b ON s.path LIKE b.path
             WHERE s.label = p_label AND s.action = p_action AND s.type = ''
         ) AS t
-        ORDER BY t.type, t.topic;
+        ORDER BY 1, 2;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_done = 1;
     CALL mq_reader_name(NULL, v_source);
     OPEN subscribed;
