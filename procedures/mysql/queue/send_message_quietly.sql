@@ -27,6 +27,7 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_id bigint;
     DECLARE v_created, v_changed smallint;
+    DECLARE v_trigger tinyint DEFAULT 0;
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
@@ -36,7 +37,11 @@ BEGIN
     CALL mq_require_name('type', p_type, 0);
     CALL mq_require_message(p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, p_headers, p_source,
         p_delay_seconds, p_on_conflict);
-    CALL mq_join_call(v_own);
+    /*M! BEGIN
+        DECLARE EXIT HANDLER FOR 1422 SET v_trigger = 1;
+        CALL mq_outside_trigger();
+    END; */
+    CALL mq_join_call(v_trigger, v_own);
     IF v_own = 1 THEN
         CALL mq_begin_call(0, v_own);
     END IF;

@@ -12,7 +12,7 @@ from rowqueue.databases import open_database
 from servers import mysql
 from servers.mysql import Client
 
-pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_engine]
+pytestmark = pytest.mark.product("mysql", "mariadb")
 
 OWNER = "'mq_owner'@'localhost'"
 OTHERS = ["REPEATABLE READ", "SERIALIZABLE", "READ UNCOMMITTED"]

@@ -10,7 +10,7 @@ from rowqueue.databases import Database, Session
 from servers import Server
 from servers.mysql import Client
 
-pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_engine]
+pytestmark = pytest.mark.product("mysql", "mariadb")
 
 Query = Callable[..., list[dict[str, Any]]]
 NOTHING = ", ".join(["NULL"] * 8)

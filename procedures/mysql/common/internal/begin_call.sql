@@ -17,7 +17,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_begin_call(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    CALL mq_join_call(p_own);
+    CALL mq_join_call(0, p_own);
     IF p_own = 1 THEN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
         START TRANSACTION;

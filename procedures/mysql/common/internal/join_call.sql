@@ -1,32 +1,37 @@
 -- join_call: the start of a procedure that a trigger may call: join the transaction that is open, if one is.
--- Arguments:   none
+-- Arguments:   p_trigger (1: MariaDB's triggers and functions, where there can be no savepoint)
 -- Returns:     p_own: 0 when it works under a savepoint of the caller's transaction, 2 when it works in it and there can be no
 --              savepoint, 1 when none is open: then call begin_call
 -- Errors:      none
 -- Transaction: begins none: what a trigger calls may hold no statement that begins or commits, even if it is never reached
--- Example:     CALL mq_join_call(v_own); IF v_own = 1 THEN CALL mq_begin_call(0, v_own); END IF; ... CALL mq_leave_call(v_own, 0);
+-- Example:     CALL mq_join_call(0, v_own); IF v_own = 1 THEN CALL mq_begin_call(0, v_own); END IF; ... CALL mq_leave_call(v_own, 0);
 --
 -- With autocommit each statement of a procedure would commit alone. Whether a transaction is open shows in a savepoint:
 -- outside of one it is forgotten at once, and releasing it is error 1305 (measured on MySQL 9.7 and MariaDB 10.11, 11.8).
+-- On MariaDB a savepoint in a trigger makes the server forget where the statement began that has fired it: when that
+-- fails, its rows stay.
 
 DROP PROCEDURE IF EXISTS mq_join_call;
 
 DELIMITER //
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_join_call(
+    IN p_trigger tinyint,
     OUT p_own tinyint
 )
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    SET p_own = 0;
-    BEGIN
-        DECLARE CONTINUE HANDLER FOR 1305 SET p_own = 1;
-        -- MariaDB, after the transaction has read one of the server's own tables: see require_use.
-        DECLARE EXIT HANDLER FOR 1178 SET p_own = 2;
-        SAVEPOINT mq_call;
-        RELEASE SAVEPOINT mq_call;
-    END;
+    SET p_own = IF(p_trigger, 2, 0);
+    IF NOT p_trigger THEN
+        BEGIN
+            DECLARE CONTINUE HANDLER FOR 1305 SET p_own = 1;
+            -- MariaDB, after the transaction has read one of the server's own tables: see require_use.
+            DECLARE EXIT HANDLER FOR 1178 SET p_own = 2;
+            SAVEPOINT mq_call;
+            RELEASE SAVEPOINT mq_call;
+        END;
+    END IF;
     SET @mq_joined = p_own <> 1;
     IF p_own = 0 THEN
         SAVEPOINT mq_call;

@@ -7,7 +7,7 @@
 -- Example:     CALL mq_change_message('email', 0, 0, 17, 'replace', v_now, v_now, 0, '{}', NULL, v_changed);
 --
 -- It is taken out of its place as cancel does it, and put where a message with this run_at is put when it is sent. In an ordered
--- queue a failed head that is postponed goes on keeping its group waiting; in any other case its group goes on.
+-- queue a failed head no longer keeps its group waiting.
 
 DROP PROCEDURE IF EXISTS mq_change_message;
 
@@ -69,9 +69,7 @@ whole: BEGIN
         CALL mq_lower_mark(p_type);
     END IF;
     IF p_ordered THEN
-        IF v_replace OR p_run_at <= p_now THEN
-            DELETE FROM mq_group_lock WHERE type = p_type AND group_key = v_group AND id = p_id;
-        END IF;
+        DELETE FROM mq_group_lock WHERE type = p_type AND group_key = v_group AND id = p_id;
         CALL mq_issue_tickets(p_type, JSON_ARRAY(v_group));
     END IF;
     SET p_changed = 1;
