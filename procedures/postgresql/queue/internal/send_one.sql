@@ -40,16 +40,13 @@ BEGIN
         RETURNING m.id INTO id;
         EXIT WHEN FOUND;
         SELECT m.id INTO id FROM mq.message AS m WHERE m.type = p_type AND m.dedup_key = p_dedup_key;
+        IF FOUND AND p_on_conflict <> 'keep' THEN
+            changed := mq.change_message(v_queue, id, p_on_conflict, v_now, v_run_at, v_priority, p_body, p_headers);
+            PERFORM FROM mq.message AS m WHERE m.id = send_one.id;
+        END IF;
         IF FOUND THEN
-            IF p_on_conflict <> 'keep' THEN
-                changed := mq.change_message(v_queue, id, p_on_conflict, v_now, v_run_at, v_priority, p_body, p_headers);
-            END IF;
-            IF changed = 1 OR coalesce(p_on_conflict, 'keep') = 'keep'
-                OR EXISTS (SELECT FROM mq.message AS m WHERE m.id = send_one.id)
-            THEN
-                created := 0;
-                RETURN;
-            END IF;
+            created := 0;
+            RETURN;
         END IF;
         -- The live message was finished between the searches: send after all.
     END LOOP;
