@@ -118,6 +118,7 @@ GRANT EXECUTE ON PROCEDURE mq_issue_tickets TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_free_groups TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_put_back TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_require_topic TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_lock_bindings TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_topic_path TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_require_message TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_send_one TO 'mq_owner'@'localhost';

@@ -2,7 +2,7 @@
 -- Arguments:   p_pattern (a topic, or with words * and # a pattern), p_type; both have 1 to 200 characters
 -- Returns:     created (0: it was bound so already)
 -- Errors:      50002 invalid_argument
--- Transaction: joins the caller's; what is published after its commit is sent
+-- Transaction: joins the caller's; calls that change bindings wait for each other; what is published after its commit is sent
 -- Example:     CALL mq_bind_topic('orders.*.paid', 'invoice');
 
 DROP PROCEDURE IF EXISTS mq_bind_topic;
@@ -27,6 +27,7 @@ BEGIN
     CALL mq_require_topic('pattern', p_pattern, 1);
     CALL mq_require_name('type', p_type, 0);
     CALL mq_begin_call(0, v_own);
+    CALL mq_lock_bindings();
     CALL mq_topic_path(p_pattern, v_path);
     -- IGNORE: a driver may let ON DUPLICATE KEY count rows that were there.
     INSERT IGNORE INTO mq_binding (pattern, type, wild, path)

@@ -2,7 +2,7 @@
 -- Arguments:   p_pattern (as it was bound; NULL: all), p_type (NULL: all)
 -- Returns:     count (bindings taken away)
 -- Errors:      50002 invalid_argument
--- Transaction: joins the caller's; messages that were sent stay
+-- Transaction: joins the caller's; calls that change bindings wait for each other; messages that were sent stay
 -- Example:     CALL mq_unbind_topic('orders.*.paid', 'invoice');
 
 DROP PROCEDURE IF EXISTS mq_unbind_topic;
@@ -28,6 +28,7 @@ BEGIN
     END IF;
     CALL mq_require_name('type', p_type, 1);
     CALL mq_begin_call(0, v_own);
+    CALL mq_lock_bindings();
     DELETE FROM mq_binding WHERE (p_pattern IS NULL OR pattern = p_pattern) AND (p_type IS NULL OR type = p_type);
     SET v_count = ROW_COUNT();
     CALL mq_end_call(v_own);
