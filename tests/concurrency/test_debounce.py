@@ -74,7 +74,7 @@ def test_each_debounced_message_is_handled_once_with_the_last_body_that_was_acce
         _, ended = calls[body]
         assert not [other for other, (begun, _) in calls.items() if begun > ended], f"message {id}: {body} was replaced"
     # The race was one: some calls changed a message, some came too late.
-    assert sum(not created for _, _, created, _, _ in accepted) > CALLS
+    assert sum(not created for _, _, created, _, _ in accepted) > CALLS // 4
     assert sum(passed_over for _, passed_over in sent) > 0
     assert rest(queue) == {}
 
