@@ -281,9 +281,14 @@ def required(queue: Queue, procedure: str) -> dict[str, Any]:
     """Good values for the arguments that cannot be left out; sends and claims a message where one is needed."""
     if procedure in POLLING:
         return required_of_polling(queue, procedure)
+    if procedure == "set_result":
+        queue.archived()
     names = [a.name for a in CONTRACT.procedures[procedure].arguments if not a.optional]
     values: dict[str, Any] = {"type": queue.name, "body": "b", "bodies": "b", "state": "N", "before": LONG_AGO}
     values |= {"name": queue.name, "key_columns": "id", "sync_column": "sync", "consumer": "reader", "position": 0}
+    values |= {"topic": "a.b", "pattern": f"a.{queue.name}.#", "result": "r"}
+    if procedure == "subscribe":
+        names.append("type")  # or a topic
     if "action" in names or procedure in {"watch_table", "unwatch_table", "unsubscribe"}:
         values |= {"table": make_watched(queue), "action": "IUD"}
     elif "table" in names:

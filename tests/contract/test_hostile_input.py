@@ -75,7 +75,7 @@ def test_every_name_and_key_is_kept_as_it_is(q: Queue, connect: Callable[..., Se
     skip_blank_endings(q, text)
     hostile_queue = q.named(f"{q.name} {text}")
     [sent] = hostile_queue.call("send_message", "b", None, None, text, text, None, text, text)
-    assert hostile_queue.call("send_message", "c", dedup_key=text) == [{"id": sent["id"], "created": 0}]
+    assert hostile_queue.call("send_message", "c", dedup_key=text) == [{"id": sent["id"], "created": 0, "changed": 0}]
     [row] = hostile_queue.call("claim_batch", 10, text)
     assert (row["group_key"], row["dedup_key"], row["headers"], row["source"]) == (text, text, text, text)
     assert row["type"] == hostile_queue.name
@@ -98,6 +98,10 @@ def test_every_procedure_takes_a_hostile_type(q: Queue, text: str) -> None:
     assert each.count("rescue_expired") == 0
     assert each.call("queue_stats")[0]["active"] == 1
     assert each.name in {row["type"] for row in call(q.session, "queue_stats")}
+    assert call(q.session, "bind_topic", topic := "x" + q.name.rpartition(".")[2], each.name) == [{"created": 1}]
+    assert call(q.session, "publish", topic, text) == [{"count": 1}]
+    assert call(q.session, "unbind_topic", None, each.name) == [{"count": 1}]
+    assert q.one("cancel", each.rows()[-1]["id"]) == 1
     assert each.count("redrive") == each.count("purge", "N") == each.count("purge", "C") == 0
     assert each.states() == {id: "A"}
 
@@ -110,6 +114,19 @@ def test_an_ordered_queue_tells_hostile_groups_apart(q: Queue, text: str) -> Non
         groups = [group for group in groups if not (group or "").endswith(" ")]
     sent = [q.send(group_key=group) for group in groups * 2]
     assert sorted(ids(q.claim(10))) == sent[: len(groups)]
+
+
+@hostile
+def test_a_replaced_body_and_a_result_come_back_byte_for_byte(q: Queue, text: str) -> None:
+    q.archived().send("first", dedup_key="d")
+    [row] = q.call("send_message", text, dedup_key="d", headers=text, on_conflict="replace")
+    assert row["changed"] == 1
+    [row] = q.claim()
+    assert (row["body"], row["headers"]) == (text, text)
+    q.on("set_result", row["id"], row["batch_key"], text)
+    assert q.on("get_result", row["id"]) == [{"state": "A", "result": text, "error": None}]
+    q.on("complete_batch", row["batch_key"])
+    assert q.on("get_result", row["id"]) == [{"state": "C", "result": text, "error": None}]
 
 
 @hostile
@@ -128,9 +145,13 @@ def big(filler: str) -> str:
 def test_a_body_of_16_mib_comes_back_byte_for_byte(q: Queue, filler: str) -> None:
     body = big(filler)
     assert len(body.encode()) == BIG
-    q.call("send", body)
-    [row] = q.call("take_batch")
+    q.archived().call("send", body)
+    [row] = q.claim()
     assert row["body"] == body
+    q.on("set_result", row["id"], row["batch_key"], body)
+    q.on("complete_batch", row["batch_key"])
+    assert q.on("get_result", row["id"])[0]["result"] == body
+    q.call("purge", "C")
 
 
 @pytest.mark.any_engine
@@ -160,6 +181,7 @@ NUL = [
     ("send_message", {"body": "b", "group_key": "a\0"}, "group_key"),
     ("send_message", {"body": "b", "dedup_key": "\0a"}, "dedup_key"),
     ("send_message", {"body": "b", "source": "a\0"}, "source"),
+    ("send_message", {"body": "b", "on_conflict": "keep\0"}, "on_conflict"),
     ("send_batch", {"bodies": "a\n\0\nb"}, "bodies"),
     ("claim_batch", {"reader": "\0"}, "reader"),
     ("purge", {"state": "N\0"}, "state"),

@@ -2,7 +2,7 @@
 
 import os
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
@@ -17,7 +17,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from queues import LONG_AGO, NO_KEY, Queue, ids, in_an_hour, refused
+from queues import LONG_AGO, NO_KEY, Queue, call, ids, in_an_hour, refused
 from rowqueue.databases import Row
 
 MAX_ATTEMPTS = 3
@@ -41,8 +41,10 @@ class Message:
     max_attempts: int
     group: str | None
     dedup: str | None
+    body: str = "b"
     key: Any = None
     failed: bool = False
+    result: str | None = None
 
 
 class PlainQueue(RuleBasedStateMachine):
@@ -54,6 +56,8 @@ class PlainQueue(RuleBasedStateMachine):
         super().__init__()
         self.q = queue.named(name)
         self.q.call("set_queue", max_attempts=MAX_ATTEMPTS, backoff_seconds=0, ordered=self.ordered)
+        self.topic = "m" + name.rpartition("test.")[2]
+        call(self.q.session, "bind_topic", f"{self.topic}.#", self.q.name)
         self.messages: dict[int, Message] = {}
         self.places: dict[str, int] = {}
         self.lost: list[Any] = [NO_KEY]
@@ -129,8 +133,10 @@ class PlainQueue(RuleBasedStateMachine):
     def the_database_holds_what_the_model_holds(self) -> None:
         rows = self.q.rows()
         assert len(rows) == len({row["id"] for row in rows})
-        found = {row["id"]: (row["state"], row["attempts"], row["batch_key"]) for row in rows}
-        assert found == {m.id: (m.state, m.attempts, m.key if m.state == "A" else None) for m in self.messages.values()}
+        found = {row["id"]: (row["state"], row["attempts"], row["batch_key"], row["body"]) for row in rows}
+        assert found == {
+            m.id: (m.state, m.attempts, m.key if m.state == "A" else None, m.body) for m in self.messages.values()
+        }
         for row in rows:
             # In an ordered queue the place in the group counts, not the time of the last attempt.
             if row["state"] == "N" and not self.ordered:
@@ -154,7 +160,7 @@ class PlainQueue(RuleBasedStateMachine):
     @initialize(sent=st.integers(3, 5), failed=st.lists(st.sampled_from([None, 0, 3_600]), max_size=2))
     def messages_at_work(self, sent: int, failed: list[int | None]) -> None:
         for n in range(sent):
-            self.send_message(None, "now", None, None, "ghi"[n % 3])
+            self.send_message(None, "now", None, None, "ghi"[n % 3], None)
         for retry in failed:
             self.get_message()
             self.fail(0, retry)
@@ -168,9 +174,16 @@ class PlainQueue(RuleBasedStateMachine):
         dedup=st.sampled_from([None, None, None, "a", "b"]),
         max_attempts=st.sampled_from([None, None, 1, 2]),
         group=st.sampled_from([None, "g", "h", "i"]),
+        how=st.sampled_from([None, "keep", "replace", "replace", "postpone", "postpone"]),
     )
     def send_message(
-        self, priority: int | None, when: str, dedup: str | None, max_attempts: int | None, group: str | None
+        self,
+        priority: int | None,
+        when: str,
+        dedup: str | None,
+        max_attempts: int | None,
+        group: str | None,
+        how: str | None,
     ) -> None:
         run_at = {
             "now": None,
@@ -178,12 +191,20 @@ class PlainQueue(RuleBasedStateMachine):
             "earlier": LONG_AGO,
             "future": in_an_hour(),
         }[when]
-        [row] = self.q.call("send_message", "b", run_at, priority, group, dedup, max_attempts)
-        live = [m.id for m in self.within("N", "A", "E") if dedup and m.dedup == dedup]
+        how = how if dedup else None
+        live = [m for m in self.within("N", "A", "E") if dedup and m.dedup == dedup]
+        before = self.q.row(live[0].id)["run_at"] if live and live[0].state == "N" else None
+        body = f"b{len(self.messages)}" if how == "replace" and live else "b"
+        [row] = self.q.call("send_message", body, run_at, priority, group, dedup, max_attempts, on_conflict=how)
         if live:
-            assert row == {"id": live[0], "created": 0}
+            changed = before is not None and (
+                how == "replace" or (how == "postpone" and (run_at or datetime.now(UTC)) > before)
+            )
+            assert row == {"id": live[0].id, "created": 0, "changed": int(changed)}
+            if changed:
+                self.note_changed(live[0], how == "replace", body, priority or 0, when != "future")
             return
-        assert row["created"] == 1 and row["id"] not in self.messages
+        assert (row["created"], row["changed"]) == (1, 0) and row["id"] not in self.messages
         self.note_sent(
             [row["id"]],
             priority=priority or 0,
@@ -192,6 +213,23 @@ class PlainQueue(RuleBasedStateMachine):
             group=group,
             dedup=dedup,
         )
+
+    def note_changed(self, message: Message, replaced: bool, body: str, priority: int, due: bool) -> None:
+        if replaced:
+            message.body, message.priority, message.attempts = body, priority, 0
+        message.run_at = message.sent_run_at = self.q.row(message.id)["run_at"]
+        # Its group waits for it no longer.
+        message.due, message.failed = due, False
+
+    @rule(dedup=st.sampled_from([None, "a"]), group=st.sampled_from([None, "g"]), topic=st.sampled_from(["", ".x"]))
+    def publish(self, dedup: str | None, group: str | None, topic: str) -> None:
+        live = [m for m in self.within("N", "A", "E") if dedup and m.dedup == dedup]
+        [row] = call(self.q.session, "publish", self.topic + topic, "b", dedup_key=dedup, group_key=group)
+        assert row["count"] == int(not live)
+        if not live:
+            new = [row["id"] for row in self.q.rows() if row["id"] not in self.messages]
+            assert len(new) == 1
+            self.note_sent(new, group=group, dedup=dedup)
 
     @rule(count=st.integers(1, 5))
     def send_batch(self, count: int) -> None:
@@ -361,8 +399,29 @@ class PlainQueue(RuleBasedStateMachine):
             assert self.q.one(procedure, key) == 0
         assert self.q.one("complete", id, key) == 0
         assert self.q.one("fail", id, key, "x", -1) is None
-        assert self.q.on("finish_batch", key, f"{id},-1,x", 5) == []
+        for procedure, *values in (("finish_batch", key, f"{id},-1,x", 5), ("set_result", id, key, "x")):
+            with refused("lease_lost", "batch_key"):
+                self.q.on(procedure, *values)
         assert self.q.count("rescue_expired") == 0
+
+    # ---- results ---------------------------------------------------------------------------------
+
+    @precondition(lambda self: self.within("A"))
+    @rule(index=INDEX, text=st.sampled_from(["", "r", "s"]))
+    def set_result(self, index: int, text: str) -> None:
+        message = self.pick(self.within("A"), index)
+        if not self.archive:
+            with refused("invalid_argument", "id: results"):
+                self.q.on("set_result", message.id, message.key, text)
+            return
+        assert self.q.one("set_result", message.id, message.key, text) == 1
+        message.result = text
+
+    @invariant()
+    def every_message_has_its_result(self) -> None:
+        for message in list(self.messages.values())[-3:]:
+            [row] = self.q.on("get_result", message.id)
+            assert (row["state"], row["result"]) == (message.state, message.result)
 
     # ---- operating -------------------------------------------------------------------------------
 
@@ -408,6 +467,9 @@ class PlainQueue(RuleBasedStateMachine):
     @rule(archive=st.booleans())
     def set_queue(self, archive: bool) -> None:
         self.q.call("set_queue", on_complete="archive" if archive else "delete")
+        if self.archive and not archive:
+            for message in self.within("N", "A", "E"):
+                message.result = None
         self.archive = archive
 
     def teardown(self) -> None:
@@ -422,6 +484,7 @@ class PlainQueue(RuleBasedStateMachine):
             rows = self.q.claim(100)
             self.q.on("complete_batch", rows[0]["batch_key"] if rows else NO_KEY)
         self.q.call("purge", "C")
+        call(self.q.session, "unbind_topic", None, self.q.name)
         assert self.q.rows() == []
         assert self.q.claim(100) == []
 

@@ -36,7 +36,9 @@ OPTIONAL = [
     for argument in CONTRACT.procedures[name].arguments
     if argument.optional
     # A table that is adopted without these needs others, see test_polling_tables.py.
-    and (name, argument.name) not in {("adopt_table", "key_columns"), ("adopt_table", "on_complete")}
+    # Nor does a subscription go without a type or a topic, see test_topics.py.
+    and (name, argument.name)
+    not in {("adopt_table", "key_columns"), ("adopt_table", "on_complete"), ("subscribe", "type")}
 ]
 REQUIRED = [
     pytest.param(name, argument, id=f"{name}-{argument.name}")
@@ -101,7 +103,15 @@ def rows_of(q: Queue, procedure: str) -> list[dict[str, Any]]:
         return feed.fetch() if procedure == "fetch_feed" else feed.call(procedure)
     if procedure == "list_subscriptions":
         call(q.session, "subscribe", table := make_watched(q), "I", q.name)
+        call(q.session, "subscribe", table, "I", None, "a.b")
         return call(q.session, procedure, table)
+    if procedure == "list_bindings":
+        call(q.session, "bind_topic", "a.b", q.name)
+    if procedure == "get_result":
+        [row] = (q.archived().send(), q.claim())[1]
+        q.on("set_result", row["id"], row["batch_key"], "r")
+        q.on("fail", row["id"], row["batch_key"], "busy", 3_600)
+        return q.on(procedure, row["id"])
     values = required(q, procedure)
     if procedure == "queue_stats":
         q.send()
@@ -178,9 +188,23 @@ def test_a_required_argument_is_never_null(q: Queue, procedure: str, argument: A
         call(q.session, procedure, **values)
 
 
-def limit_of(argument: Argument) -> Limit:
+# There they are a JSON object.
+PUBLISHED = Limit(
+    ("{}", '{"a":"' + "x" * 65_528 + '"}'), ("{" + "x" * 65_535 + "}", "{" + "é" * 32_768 + "}"), "64 KiB"
+)
+
+
+def limit_of(procedure: str, argument: Argument) -> Limit:
     assert argument.limit is not None
-    return LIMITS[argument.limit]
+    return PUBLISHED if (procedure, argument.name) == ("publish", "headers") else LIMITS[argument.limit]
+
+
+def values_beside(q: Queue, procedure: str, argument: Argument) -> dict[str, Any]:
+    """What a call needs beside this argument: on_conflict goes with a key, and a topic without a type."""
+    values = required(q, procedure)
+    if (procedure, argument.name) in {("subscribe", "topic"), ("unsubscribe", "topic")}:
+        values.pop("type", None)
+    return values
 
 
 def test_every_limit_of_the_contract_is_tested() -> None:
@@ -191,10 +215,10 @@ def test_every_limit_of_the_contract_is_tested() -> None:
 def test_a_value_on_the_edge_of_its_limit_is_taken(q: Queue, procedure: str, argument: Argument) -> None:
     if procedure in POLLING and argument.name in {"name", "late_seconds"}:
         pytest.skip("needs a table that is adopted so, see test_polling_tables.py")
-    for value in limit_of(argument).inside:
+    for value in limit_of(procedure, argument).inside:
         if (procedure, argument.name, value) == ("wait_for_message", "seconds", 315_360_000):
             q.send()  # else it would wait
-        values = required(q, procedure)
+        values = values_beside(q, procedure, argument)
         if argument.name == "feed" and "table" not in values:
             # A name that no feed has is good as a name.
             call(q.session, "drop_feed", value)
@@ -206,8 +230,8 @@ def test_a_value_on_the_edge_of_its_limit_is_taken(q: Queue, procedure: str, arg
 
 @pytest.mark.parametrize(("procedure", "argument"), LIMITED)
 def test_a_value_beyond_its_limit_is_refused_and_nothing_changes(q: Queue, procedure: str, argument: Argument) -> None:
-    limit = limit_of(argument)
-    values = required(q, procedure)
+    limit = limit_of(procedure, argument)
+    values = values_beside(q, procedure, argument)
     for value in limit.beyond:
         with q.refused("invalid_argument", f"{argument.name}: ", limit.told):
             call(q.session, procedure, **values | {argument.name: value})
@@ -240,13 +264,23 @@ def test_a_batch_key_that_is_no_key_is_an_invalid_argument(q: Queue) -> None:
 CHANGING = [
     *("send", "send_message", "send_batch", "get_message", "claim_batch", "claim_wraparound", "take_batch"),
     *("complete", "complete_batch", "fail", "finish_batch", "release_batch", "cancel", "purge", "pause"),
+    "publish",
 ]  # feeds: see test_feeds.py and test_transactions.py
+
+
+def bound(q: Queue, procedure: str) -> dict[str, Any]:
+    """Good values, and somebody who gets what is published."""
+    values = required(q, procedure)
+    if procedure == "publish":
+        values["topic"] = "x" + q.name.rpartition(".")[2]
+        call(q.session, "bind_topic", values["topic"], q.name)
+    return values
 
 
 @pytest.mark.parametrize("procedure", CHANGING)
 def test_a_call_joins_the_callers_transaction_and_a_rollback_undoes_it(q: Queue, procedure: str) -> None:
     q.send()
-    values = required(q, procedure)
+    values = bound(q, procedure)
     before = q.content()
     with pytest.raises(ZeroDivisionError), q.session.transaction():
         call(q.session, procedure, **values)
@@ -259,7 +293,7 @@ def test_a_call_joins_the_callers_transaction_and_a_rollback_undoes_it(q: Queue,
 @pytest.mark.parametrize("procedure", CHANGING)
 def test_nothing_is_seen_of_a_call_before_its_transaction_commits(q: Queue, other: Queue, procedure: str) -> None:
     q.send()
-    values = required(q, procedure)
+    values = bound(q, procedure)
     before = other.content()
     with q.session.transaction():
         call(q.session, procedure, **values)

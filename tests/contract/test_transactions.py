@@ -21,7 +21,7 @@ from servers import Server
 pytestmark = pytest.mark.one_engine
 
 READING = {"queue_stats", "queue_health", "installed_files", "peek", "wait_for_message", "fetch_feed", "feed_stats"}
-READING |= {"list_subscriptions"}
+READING |= {"list_subscriptions", "list_bindings", "get_result"}
 # Triggers are made and dropped outside of the caller's transaction on some databases: see test_subscriptions.py.
 # Polling tables have their own, see test_polling_tables.py.
 CHANGING = sorted(CONTRACT.procedures.keys() - READING - POLLING - {"watch_table", "unwatch_table"})
@@ -163,6 +163,24 @@ def subscribed(q: Queue) -> dict[str, Any]:
     return values | {"action": "ID"}
 
 
+def resulted(q: Queue) -> dict[str, Any]:
+    return held(q.archived()) | {"result": "r"}
+
+
+def bound(q: Queue) -> dict[str, Any]:
+    values = {"pattern": f"x{q.name.rpartition('.')[2]}.#"}
+    call(q.session, "bind_topic", **values, type=q.name)
+    return values
+
+
+def published_to(q: Queue) -> dict[str, Any]:
+    """A topic of two patterns, and a live message that is replaced."""
+    topic = bound(q)["pattern"].removesuffix(".#")
+    call(q.session, "bind_topic", topic, q.name)
+    q.send(group_key="g", dedup_key="new")
+    return options(q) | {"topic": topic, "on_conflict": "replace"}
+
+
 # What is to be there before, and the arguments of the call, without the type.
 PREPARE: dict[str, Callable[[Queue], dict[str, Any]]] = {
     "send": lambda q: {"body": "b"},
@@ -194,6 +212,10 @@ PREPARE: dict[str, Callable[[Queue], dict[str, Any]]] = {
     "rewind_feed": advanced,
     "subscribe": watched,
     "unsubscribe": subscribed,
+    "set_result": resulted,
+    "bind_topic": lambda q: {"pattern": "a.#", "type": q.name},
+    "unbind_topic": bound,
+    "publish": published_to,
 }
 CASES = [
     pytest.param(name, ordered, id=f"{name}-{'ordered' if ordered else 'plain'}")
@@ -233,6 +255,9 @@ class Place:
             columns = "n" if stem == "mark" else "*"  # a mark may tell a time long before Python's first
             rows = self.query(f"SELECT {columns} FROM {self.server.table(stem)} WHERE type = %s", type)
             found[stem] = sorted(map(str, rows))
+        of_messages = f"SELECT id FROM {self.server.table('message')} WHERE type = %s"
+        results = self.query(f"SELECT * FROM {self.server.table('result')} WHERE id IN ({of_messages})", type)
+        found["result"] = sorted(map(str, results))
         for stem, column in self.feed_stems.items():
             rows = self.query(f"SELECT * FROM {self.server.table(stem)} WHERE {column} = %s", type)
             found[stem] = sorted(map(str, rows))
@@ -255,7 +280,7 @@ def place(server: Server) -> Iterator[Place]:
     stems = tuple(stem for stem, columns in tables if re.search(r"^    type ", columns, re.M))
     keys = {stem: re.search(r"^    (feed|name) ", columns, re.M) for stem, columns in tables if stem not in stems}
     feed_stems = {stem: key[1] for stem, key in keys.items() if key and stem != "installed"}
-    server.plant_faults(url, [*stems, *feed_stems])
+    server.plant_faults(url, [*stems, *feed_stems, "result"])
     server.query(url, "CREATE TABLE mine (type VARCHAR(200) NOT NULL)")
     with server.client(url) as looking:
         yield Place(server, url, database.name, stems, feed_stems, looking)
@@ -381,7 +406,7 @@ def test_a_call_that_fails_half_way_leaves_nothing(prepared: Call) -> None:
     before = prepared.rows()
     met, mine = 0, 0
     place, of_feeds = prepared.place, first_argument(prepared.procedure) in FEED_NAMES
-    for where in map(" ".join, product(place.feed_stems if of_feeds else place.stems, EVENTS)):
+    for where in map(" ".join, product(place.feed_stems if of_feeds else (*place.stems, "result"), EVENTS)):
         prepared.fault(where)
         goes_on = prepared.place.server.undoes(where)
         if fails(prepared, goes_on):

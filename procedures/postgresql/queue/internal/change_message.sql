@@ -8,8 +8,8 @@
 --
 -- The message is locked first, so that of two calls one comes after the other; one that is at work or dead is not even
 -- locked, or whoever finishes it would wait for the caller. Then it is taken out of its place as erase does it, in the same
--- order, and put where a message with this run_at is put when it is sent. In an ordered queue a failed head that is
--- postponed goes on keeping its group waiting; in any other case its group goes on.
+-- order, and put where a message with this run_at is put when it is sent. A group of an ordered
+-- queue that has waited for its failed head goes on.
 
 CREATE OR REPLACE FUNCTION mq.change_message(
     p_queue mq.queue,
@@ -80,9 +80,7 @@ BEGIN
         PERFORM mq.lower_mark(p_queue.type);
     END IF;
     IF p_queue.ordered THEN
-        IF v_replace OR p_run_at <= p_now THEN
-            DELETE FROM mq.group_lock WHERE id = p_id;
-        END IF;
+        DELETE FROM mq.group_lock WHERE id = p_id;
         PERFORM mq.issue_tickets(p_queue.type, ARRAY[v_message.group_key]);
     END IF;
     IF p_queue.notify THEN
