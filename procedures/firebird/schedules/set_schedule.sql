@@ -4,7 +4,8 @@
 --              active; NULL or 1: while it is new); names and keys have 1 to 200 characters
 -- Returns:     created (1 when the schedule is new), next_at (UTC)
 -- Errors:      50002 invalid_argument
--- Transaction: joins the caller's; calls for one name wait for each other, or fail with a lock conflict in a NO WAIT one
+-- Transaction: joins the caller's; calls for one name wait for each other, or fail with a lock conflict in a NO WAIT one; of two that
+--              make it, one fails with isc_unique_key_violation
 -- Example:     SELECT * FROM mq_set_schedule('nightly', 'report', '30 2 * * *', '{}', 'Europe/Paris');
 --
 -- A schedule whose cron and time zone stay as they are keeps its next time: a program that calls this whenever it starts neither
@@ -50,23 +51,18 @@ BEGIN
     IF (next_at IS NULL) THEN
         EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'cron: no date matches in the next 50 years');
 
+    SELECT IIF(s.cron = :p_cron AND s.time_zone = :v_zone AND s.next_at IS NOT NULL, 1, 0), s.next_at
+    FROM mq_schedule AS s WHERE s.name = :p_name FOR UPDATE WITH LOCK
+    INTO v_same, v_next_at;
+    IF (v_same IS NULL) THEN
     BEGIN
         INSERT INTO mq_schedule (name, type, cron, time_zone, body, headers, priority, group_key, overlap, next_at, moved_at)
         VALUES (:p_name, :p_type, :p_cron, :v_zone, :p_body, :p_headers, COALESCE(:p_priority, 0), :p_group_key,
             COALESCE(:p_overlap, 1), :next_at, :v_now);
         created = 1;
-    WHEN GDSCODE unique_key_violation, GDSCODE no_dup DO
-        created = 0;
     END
-    IF (created = 0) THEN
+    ELSE
     BEGIN
-        SELECT IIF(s.cron = :p_cron AND s.time_zone = :v_zone AND s.next_at IS NOT NULL, 1, 0), s.next_at
-        FROM mq_schedule AS s WHERE s.name = :p_name FOR UPDATE WITH LOCK
-        INTO v_same, v_next_at;
-        -- One that another transaction has made and not committed leaves nothing to go on with: this ends in its conflict.
-        IF (v_same IS NULL) THEN
-            INSERT INTO mq_schedule (name, type, cron, time_zone, body, priority, overlap, moved_at)
-            VALUES (:p_name, :p_type, :p_cron, :v_zone, :p_body, 0, 1, :v_now);
         next_at = IIF(v_same = 1, v_next_at, next_at);
         UPDATE mq_schedule AS s
         SET s.type = :p_type,
@@ -80,6 +76,7 @@ BEGIN
             s.next_at = :next_at,
             s.moved_at = IIF(:v_same = 1, s.moved_at, :v_now)
         WHERE s.name = :p_name;
+        created = 0;
     END
     SELECT notify FROM mq_policy(:p_type) INTO v_notify;
     IF (v_notify = 1) THEN
