@@ -3,11 +3,13 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -202,6 +204,30 @@ def test_a_new_language_rings_the_bell_and_sends_a_mail(
         assert done.returncode == 0, done.stderr
     assert run(*runner, "subscription", "unwatch", "languages", cwd=folder, env=env).returncode == 1
     sql("DROP TABLE languages")
+
+
+# ---- housekeeping -----------------------------------------------------------------------------------
+
+
+@pytest.mark.any_engine
+def test_housekeeping_deletes_old_files_when_its_schedule_runs(database: Database, queue: str, tmp_path: Path) -> None:
+    folder, env = EXAMPLES / "housekeeping", environment(database.url)
+    for name, days in (("old", 40), ("new", 20)):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (time.time() - days * 86_400,) * 2)
+    [line] = re.findall(r"^runner (schedule set .*)$", (folder / "README.md").read_text(), re.M)
+    words = [word for word in shlex.split(line) if word not in ("--time-zone", "Europe/Paris")]
+    body = json.dumps({"folder": str(tmp_path), "days": 30})
+    new = {"clean exports": queue, "housekeeping": queue, words[-1]: body}
+    runner = (sys.executable, "-m", "rowqueue.cli")
+    done = run(*runner, *(new.get(word, word) for word in words), cwd=folder, env=env)
+    assert done.returncode == 0, done.stderr
+    assert run(*runner, "schedule", "run", queue, cwd=folder, env=env).returncode == 0
+    consume = ("consume", "--type", queue, "--handler", "housekeeping:clean", "--drain")
+    done = run(*runner, *consume, cwd=folder, env=env)
+    assert (done.returncode, done.stdout) == (0, f"{tmp_path}: 1 deleted\n"), done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["new"]
+    assert run(*runner, "schedule", "drop", queue, cwd=folder, env=env).returncode == 0
 
 
 # ---- callers in other languages ---------------------------------------------------------------------

@@ -64,7 +64,7 @@ HANDLERS = {
 
 
 @pytest.mark.one_engine
-@pytest.mark.parametrize("heading", ["Feeds", "A table of yours as a queue"])
+@pytest.mark.parametrize("heading", ["Schedules", "Topics", "Feeds", "A table of yours as a queue"])
 def test_a_section_does_what_it_says(
     heading: str, installed_database: Database, server: servers.Server, tmp_path: Path
 ) -> None:
@@ -87,6 +87,10 @@ def test_a_section_does_what_it_says(
     assert done.returncode == 0, done.stderr
     if heading == "Feeds":
         assert "Queues and feeds" in done.stdout
+    elif heading == "Schedules":
+        assert "T09:00:00Z" in done.stdout and "clean-exports" in done.stdout and "1 dropped" in done.stdout
+    elif heading == "Topics":
+        assert "2 sent" in done.stdout and "orders.*.paid" in done.stdout and "statistics" in done.stdout
     else:
         assert "lamp" in done.stdout and "chair" in done.stdout
         left = server.query(installed_database.url, "SELECT status FROM orders")

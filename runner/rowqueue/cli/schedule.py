@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from .. import output
+from ..messages import plain
 from .common import Failed, Json, OptionalType, Url, connected, group, say
 
 app = group("Schedules: messages at the times of a cron expression.")
@@ -37,7 +38,7 @@ def schedule_set(
     values = (name, type, cron, body, time_zone, headers, priority, group_key, int(overlap))
     with connected(database) as session:
         row = session.call("set_schedule", *values)[0]
-    say(f"{'set' if row['created'] else 'changed'}, next at {row['next_at']}", json, **row)
+    say(f"{'set' if row['created'] else 'changed'}, next at {plain(row['next_at'])}", json, **row)
 
 
 @app.command("list")

@@ -1,0 +1,26 @@
+"""A handler for `runner consume`: delete files that have been there for too long.
+
+A message is {"folder": "exports", "days": 30}. Deleting twice does no harm, so the handler may run again after a crash.
+"""
+
+import json
+import time
+from pathlib import Path
+
+from rowqueue import Discard, Message
+
+DAY = 86_400  # seconds
+
+
+def clean(message: Message) -> None:
+    """Delete the files of the folder whose last change is older than so many days."""
+    try:
+        order = json.loads(message.body)
+        folder, days = Path(order["folder"]), float(order["days"])
+    except (ValueError, TypeError, KeyError) as error:
+        raise Discard(f"not an order for housekeeping: {error}") from error
+    limit = time.time() - days * DAY
+    old = [path for path in folder.iterdir() if path.is_file() and path.stat().st_mtime < limit]
+    for path in old:
+        path.unlink(missing_ok=True)
+    print(f"{folder}: {len(old)} deleted", flush=True)
