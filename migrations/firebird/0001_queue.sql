@@ -139,6 +139,14 @@ COMMENT ON TABLE mq_dead IS 'State E: dead letters. The message itself stays in 
 
 CREATE INDEX mq_dead_age ON mq_dead (type, died_at, id);
 
+CREATE TABLE mq_result (
+    id bigint NOT NULL,
+    result mq_text NOT NULL,
+    CONSTRAINT mq_result_pk PRIMARY KEY (id)
+);
+
+COMMENT ON TABLE mq_result IS 'Results of messages that are not archived yet.';
+
 CREATE TABLE mq_archive (
     id bigint NOT NULL,
     completed_at timestamp NOT NULL,
@@ -152,6 +160,7 @@ CREATE TABLE mq_archive (
     dedup_key mq_name,
     source mq_name,
     reader mq_name,
+    result mq_text,
     CONSTRAINT mq_archive_pk PRIMARY KEY (id)
 );
 
