@@ -214,7 +214,7 @@ CREATE TABLE mq_stripe (
     CONSTRAINT mq_stripe_pk PRIMARY KEY (n)
 );
 
-COMMENT ON TABLE mq_stripe IS 'Rows to lock, chosen by a hash: below 16384 for groups of ordered queues, the others for feeds and counters.';
+COMMENT ON TABLE mq_stripe IS 'Rows to lock, chosen by a hash: below 16384 for groups of ordered queues, from 20480 on to begin a call again, the others for feeds, counters and adopted tables.';
 
 INSERT INTO mq_queue (type) VALUES ('');
 
@@ -222,7 +222,7 @@ INSERT INTO mq_stripe (n)
 WITH RECURSIVE number AS (
     SELECT 0 AS n FROM rdb$database
     UNION ALL
-    SELECT n + 1 FROM number WHERE n < 159
+    SELECT n + 1 FROM number WHERE n < 167
 )
 SELECT a.n * 128 + b.n FROM number AS a CROSS JOIN number AS b WHERE b.n < 128;
 

@@ -1,8 +1,9 @@
 """What Firebird's transactions bring: cursors that are read half-way, NO WAIT, snapshots, statements begun again."""
 
+import json
 import threading
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -10,6 +11,8 @@ from itertools import chain
 from typing import Any
 
 import pytest
+from capabilities import BY_DATABASE
+from polling import SHAPES, Polled
 from queues import NO_KEY
 from rowqueue import contract
 from rowqueue.databases import Database, Session
@@ -31,6 +34,9 @@ UNIQUE = 335544665
 CONFLICTS = {335544336, 335544345, 335544451}
 WORKERS = 8
 NUMBERS = 150  # that each of them asks for
+ROWS = 10_000  # of a polling table
+A_WRITE = 20  # rows a transaction
+A_CLAIM = 5
 SOON = 0.15  # seconds that a call is let wait for another
 WHOLE = 2_500  # messages: the client fetches up to a thousand rows ahead of its caller
 AT_ONCE = 5.0  # what passes over a lock is back by then, however busy the machine; nothing there waits so long
@@ -737,6 +743,63 @@ def test_eight_callers_of_a_sequence_of_whom_half_roll_back_leave_no_gap(
     crowd(server, database.url, work)
     numbers = sorted(chain(*kept))
     assert len(numbers) > WORKERS and numbers == list(range(1, len(numbers) + 1))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("shape", ["b", "d"])
+def test_eight_pollers_of_whom_half_roll_back_finish_each_row_of_a_table_whose_rows_are_kept_once(
+    server: Server, database: Database, session: Session, queue: str, sql: Sql, shape: str
+) -> None:
+    """How far claims have come is all that tells new rows from old: a place that a rollback left would pass over rows."""
+    table = Polled(queue, session, sql, BY_DATABASE["firebird"], SHAPES[shape]).create()
+    column, value = {"b": ("id", ":n"), "d": ("made", "DATEADD(:n SECOND TO TIMESTAMP '2026-01-01')")}[shape]
+    done: list[list[int]] = [[] for _ in range(WORKERS)]
+    undone = [0] * WORKERS
+    written = threading.Event()
+    deadline = time.monotonic() + 240
+
+    def write() -> None:
+        with raw_on(server, database.url) as raw:
+            for first in range(0, ROWS, A_WRITE):
+                raw.run(
+                    f"EXECUTE BLOCK AS DECLARE n integer = {first}; BEGIN WHILE (n < {first + A_WRITE}) DO BEGIN"
+                    f" INSERT INTO {table.name} ({column}, v) VALUES ({value}, :n); n = n + 1; END END"
+                )
+                raw.commit()
+                time.sleep(0.02)
+        written.set()
+
+    def poll(raw: Raw, number: int) -> None:
+        claim = f"SELECT batch_key, CAST(\"ROW\" AS VARCHAR(200)) AS r FROM mq_claim_rows('{table.name}', {A_CLAIM})"
+        turn = empty = 0
+        while empty < 20 and time.monotonic() < deadline:
+            try:
+                over = written.is_set()
+                rows = raw.run(claim)
+                if rows and (turn := turn + 1) % 2:
+                    raw.rollback()
+                    undone[number] += 1
+                    continue
+                raw.commit()
+                empty = empty + 1 if over and not rows else 0
+            except driver().DatabaseError as error:
+                if not CONFLICTS & set(codes(error)):
+                    raise
+                raw.rollback()
+                continue
+            if rows:
+                [counts] = raw.done("finish_rows", rows[0]["batch_key"], None)
+                assert counts == {"done": len(rows), "failed": 0, "dead": 0, "gone": 0}
+                done[number] += [int(json.loads(row["r"])["V"]) for row in rows]
+
+    with ThreadPoolExecutor(1) as pool:
+        writer = pool.submit(write)
+        crowd(server, database.url, poll)
+        writer.result()
+    done.append([int(table.v(row)) for row in table.claim(10_000)])
+    times = Counter(chain(*done))
+    assert all(undone)
+    assert {n: times[n] for n in range(ROWS) if times[n] != 1} == {}
 
 
 GROUPS = 60

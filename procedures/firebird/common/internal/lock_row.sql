@@ -8,10 +8,10 @@
 --
 -- In a NO WAIT transaction, trying again is the only way to wait.
 --
--- Numbers and positions are locked by a row of mq_stripe first. Callers that wait by changing the row itself, again and again,
--- can meet it while a rollback restores it: then the number that was rolled back stays. And while a rollback goes on, the stripe
--- may be free before the row is: so the row is changed only if it still has the number that was read. From Firebird 4.0 on the
--- stripe also makes the engine begin the whole call again, which then sees a row that the other transaction has inserted.
+-- Numbers and positions are locked by a row of mq_stripe first: see lock_stripe. Callers that wait by changing the row itself, again
+-- and again, can meet it while a rollback restores it: then the number that was rolled back stays. And while a rollback goes on, the
+-- stripe may be free before the row is: so the row is changed only if it still has the number that was read. From Firebird 4.0 on
+-- the stripe also makes the engine begin the whole call again, which then sees a row that the other transaction has inserted.
 --
 -- On Firebird 3.0 a statement can miss a row that another transaction changes at this moment, about once in 400,000 tries. So a
 -- row that is not found is looked for three times. On 4.0 an UPDATE finds nothing when the engine is about to begin the call again.
@@ -30,22 +30,22 @@ AS
 DECLARE c_seconds integer = 2;
 DECLARE c_tries integer = 3;
 DECLARE v_until timestamp;
-DECLARE v_conflicts integer = 0;
 DECLARE v_tries integer = 0;
-DECLARE v_seen integer;
+DECLARE v_again integer;
 BEGIN
+    IF (p_table NOT IN ('batch', 'polled_batch')) THEN
+        EXECUTE PROCEDURE mq_lock_stripe(p_table, p_name, p_consumer, c_seconds * 1000) RETURNING_VALUES v_again;
+    IF (p_table = 'stripe') THEN
+        number = 1;
+    IF (p_table = 'stripe' OR v_again = 1) THEN
+        EXIT;
     WHILE (v_tries < c_tries) DO
     BEGIN
         number = NULL;
         IF (p_table = 'batch') THEN
-            UPDATE mq_batch SET lease_seconds = lease_seconds WHERE batch_key = :p_name;
+            UPDATE mq_batch SET lease_seconds = lease_seconds WHERE batch_key = :p_name RETURNING 1 INTO number;
         ELSE IF (p_table = 'polled_batch') THEN
-            UPDATE mq_polled_batch SET lease_seconds = lease_seconds WHERE batch_key = :p_name;
-        ELSE
-            UPDATE mq_stripe SET n = n
-            WHERE n = 16384 + MOD(ABS(HASH(:p_name || ASCII_CHAR(10) || COALESCE(:p_consumer, ''))), 4096);
-        IF (p_table IN ('batch', 'polled_batch', 'stripe')) THEN
-            number = IIF(ROW_COUNT > 0, 1, NULL);
+            UPDATE mq_polled_batch SET lease_seconds = lease_seconds WHERE batch_key = :p_name RETURNING 1 INTO number;
         ELSE IF (p_table = 'counter') THEN
         BEGIN
             SELECT last_number FROM mq_counter WHERE name = :p_name INTO number;
@@ -68,11 +68,7 @@ BEGIN
             v_until = COALESCE(v_until, DATEADD(c_seconds SECOND TO mq_utc_now()));
             IF (mq_utc_now() NOT BETWEEN DATEADD(-c_seconds SECOND TO v_until) AND v_until) THEN
                 EXCEPTION;
-            v_conflicts = v_conflicts + 1;
-            -- Something that takes longer than another try: the transaction that has the row needs the processor too.
-            IF (v_conflicts > 2) THEN
-                IN AUTONOMOUS TRANSACTION DO
-                    SELECT COUNT(*) FROM mq_stripe WHERE n = 0 INTO v_seen;
+            EXECUTE PROCEDURE mq_wait_moment;
         END
     END
 END^

@@ -5,8 +5,9 @@
 -- Transaction: joins the caller's
 -- Example:     EXECUTE PROCEDURE mq_lock_polled('orders', 'worker-1', 200) RETURNING_VALUES v_locked;
 --
--- It is an UPDATE, not SKIP LOCKED: what another claim has committed since this call began must be seen, and only a write makes
--- the engine (4.0 and later) begin the call again.
+-- A row of mq_stripe is locked first, and the row only if it still has the place that was read: see lock_row. A place that was
+-- rolled back and stays would pass over rows for good where the table has no status and keeps its rows. What another claim has
+-- committed since this call began must be seen: only a write makes the engine (4.0 and later) begin the call again.
 
 SET TERM ^ ;
 
@@ -19,33 +20,43 @@ RETURNS (
     locked integer
 )
 AS
+DECLARE c_tries integer = 3;
+DECLARE v_tries integer = 0;
+DECLARE v_again integer;
+DECLARE v_place TYPE OF COLUMN mq_polled.place;
+DECLARE v_ident mq_ident;
+DECLARE v_copies integer;
 DECLARE v_until timestamp;
-DECLARE v_seen integer;
 BEGIN
-    WHILE (locked IS NULL) DO
+    locked = 0;
     BEGIN
-        UPDATE mq_polled SET reader = COALESCE(:p_reader, reader) WHERE name = :p_name;
-        locked = ROW_COUNT;
+        EXECUTE PROCEDURE mq_lock_stripe('polled', p_name, NULL, p_milliseconds) RETURNING_VALUES v_again;
+        WHILE (v_again = 0 AND v_tries < c_tries) DO
+        BEGIN
+            SELECT place, place_ident, copies FROM mq_polled WHERE name = :p_name INTO v_place, v_ident, v_copies;
+            UPDATE mq_polled SET reader = COALESCE(:p_reader, reader)
+            WHERE name = :p_name AND place IS NOT DISTINCT FROM :v_place AND place_ident IS NOT DISTINCT FROM :v_ident
+                AND copies IS NOT DISTINCT FROM :v_copies;
+            locked = ROW_COUNT;
+            v_tries = IIF(locked > 0, c_tries, v_tries + 1);
+            WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+            BEGIN
+                v_until = COALESCE(v_until, DATEADD(p_milliseconds MILLISECOND TO mq_utc_now()));
+                IF (mq_utc_now() NOT BETWEEN DATEADD(-p_milliseconds MILLISECOND TO v_until) AND v_until) THEN
+                    EXCEPTION;
+                EXECUTE PROCEDURE mq_wait_moment;
+            END
+        END
         WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
         BEGIN
-            v_until = COALESCE(v_until, DATEADD(p_milliseconds MILLISECOND TO mq_utc_now()));
-            IF (mq_utc_now() NOT BETWEEN DATEADD(-p_milliseconds MILLISECOND TO v_until) AND v_until) THEN
-            BEGIN
-                IF (p_reader IS NULL) THEN
-                    EXCEPTION;
-                locked = -1;
-            END
-            ELSE
-                -- Something that takes longer than another try: the transaction that has the row needs the processor too.
-                IN AUTONOMOUS TRANSACTION DO
-                    SELECT COUNT(*) FROM mq_polled WHERE name = :p_name INTO v_seen;
+            IF (p_reader IS NULL) THEN
+                EXCEPTION;
+            locked = 0;
         END
     END
     -- Where Firebird 4.0 is about to begin the call again, an UPDATE finds nothing any more.
     IF (locked = 0 AND NOT EXISTS (SELECT * FROM mq_polled WHERE name = :p_name)) THEN
         EXECUTE PROCEDURE mq_raise_error('not_found', 'name: no table is adopted as ' || p_name);
-    IF (locked = -1) THEN
-        locked = 0;
 END^
 
 SET TERM ; ^
