@@ -750,7 +750,7 @@ def test_eight_callers_of_a_sequence_of_whom_half_roll_back_leave_no_gap(
 def test_eight_pollers_of_whom_half_roll_back_finish_each_row_of_a_table_whose_rows_are_kept_once(
     server: Server, database: Database, session: Session, queue: str, sql: Sql, shape: str
 ) -> None:
-    """How far claims have come is all that tells new rows from old: a place that a rollback left would pass over rows."""
+    """How far claims have come is all that tells new rows from old: a place that a rollback left would lose rows."""
     table = Polled(queue, session, sql, BY_DATABASE["firebird"], SHAPES[shape]).create()
     column, value = {"b": ("id", ":n"), "d": ("made", "DATEADD(:n SECOND TO TIMESTAMP '2026-01-01')")}[shape]
     done: list[list[int]] = [[] for _ in range(WORKERS)]
