@@ -36,17 +36,18 @@ DECLARE v_stripe integer;
 DECLARE v_table varchar(13) CHARACTER SET ASCII = 'stripe';
 DECLARE v_tries integer = 0;
 DECLARE v_locked integer;
+DECLARE v_holder bigint;
 DECLARE v_again integer = 0;
 DECLARE v_waits integer = 0;
 DECLARE v_until timestamp;
 BEGIN
     v_milliseconds = COALESCE(p_milliseconds, c_milliseconds);
     -- Batches have rows of mq_stripe of their own: work that takes long may keep them.
-    v_stripe = IIF(p_table IN ('batch', 'polled_batch'), 21504 + MOD(ABS(HASH(p_name)), 16384),
+    v_stripe = IIF(p_table IN ('batch', 'polled_batch'), 24576 + MOD(ABS(HASH(p_name)), 16384),
         16384 + MOD(ABS(HASH(p_name || ASCII_CHAR(10) || COALESCE(p_consumer, ''))), 4096));
     WHILE (v_tries < c_tries AND v_again = 0) DO
     BEGIN
-        EXECUTE PROCEDURE mq_try_lock(v_table, v_stripe, p_name, p_consumer) RETURNING_VALUES v_locked, number;
+        EXECUTE PROCEDURE mq_try_lock(v_table, v_stripe, p_name, p_consumer) RETURNING_VALUES v_locked, number, v_holder;
         IF (v_locked = 1 AND v_table = p_table) THEN
             EXIT;
         IF (v_locked = 1) THEN
@@ -58,7 +59,8 @@ BEGIN
             v_until = COALESCE(v_until, DATEADD(v_milliseconds MILLISECOND TO mq_utc_now()));
             IF (mq_utc_now() BETWEEN DATEADD(-v_milliseconds MILLISECOND TO v_until) AND v_until) THEN
             BEGIN
-                EXECUTE PROCEDURE mq_wait_lock(v_table, v_stripe, p_name, p_consumer, v_waits) RETURNING_VALUES v_again;
+                EXECUTE PROCEDURE mq_wait_lock(v_table, v_stripe, p_name, p_consumer, v_waits, v_holder)
+                RETURNING_VALUES v_again;
                 v_waits = v_waits + 1;
             END
             ELSE IF (p_milliseconds IS NOT NULL) THEN

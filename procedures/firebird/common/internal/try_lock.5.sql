@@ -2,10 +2,11 @@
 -- Arguments:   p_table (stripe, batch, polled_batch, polled, counter, feed, feed_consumer), p_stripe (n of the row of mq_stripe),
 --              p_name (the key of any other row), p_consumer (of feed_consumer; else NULL)
 -- Returns:     locked: 1, 0 when another transaction has the row, NULL when there is none; number: that of a counter or a feed, the
---              position of a feed_consumer, 1 for others; NULL when it is not locked
+--              position of a feed_consumer, 1 for others; NULL when it is not locked; holder: the transaction that has the row,
+--              where try_lock.4.sql is the body; else NULL
 -- Errors:      none
 -- Transaction: joins the caller's
--- Example:     EXECUTE PROCEDURE mq_try_lock('feed', NULL, 'orders', NULL) RETURNING_VALUES v_locked, v_number;
+-- Example:     EXECUTE PROCEDURE mq_try_lock('feed', NULL, 'orders', NULL) RETURNING_VALUES v_locked, v_number, v_holder;
 --
 -- This is the body for Firebird 5.0 and later, beside try_lock.sql. There (5.0.4) UPDATEs that meet each other and rollbacks end the
 -- server sooner or later. SKIP LOCKED meets nothing. It also passes over a row that another transaction has locked and let go since
@@ -21,7 +22,8 @@ CREATE OR ALTER PROCEDURE mq_try_lock (
 )
 RETURNS (
     locked integer,
-    number bigint
+    number bigint,
+    holder bigint
 )
 AS
 -- How long a turn of wait_lock lasts at most.

@@ -2,13 +2,15 @@
 -- Arguments:   p_table (stripe, batch, polled_batch, polled, counter, feed, feed_consumer), p_stripe (n of the row of mq_stripe),
 --              p_name (the key of any other row), p_consumer (of feed_consumer; else NULL)
 -- Returns:     locked: 1, 0 when another transaction has the row, NULL when there is none; number: that of a counter or a feed, the
---              position of a feed_consumer, 1 for others; NULL when it is not locked
+--              position of a feed_consumer, 1 for others; NULL when it is not locked; holder: the transaction that has the row,
+--              where try_lock.4.sql is the body; else NULL
 -- Errors:      none
 -- Transaction: joins the caller's
--- Example:     EXECUTE PROCEDURE mq_try_lock('feed', NULL, 'orders', NULL) RETURNING_VALUES v_locked, v_number;
+-- Example:     EXECUTE PROCEDURE mq_try_lock('feed', NULL, 'orders', NULL) RETURNING_VALUES v_locked, v_number, v_holder;
 --
 -- In a transaction that waits, this waits. What a row says is read before, and the row is locked only if it still says so: beside a
--- rollback the engine can lock a row with what was rolled back, and then that stays. try_lock.5.sql is the body for Firebird 5.0.
+-- rollback the engine can lock a row with what was rolled back, and then that stays. try_lock.4.sql and
+-- try_lock.5.sql are the bodies for Firebird 4.0 and 5.0.
 
 SET TERM ^ ;
 
@@ -20,7 +22,8 @@ CREATE OR ALTER PROCEDURE mq_try_lock (
 )
 RETURNS (
     locked integer,
-    number bigint
+    number bigint,
+    holder bigint
 )
 AS
 DECLARE v_until timestamp;
