@@ -39,7 +39,7 @@ def test_a_database_folder_holds_exactly_the_files_of_the_contract(database: str
 
 
 # All these send messages or do something to them; a subscription may be to a topic, and claims send what is due.
-AREAS_USED = dict.fromkeys(("operations", "results", "topics", "schedules"), {"queue"})
+AREAS_USED = {name: {"queue"} for name in ("operations", "results", "topics", "schedules")}
 AREAS_USED |= {"subscriptions": {"queue", "topics"}, "queue": {"schedules"}}
 
 
