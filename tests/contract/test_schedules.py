@@ -389,8 +389,11 @@ def test_a_message_that_is_being_handled_keeps_the_next_one_away_only_without_ov
     assert len(q.claim(10)) == 1
 
 
-def test_a_dead_letter_keeps_nothing_away_and_a_failure_that_waits_does(q: Queue, schedule: Schedule) -> None:
-    schedule.set(overlap=0)
+@pytest.mark.parametrize("overlap", [0, 1])
+def test_a_dead_letter_keeps_nothing_away_and_a_failure_that_waits_does(
+    q: Queue, schedule: Schedule, overlap: int
+) -> None:
+    schedule.set(overlap=overlap)
     schedule.pass_time()
     [first] = q.claim(10)
     q.on("fail", first["id"], first["batch_key"], "no", 3600)
