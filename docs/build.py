@@ -28,7 +28,7 @@ def page() -> str:
     for word, table in (("errors", _errors()), ("limits", _limits()), ("types", _types())):
         head = head.replace(f"<!-- {word} -->\n", "\n".join(table) + "\n")
     parts = [head.rstrip(), "## All procedures"]
-    areas = {area: [p for p in known.procedures.values() if p.area == area] for area in contract.AREAS}
+    areas = {area: [p for p in known.every.values() if p.area == area] for area in contract.AREAS}
     for area, procedures in areas.items():
         rows = ([f"[`{p.name}`](#{p.name})", p.summary, _codes(p.roles)] for p in procedures)
         if procedures:
@@ -62,17 +62,22 @@ def _types() -> list[str]:
 def _section(procedure: Procedure) -> Iterator[str]:
     yield f"### {procedure.name}"
     yield f"`{_signature(procedure)}`"
+    if procedure.databases:
+        yield f"Only on {', '.join(DATABASE_NAMES[database] for database in procedure.databases)}."
     yield procedure.summary
     if procedure.detail:
         yield procedure.detail
     if procedure.arguments:
         rows = ([f"`{a.name}`", a.type, _limit(a), a.meaning] for a in procedure.arguments)
         yield "\n".join(_table(("argument", "type", "limit", "meaning"), rows))
-    yield f"Returns {_rows(procedure.rows)}:" if len(procedure.columns) > 1 else f"Returns {_rows(procedure.rows)}."
-    yield "\n".join(_table(("column", "type", "meaning"), map(_column, procedure.columns)))
+    if procedure.columns:
+        yield f"Returns {_rows(procedure.rows)}:" if len(procedure.columns) > 1 else f"Returns {_rows(procedure.rows)}."
+        yield "\n".join(_table(("column", "type", "meaning"), map(_column, procedure.columns)))
+    else:
+        yield "Returns no result set."
     numbers = [f"{contract.load().errors[name].number} `{name}`" for name in procedure.errors]
     yield f"Errors: {', '.join(numbers) or 'none'}. Roles: {_codes(procedure.roles)}."
-    for database in contract.load().types:
+    for database in procedure.databases or contract.load().types:
         yield f"{DATABASE_NAMES[database]}:\n\n```sql\n{example(database, procedure.name)}\n```"
 
 

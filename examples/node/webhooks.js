@@ -71,6 +71,16 @@ async function connectMySQL(url, name) {
   return { call, end: () => client.end() }
 }
 
+// The next batch; none when this one was lost: its lease has run out, and others have its messages.
+async function finish(call, batch, failures, size) {
+  try {
+    return await call('finish_batch', batch[0].batch_key, failures.join('\n') || null, size)
+  } catch (error) {
+    if (error.code === '50008' || error.errno === 50008) return []
+    throw error
+  }
+}
+
 async function consume(call, drain) {
   let stopping = false
   for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, () => { stopping = true })
@@ -80,7 +90,7 @@ async function consume(call, drain) {
     if (batch.length === 0) await call('wait_for_message', TYPE, 2)
     while (batch.length > 0) {
       const failures = (await Promise.all(batch.map(handle))).filter(Boolean)
-      batch = await call('finish_batch', batch[0].batch_key, failures.join('\n') || null, stopping ? 0 : SIZE)
+      batch = await finish(call, batch, failures, stopping ? 0 : SIZE)
     }
   }
 }

@@ -220,10 +220,13 @@ COMMENT ON TABLE mq_group_lock IS 'Groups whose head (id) is being handled, or h
 
 CREATE TABLE mq_stripe (
     n integer NOT NULL,
+    turn_of bigint,
+    turn_until timestamp,
     CONSTRAINT mq_stripe_pk PRIMARY KEY (n)
 );
 
-COMMENT ON TABLE mq_stripe IS 'Rows to lock, chosen by a hash: below 16384 for groups of ordered queues, the others for feeds and counters.';
+COMMENT ON TABLE mq_stripe IS 'Rows to lock, chosen by a hash: below 16384 for groups of ordered queues, from 24576 on for batches, from 20480 on to begin a call again, the others for feeds, counters and adopted tables.';
+COMMENT ON COLUMN mq_stripe.turn_of IS 'Firebird 5.0: the connection of several that waited which may lock the row next, until turn_until.';
 
 INSERT INTO mq_queue (type) VALUES ('');
 
@@ -231,7 +234,7 @@ INSERT INTO mq_stripe (n)
 WITH RECURSIVE number AS (
     SELECT 0 AS n FROM rdb$database
     UNION ALL
-    SELECT n + 1 FROM number WHERE n < 159
+    SELECT n + 1 FROM number WHERE n < 319
 )
 SELECT a.n * 128 + b.n FROM number AS a CROSS JOIN number AS b WHERE b.n < 128;
 

@@ -100,6 +100,12 @@ CREATE TABLE IF NOT EXISTS mq_dead (
     KEY dead_age (type, died_at, id)
 ) ENGINE = InnoDB COMMENT = 'State E: dead letters. The message itself stays in mq_message until it is redriven or purged.';
 
+CREATE TABLE IF NOT EXISTS mq_result (
+    id bigint NOT NULL,
+    result longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+    PRIMARY KEY (id)
+) ENGINE = InnoDB COMMENT = 'Results of messages that are not archived yet.';
+
 -- A partition for each month of the year, all made here: completing never runs DDL, and ALTER TABLE ... TRUNCATE PARTITION
 -- empties a month that is wholly old.
 CREATE TABLE IF NOT EXISTS mq_archive (
@@ -116,6 +122,7 @@ CREATE TABLE IF NOT EXISTS mq_archive (
     dedup_key varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     source varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     reader varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    result longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     PRIMARY KEY (id, month),
     KEY archive_type (type, completed_at, id),
     KEY archive_age (completed_at)

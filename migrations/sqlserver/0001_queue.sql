@@ -114,6 +114,12 @@ CREATE TABLE mq.dead (
 
 CREATE INDEX dead_age ON mq.dead (type, died_at, id);
 
+-- Results of messages that are not archived yet. A table of its own: most messages have none.
+CREATE TABLE mq.result (
+    id bigint NOT NULL CONSTRAINT result_pk PRIMARY KEY,
+    result nvarchar(max) NOT NULL
+);
+
 -- State C: completed messages of the types whose policy is archive, in the order of their completion, so that what is old
 -- goes from one end.
 CREATE TABLE mq.archive (
@@ -129,10 +135,14 @@ CREATE TABLE mq.archive (
     dedup_key nvarchar(400) COLLATE Latin1_General_100_BIN2,
     source nvarchar(400),
     reader nvarchar(400),
+    result nvarchar(max),
     CONSTRAINT archive_pk PRIMARY KEY (completed_at, id)
 );
 
 CREATE INDEX archive_type ON mq.archive (type, completed_at, id);
+
+-- For get_result.
+CREATE INDEX archive_id ON mq.archive (id);
 
 -- The low-water marks of a type: claims start after what is done. The rows with the highest n count, one per priority. Marks
 -- are inserted, never updated: nobody waits for one. The table may be emptied at any time.

@@ -8,11 +8,13 @@ CREATE TABLE mq.watched (
     CONSTRAINT watched_table_once UNIQUE NONCLUSTERED (table_schema, table_name)
 );
 
+-- Exactly one of type and topic is given, the other is empty. NONCLUSTERED: a clustered key has 900 bytes at most.
 CREATE TABLE mq.subscription (
     watched_id int NOT NULL,
     action char(1) COLLATE Latin1_General_100_BIN2 NOT NULL,
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
-    CONSTRAINT subscription_pk PRIMARY KEY (watched_id, action, type)
+    topic nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    CONSTRAINT subscription_pk PRIMARY KEY NONCLUSTERED (watched_id, action, type, topic)
 );
 
 -- What triggers hand to mq.send_changes: keys of the changed rows as JSON, in the order in which they are reported.

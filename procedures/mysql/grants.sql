@@ -23,6 +23,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON mq_ready TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_delayed TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_batch TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_dead TO 'mq_owner'@'localhost';
+GRANT SELECT, INSERT, UPDATE, DELETE ON mq_result TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_archive TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_mark TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_ring TO 'mq_owner'@'localhost';
@@ -39,6 +40,8 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON mq_feed TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_feed_consumer TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_watched TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_subscription TO 'mq_owner'@'localhost';
+GRANT SELECT, INSERT, UPDATE, DELETE ON mq_schedule TO 'mq_owner'@'localhost';
+GRANT SELECT, INSERT, DELETE ON mq_binding TO 'mq_owner'@'localhost';
 GRANT SELECT, SHOW VIEW ON mq_message_state TO 'mq_owner'@'localhost';
 
 -- Which accounts may use a user's table is read from the server's own tables of rights: names and rights, no passwords. The
@@ -61,7 +64,7 @@ BEGIN
         FROM information_schema.triggers
         WHERE trigger_schema = DATABASE() AND definer = 'mq_owner@localhost' AND action_statement LIKE '%mq\_send\_changes(%';
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_end = 1;
-    DECLARE CONTINUE HANDLER FOR 1044, 1142, 1143, 1227 BEGIN END;
+    DECLARE CONTINUE HANDLER FOR 1044, 1045, 1142, 1143, 1227 BEGIN END;
     OPEN c_watched;
     FETCH c_watched INTO v_grant;
     WHILE NOT v_end DO
@@ -77,6 +80,9 @@ BEGIN
     GRANT SELECT (host, db, user, table_name, table_priv) ON mysql.tables_priv TO 'mq_owner'@'localhost';
     /*M! GRANT SELECT (host, user, role) ON mysql.roles_mapping TO 'mq_owner'@'localhost'; */
     /*!80000 GRANT SELECT (from_host, from_user, to_host, to_user) ON mysql.role_edges TO 'mq_owner'@'localhost'; */
+    -- Where transaction_level sees what SET TRANSACTION has set for one transaction.
+    /*M! GRANT PROCESS ON *.* TO 'mq_owner'@'localhost'; */
+    /*!80016 GRANT SELECT ON performance_schema.events_transactions_current TO 'mq_owner'@'localhost'; */
 END//
 
 DELIMITER ;
@@ -90,7 +96,11 @@ GRANT EXECUTE ON PROCEDURE mq_raise_error TO 'mq_owner'@'localhost', mq_consumer
 GRANT EXECUTE ON PROCEDURE mq_require_name TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_require_range TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_require_key TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_transaction_level TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_require_read_committed TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_join_call TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_outside_trigger TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_leave_call TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_begin_call TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_end_call TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_undo_call TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
@@ -107,6 +117,28 @@ GRANT EXECUTE ON PROCEDURE mq_lower_ring TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_issue_tickets TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_free_groups TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_put_back TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_require_topic TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_lock_bindings TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_topic_path TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_require_message TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_send_one TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_lock_key TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_change_message TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_leave_place TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_delete_results TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_cron_value TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_read_cron_field TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_read_cron TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_zone_minutes TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_find_change TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_next_day TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_next_minute TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_next_in_day TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_next_time TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_require_zone TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_last_lives TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_send_occurrence TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_send_due TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_delete_messages TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_settle TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_fail_messages TO 'mq_owner'@'localhost';
@@ -197,6 +229,8 @@ GRANT EXECUTE ON PROCEDURE mq_drop_polled TO 'mq_owner'@'localhost', mq_operator
 
 GRANT EXECUTE ON PROCEDURE mq_send TO 'mq_owner'@'localhost', mq_producer;
 GRANT EXECUTE ON PROCEDURE mq_send_message TO 'mq_owner'@'localhost', mq_producer;
+GRANT EXECUTE ON PROCEDURE mq_send_quietly TO 'mq_owner'@'localhost', mq_producer;
+GRANT EXECUTE ON PROCEDURE mq_send_message_quietly TO 'mq_owner'@'localhost', mq_producer;
 GRANT EXECUTE ON PROCEDURE mq_send_batch TO 'mq_owner'@'localhost', mq_producer;
 GRANT EXECUTE ON PROCEDURE mq_get_message TO 'mq_owner'@'localhost', mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_claim_batch TO 'mq_owner'@'localhost', mq_consumer;
@@ -242,3 +276,14 @@ GRANT EXECUTE ON PROCEDURE mq_unwatch_table TO 'mq_owner'@'localhost', mq_operat
 GRANT EXECUTE ON PROCEDURE mq_subscribe TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_unsubscribe TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_list_subscriptions TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_set_result TO 'mq_owner'@'localhost', mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_get_result TO 'mq_owner'@'localhost', mq_operator, mq_consumer, mq_producer;
+GRANT EXECUTE ON PROCEDURE mq_bind_topic TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_unbind_topic TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_list_bindings TO 'mq_owner'@'localhost', mq_operator, mq_producer;
+GRANT EXECUTE ON PROCEDURE mq_publish TO 'mq_owner'@'localhost', mq_producer;
+GRANT EXECUTE ON PROCEDURE mq_set_schedule TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_drop_schedule TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_list_schedules TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_run_schedule TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_next_occurrence TO 'mq_owner'@'localhost', mq_operator, mq_consumer, mq_producer;

@@ -38,7 +38,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Procedure:
-    """One procedure of the contract: what a caller passes, gets back, and may be refused with."""
+    """One procedure of the contract: what a caller passes, gets back, and may be refused with.
+
+    `databases`: empty when all have it.
+    """
 
     name: str
     area: str
@@ -49,6 +52,7 @@ class Procedure:
     rows: str
     errors: tuple[str, ...]
     roles: tuple[str, ...]
+    databases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -74,9 +78,13 @@ class Error:
 
 @dataclass(frozen=True)
 class Contract:
-    """The whole contract, in the order of installation."""
+    """The whole contract, in the order of installation.
+
+    `procedures` are on every database; `extras` only on those that they name.
+    """
 
     procedures: dict[str, Procedure]
+    extras: dict[str, Procedure]
     internals: dict[str, Internal]
     errors: dict[str, Error]
     limits: dict[str, str]
@@ -85,14 +93,24 @@ class Contract:
     def objects(self, database: str) -> tuple[str, ...]:
         """Names of all procedure files of a database's folder but grants.sql, in the order of installation."""
         own = [name for name, entry in self.internals.items() if not entry.databases or database in entry.databases]
-        return (*own, *self.procedures)
+        return (*own, *self.procedures_of(database))
+
+    @property
+    def every(self) -> dict[str, Procedure]:
+        """All procedures, with those that only some databases have."""
+        return self.procedures | self.extras
+
+    def procedures_of(self, database: str) -> dict[str, Procedure]:
+        """What a user of a database may call."""
+        extras = {name: entry for name, entry in self.extras.items() if database in entry.databases}
+        return self.procedures | extras
 
     def file(self, database: str, name: str) -> Path:
         """The SQL file of an object; `grants` stands above the areas."""
         folder = sql_root() / "procedures" / database
         if name == GRANTS:
             return folder / f"{name}.sql"
-        entry = self.procedures.get(name) or self.internals[name]
+        entry = self.every.get(name) or self.internals[name]
         inside = isinstance(entry, Internal) and not entry.public
         return folder / entry.area / ("internal" if inside else "") / f"{name}.sql"
 
@@ -115,10 +133,13 @@ def load() -> Contract:
             rows=entry["rows"],
             errors=tuple(entry["errors"]),
             roles=tuple(entry["roles"]),
+            databases=tuple(entry.get("databases", ())),
         )
 
+    procedures = {e["name"]: procedure(e) for e in data["procedure"]}
     return Contract(
-        procedures={e["name"]: procedure(e) for e in data["procedure"]},
+        procedures={name: entry for name, entry in procedures.items() if not entry.databases},
+        extras={name: entry for name, entry in procedures.items() if entry.databases},
         internals={e["name"]: Internal(**{**e, "databases": tuple(e.get("databases", ()))}) for e in data["internal"]},
         errors={e["name"]: Error(**e) for e in data["errors"]},
         limits=data["limits"],

@@ -34,14 +34,14 @@ class TableSource(Source):
     def ask(self, link: Link, stop: threading.Event, type: str) -> tuple[bool, datetime | None] | None:
         return None
 
-    def finish(self, link: Link, batch: Batch, failures: str | None, size: int) -> list[Row]:
-        link.call(self._never, "finish_rows", batch.key, failures)
+    def finish(self, link: Link, batch: Batch, handled: Handled, size: int) -> list[Row] | None:
+        link.call(self._never, "finish_rows", batch.key, handled.lines())
         return []
 
     def finish_part(self, link: Link, batch: Batch, started: Sequence[Item], handled: Handled) -> None:
         if started:
             again = [Failure(message.id, 0, "not started") for message in handled.unstarted]
-            self.finish(link, batch, "\n".join(f.line() for f in [*handled.failures, *again]), 0)
+            self.finish(link, batch, Handled([*handled.failures, *again]), 0)
         else:
             with suppress(Disconnected, Conflict):
                 link.call(self._never, "release_rows", batch.key)

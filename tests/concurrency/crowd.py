@@ -9,8 +9,8 @@ from multiprocessing.connection import Connection
 from pkgutil import iter_modules
 from typing import Any
 
-from rowqueue import databases
-from rowqueue.databases import Disconnected, Row, Session, open_database
+from rowqueue import contract, databases
+from rowqueue.databases import Disconnected, QueueError, Row, Session, open_database
 
 # Not fork: a child must not inherit the test's own connections.
 _context = multiprocessing.get_context("forkserver")
@@ -33,6 +33,15 @@ class Member:
     def stopped(self) -> bool:
         """Whether the parent has asked for an end."""
         return self._parent.poll()
+
+    def finish(self, key: Any, failures: str | None = None, next_size: int = 0) -> list[Row] | None:
+        """finish_batch; None when the lease was lost, and nothing is finished."""
+        try:
+            return self.session.call("finish_batch", key, failures, next_size)
+        except QueueError as error:
+            if error.number != contract.load().errors["lease_lost"].number:
+                raise
+            return None
 
     def reconnect(self) -> None:
         """A new session, as soon as the server is there again."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from crowd import LEDGER, Ledger, Member, crowd_of, numbers, until
 from rowqueue import install
-from rowqueue.databases import Disconnected, open_database
+from rowqueue.databases import Disconnected, Row, open_database
 from servers import Server
 
 pytestmark = pytest.mark.one_engine
@@ -67,7 +67,8 @@ def take(member: Member, type: str, ledger: Ledger) -> Acknowledged:
 
 def claim(member: Member, type: str) -> Acknowledged:
     """Claim and finish in one call or two; a message that was finished must never come again."""
-    said, rows = Acknowledged(), []
+    said = Acknowledged()
+    rows: list[Row] | None = None
     while not member.stopped():
         try:
             rows = rows or member.session.call("claim_batch", type, BATCH, None, LEASE)
@@ -76,13 +77,16 @@ def claim(member: Member, type: str) -> Acknowledged:
             bodies = {int(row["body"]) for row in rows}
             said.handled |= bodies
             assert not bodies & said.finished, "a finished message came back"
-            key, rows = rows[0]["batch_key"], []
-            if member.number % 2 and member.session.call("complete_batch", key)[0]["count"] == len(bodies):
+            key, rows = rows[0]["batch_key"], None
+            if member.number % 2:
+                finished = member.session.call("complete_batch", key)[0]["count"] == len(bodies)
+            else:
+                rows = member.finish(key, None, BATCH)
+                finished = rows is not None
+            if finished:
                 said.finished |= bodies
-            elif rows := member.session.call("finish_batch", key, None, BATCH):
-                said.finished |= bodies  # there is a next batch only when this one was still held
         except Disconnected:
-            rows = []
+            rows = None
             member.reconnect()
     return said
 

@@ -34,7 +34,7 @@ def consume(member: Member, type: str, ledger: Ledger) -> None:
             continue
         with member.session.transaction() as connection:
             ledger.note(connection, rows, member.number)
-        rows = member.session.call("finish_batch", rows[0]["batch_key"], None, BATCH)
+        rows = member.finish(rows[0]["batch_key"], None, BATCH) or []
     if rows:
         member.session.call("release_batch", rows[0]["batch_key"])
 

@@ -165,7 +165,7 @@ def consume(member: Member, types: list[str]) -> None:
             if not rows:
                 break
             failures = "\n".join(f"{row['id']},{chance.choice(['', 0, 1, -1])},no" for row in rows[:2])
-            rows = member.session.call("finish_batch", rows[0]["batch_key"], failures, chance.randrange(0, 200))
+            rows = member.finish(rows[0]["batch_key"], failures, chance.randrange(0, 200)) or []
 
 
 def meddle(member: Member, types: list[str]) -> int:

@@ -72,7 +72,7 @@ def handle(member: Member, type: str, diary: str, size: int, trouble: float, ret
             failures |= {row["id"]: 3_600 for row in rows if row["body"].startswith(HOPELESS)}
             list_of = "\n".join(f"{id},{after},no" for id, after in failures.items())
             write(member, diary, rows, beginning)
-            rows = member.session.call("finish_batch", key, list_of, chance.choice([0, size]))
+            rows = member.finish(key, list_of, chance.choice([0, size])) or []
         else:
             time.sleep(0.02)
 

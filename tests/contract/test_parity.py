@@ -190,7 +190,7 @@ def test_a_required_argument_is_never_null(q: Queue, procedure: str, argument: A
 
 # There they are a JSON object.
 PUBLISHED = Limit(
-    ("{}", '{"a":"' + "x" * 65_528 + '"}'), ("{" + "x" * 65_535 + "}", "{" + "é" * 32_768 + "}"), "64 KiB"
+    ("{}", '{"a":"' + "x" * 65_514 + '"}'), ("{" + "x" * 65_535 + "}", "{" + "é" * 32_768 + "}"), "64 KiB"
 )
 
 

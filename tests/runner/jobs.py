@@ -34,6 +34,19 @@ def record_type(message: Message) -> None:
     note(message.type)
 
 
+def answer(message: Message) -> Any:
+    """Return what the body asks for."""
+    word, _, rest = message.body.partition(" ")
+    if word == "die":
+        raise Discard(rest)
+    return {"text": rest, "json": {"é": [1, None]}, "nul": "\0", "bad": object()}.get(word)
+
+
+async def answer_async(message: Message) -> Any:
+    await asyncio.sleep(0.01)
+    return answer(message)
+
+
 def record_batch(messages: list[Message]) -> None:
     note([message.body for message in messages])
 

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 import typer
-from processes import COMMAND, FOLDER, Log, environment
+from capabilities import BY_DATABASE
+from processes import COMMAND, FOLDER, Log, Running, environment
 from rowqueue.cli import app, main
 from rowqueue.databases import Database, Session
 from servers import Server
@@ -22,6 +23,7 @@ from servers import Server
 pytestmark = pytest.mark.any_engine
 
 Runner = Callable[..., subprocess.CompletedProcess[str]]
+Start = Callable[..., Running]
 Sql = Callable[..., list[dict[str, Any]]]
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -74,6 +76,7 @@ def test_commands_are_those_of_the_design() -> None:
         *("queue peek", "queue pause", "queue resume", "queue cancel", "queue purge", "dead list", "dead redrive"),
         *("feed publish", "feed consume", "feed list", "feed create", "feed drop", "feed rewind"),
         *("table adopt", "table consume", "table release", "table retry", "table peek"),
+        *("topic bind", "topic unbind", "topic list", "topic publish"),
         *("subscription watch", "subscription unwatch"),
         *("subscription list", "subscription add", "subscription remove"),
     }
@@ -193,7 +196,7 @@ def test_send_passes_every_option_on(runner: Runner, queue: str, messages: Messa
     done = runner("send", "--type", queue, "body", *options, "--run-at", "2030-01-02T03:04:05", "--json")
     assert done.returncode == 0, done.stderr
     (message,) = messages()
-    assert json.loads(done.stdout) == {"id": message["id"], "created": 1}
+    assert json.loads(done.stdout) == {"id": message["id"], "created": 1, "changed": 0}
     wanted = {"priority": -3, "group_key": "g", "dedup_key": "d", "source": "me", "headers": "{}", "body": "body"}
     assert {name: message[name] for name in wanted} == wanted
     assert message["run_at"] == datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -208,6 +211,87 @@ def test_send_with_a_delay(runner: Runner, queue: str, messages: Messages) -> No
     assert runner("send", "--type", queue, "body", "--delay", 100).returncode == 0
     (message,) = messages()
     assert abs(message["run_at"] - datetime.now(UTC) - timedelta(seconds=100)) < timedelta(seconds=30)
+
+
+def test_send_changes_a_live_message(runner: Runner, queue: str, messages: Messages) -> None:
+    first = runner("send", "--type", queue, "first", "--dedup-key", "d", "--delay", 3_600).stdout
+    again = runner("send", "--type", queue, "second", "--dedup-key", "d", "--on-conflict", "replace")
+    assert (again.returncode, again.stdout) == (0, first)
+    assert "changed: message" in again.stderr
+    (message,) = messages()
+    assert message["body"] == "second"
+    assert message["run_at"] < datetime.now(UTC) + timedelta(minutes=30)
+
+
+def test_send_waits_for_a_result(runner: Runner, start: Start, session: Session, queue: str) -> None:
+    session.call("set_queue", queue, None, None, None, None, "archive")
+    start("consume", "--type", queue, "--handler", "jobs:answer", "--keep-results")
+    done = runner("send", "--type", queue, "text the result", "--wait", 60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "the result\n", "")
+    done = runner("send", "--type", queue, "none", "--wait", 60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    done = runner("send", "--type", queue, "json", "--wait", 60, "--json")
+    answer = json.loads(done.stdout)
+    assert (answer["created"], answer["result"]) == (1, '{"é": [1, null]}')
+    one_line(runner("send", "--type", queue, "die no such customer", "--wait", 60), 1, "is dead: no such customer")
+
+
+def test_send_waits_no_longer_than_asked(runner: Runner, queue: str, messages: Messages) -> None:
+    one_line(runner("send", "--type", queue, "body", "--wait", 0.3), 1, "not completed after 0.3 s, it is new")
+    assert [message["body"] for message in messages()] == ["body"]
+    one_line(runner("send", "--type", queue, "later", "--delay", 3_600, "--wait", 0), 1, "not completed after 0 s")
+    assert len(messages()) == 2
+
+
+def test_send_waits_in_vain_for_a_queue_that_deletes(runner: Runner, start: Start, queue: str) -> None:
+    start("consume", "--type", queue, "--handler", "jobs:record")
+    one_line(runner("send", "--type", queue, "body", "--wait", 60), 1, "is gone, and no result is kept")
+
+
+# ---- topics --------------------------------------------------------------------------------------
+
+
+def test_topics_are_bound_listed_published_to_and_unbound(runner: Runner, queue: str, messages: Messages) -> None:
+    topic = queue.rpartition(".")[2]
+    assert runner("topic", "bind", f"{topic}.*.paid", "--type", queue).stdout == "bound\n"
+    assert runner("topic", "bind", f"{topic}.*.paid", "--type", queue).stdout == "was bound already\n"
+    listed = [json.loads(line) for line in runner("topic", "list", "--json").stdout.splitlines()]
+    assert {"pattern": f"{topic}.*.paid", "type": queue} in listed
+    assert queue in runner("topic", "list", f"{topic}.eu.paid").stdout
+    assert queue not in runner("topic", "list", f"{topic}.eu").stdout
+    options = ["--headers", '{"a":1}', "--priority", 3, "--group-key", "g", "--dedup-key", "d"]
+    done = runner("topic", "publish", f"{topic}.eu.paid", "body", *options)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "1 sent\n", "")
+    assert runner("topic", "publish", f"{topic}.eu", "body").stdout == "0 sent\n"
+    (message,) = messages()
+    assert (message["body"], message["headers"]) == ("body", f'{{"topic":"{topic}.eu.paid","a":1}}')
+    assert (message["priority"], message["group_key"], message["dedup_key"]) == (3, "g", "d")
+    one_line(runner("topic", "publish", "a..b", "body"), 1, "topic: ")
+    one_line(runner("topic", "unbind", "--type", f"{queue}x"), 1, "no such binding")
+    assert runner("topic", "unbind", "--type", queue).stdout == "1 removed\n"
+
+
+def test_a_watched_table_is_subscribed_to_a_topic(
+    runner: Runner, queue: str, messages: Messages, sql: Sql, server: Server, database: Database
+) -> None:
+    table, topic = f"w_{queue.rpartition('.')[2]}", queue.rpartition(".")[2]
+    sql(f"CREATE TABLE {table} (id INTEGER NOT NULL PRIMARY KEY)")
+    for statement in BY_DATABASE[database.name].before_watching(table):
+        sql(statement)
+    for words in (
+        ("subscription", "watch", table),
+        ("subscription", "add", table, "--action", "I", "--topic", topic),
+        ("topic", "bind", topic, "--type", queue),
+    ):
+        done = runner(*words)
+        assert done.returncode == 0, done.stderr
+    sql(f"INSERT INTO {table} (id) VALUES (1)")
+    assert [message["headers"] for message in messages()] == [f'{{"topic":"{topic}"}}']
+    listed = json.loads(runner("subscription", "list", table, "--json").stdout)
+    assert (listed["type"], listed["topic"]) == (None, topic)
+    assert runner("subscription", "remove", table, "--topic", topic).stdout == "1 removed\n"
+    assert runner("topic", "unbind", topic).returncode == 0
+    assert runner("subscription", "unwatch", table).returncode == 0
 
 
 def test_send_reads_a_list_in_chunks(runner: Runner, queue: str, messages: Messages, tmp_path: Path) -> None:
@@ -462,6 +546,19 @@ LONG = "x" * 201
         ("send --type Q body --run-at tomorrow", ["--run-at", "tomorrow"]),
         ("send --type Q body --run-at 2030-01-01 --delay 3", ["--run-at", "--delay"]),
         ("send --type Q body --delay -1", ["--delay", "0"]),
+        ("send --type Q body --delay 1.5", ["--delay"]),
+        ("send --type Q body --on-conflict replace", ["--on-conflict", "--dedup-key"]),
+        ("send --type Q body --on-conflict X --dedup-key d", ["--on-conflict", "keep"]),
+        ("send --type Q --file /dev/null --wait 1", ["--file", "without options"]),
+        ("send --type Q body --wait -1", ["--wait", "0"]),
+        ("topic bind a.b", ["--type"]),
+        ("topic unbind", ["PATTERN", "--type"]),
+        ("subscription add T --action I", ["--type", "--topic"]),
+        ("subscription add T --action I --type Q --topic a", ["--type", "--topic"]),
+        ("subscription remove T --type Q --topic a", ["--type", "--topic"]),
+        ("consume --type Q --exec true --keep-results", ["--keep-results", "--exec"]),
+        ("consume --type Q --handler jobs:answer --transaction --keep-results", ["--keep-results", "--transaction"]),
+        ("consume --type Q --handler jobs:record_batch --keep-results", ["--keep-results", "list"]),
         ("send --type Q body --priority 40000", ["--priority", "32767"]),
         ("send --type Q body --priority x", ["--priority"]),
         ("send --type Q body --max-attempts 0", ["--max-attempts", "1"]),

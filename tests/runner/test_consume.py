@@ -408,6 +408,49 @@ def test_lease_of_the_queue_is_extended_too(
 
 
 @pytest.mark.any_engine
+@pytest.mark.parametrize("handler", ["answer", "answer_async"])
+def test_what_a_handler_returns_is_kept_when_that_is_asked_for(
+    runner: Runner, session: Session, queue: str, states: States, handler: str
+) -> None:
+    session.call("set_queue", queue, None, 2, 0, 0, "archive")
+    send(session, queue, "text first", "text ", "json", "none", "die now", "nul", "bad")
+    consume = ("consume", "--type", queue, "--handler", f"jobs:{handler}", "--drain", "--batch", 3)
+    done = runner(*consume, "--keep-results")
+    assert done.returncode == 0, done.stderr
+    found = {body: session.call("get_result", row["id"])[0] for body, row in states().items()}
+    assert {body: (row["state"], row["result"]) for body, row in found.items()} == {
+        "text first": ("C", "first"),
+        "text ": ("C", ""),
+        "json": ("C", '{"é": [1, null]}'),
+        "none": ("C", None),
+        "die now": ("E", None),
+        "nul": ("E", None),
+        "bad": ("E", None),
+    }
+    assert found["nul"]["error"].startswith("ValueError: a result has")
+    assert found["bad"]["error"].startswith("TypeError: ")
+    send(session, queue, "text second")
+    assert runner(*consume).returncode == 0
+    assert session.call("get_result", states()["text second"]["id"])[0]["result"] is None
+
+
+@pytest.mark.any_engine
+def test_a_batch_that_is_lost_as_it_is_finished_counts_as_lost(
+    start: Start, session: Session, queue: str, joblog: Log, states: States
+) -> None:
+    """The lease is long, so that no heartbeat tells before."""
+    send(session, queue, "sleep 2", "rest")
+    running = start("consume", "--type", queue, "--handler", "jobs:obey", "--lease", 600, "--max-messages", 2)
+    until(joblog.read)
+    session.call("pause", queue)
+    session.call("release_batch", states()["rest"]["batch_key"])
+    assert running.wait() == 0, running.stderr
+    assert "lost the lease of 2 messages" in running.stderr
+    assert "2 lost" in running.stderr
+    assert {body: row["state"] for body, row in states().items()} == {"sleep 2": "N", "rest": "N"}
+
+
+@pytest.mark.any_engine
 def test_lost_batch_is_not_finished_and_its_rest_not_started(
     start: Start, session: Session, queue: str, joblog: Log, states: States
 ) -> None:

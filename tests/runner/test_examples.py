@@ -230,6 +230,53 @@ def test_housekeeping_deletes_old_files_when_its_schedule_runs(database: Databas
     assert run(*runner, "schedule", "drop", queue, cwd=folder, env=env).returncode == 0
 
 
+# ---- topics and results -----------------------------------------------------------------------------
+
+
+def blocks(page: Path) -> list[str]:
+    """The code blocks of a page."""
+    return re.findall(r"^```\w*\n(.*?)^```$", page.read_text("utf-8"), re.M | re.S)
+
+
+def commands(page: Path) -> tuple[list[list[str]], str]:
+    """The commands of a page's first code block that call `runner`, and what the second says that they print."""
+    first, printed = blocks(page)
+    runner = [sys.executable, "-m", "rowqueue.cli"]
+    lines = [line for line in first.splitlines() if line.startswith("runner ")]
+    return [[*runner, *shlex.split(line.removesuffix(" &"))[1:]] for line in lines], printed
+
+
+@pytest.mark.any_engine
+def test_one_event_goes_to_several_queues_as_the_page_says(installed_database: Database) -> None:
+    folder = EXAMPLES / "order_events"
+    calls, printed = commands(folder / "README.md")
+    said = ""
+    for call in calls:
+        done = run(*call, cwd=folder, env=environment(installed_database.url))
+        assert done.returncode == 0, done.stderr
+        said += done.stdout if "consume" in call else ""
+    assert said == printed
+
+
+@pytest.mark.any_engine
+def test_a_sender_gets_the_result_as_the_page_says(installed_database: Database) -> None:
+    folder, env = EXAMPLES / "word_count", environment(installed_database.url)
+    (_, consume, send), printed = commands(folder / "README.md")
+    with closing(installed_database.connect("test")) as session:
+        session.call("set_queue", "count", None, None, None, None, "archive")
+    consumer = subprocess.Popen(consume, cwd=folder, env=env, stderr=subprocess.DEVNULL)
+    try:
+        send[-1] = "60"
+        done = run(*send, cwd=folder, env=env)
+        assert (done.returncode, done.stdout) == (0, printed), done.stderr
+        done = run(*(" " if word == "to be or not to be" else word for word in send), cwd=folder, env=env)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "is dead: no words" in done.stderr
+    finally:
+        consumer.terminate()
+        consumer.wait(60)
+
+
 # ---- callers in other languages ---------------------------------------------------------------------
 
 

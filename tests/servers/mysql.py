@@ -14,6 +14,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
+from zoneinfo import ZoneInfo
 
 import pymysql
 from pymysql.constants import FIELD_TYPE
@@ -23,6 +24,7 @@ from pymysql.cursors import DictCursor
 from . import base, fetch
 
 _READY_SECONDS = 60
+_TIME_ZONES = ("Europe/Paris", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata")
 USER = "tester"
 PASSWORD = "p@ss:w/rd %+"  # what a URL must quote
 
@@ -66,6 +68,37 @@ def programs(name: str) -> fetch.Home:
     atexit.register(base.remove, copies)
     shutil.copytree(home.path, copies / name, symlinks=True)
     return fetch.Home(copies / name)
+
+
+@cache
+def _time_zones() -> str:
+    """Statements that load some time zones as mysql_tzinfo_to_sql does, which the packages do not hold."""
+    lines = ["USE mysql;"]
+    for number, name in enumerate(_TIME_ZONES, 1):
+        zone = ZoneInfo(name)
+        begin, end = (int(datetime(year, 1, 1, tzinfo=UTC).timestamp()) for year in (1970, 2038))
+
+        def offset(second: int, zone: ZoneInfo = zone) -> int:
+            moved = datetime.fromtimestamp(second, zone).utcoffset()
+            assert moved is not None
+            return int(moved.total_seconds())
+
+        changes = [(begin, offset(begin))]
+        for day in range(begin + 86_400, end, 86_400):
+            if offset(day) != changes[-1][1]:
+                low, high = day - 86_400, day
+                while high - low > 1:
+                    middle = (low + high) // 2
+                    low, high = (low, middle) if offset(middle) == offset(day) else (middle, high)
+                changes.append((high, offset(high)))
+        kinds = sorted({moved for _, moved in changes})
+        lines.append(f"INSERT IGNORE INTO time_zone VALUES ({number}, 'N');")
+        lines.append(f"INSERT IGNORE INTO time_zone_name VALUES ('{name}', {number});")
+        rows = (f"({number}, {kind}, {moved}, 0, '')" for kind, moved in enumerate(kinds))
+        lines.append(f"INSERT IGNORE INTO time_zone_transition_type VALUES {', '.join(rows)};")
+        rows = (f"({number}, {second}, {kinds.index(moved)})" for second, moved in changes)
+        lines.append(f"INSERT IGNORE INTO time_zone_transition VALUES {', '.join(rows)};")
+    return "\n".join(lines) + "\n"
 
 
 class Client(pymysql.connections.Connection):
@@ -238,11 +271,14 @@ class _MySQL(base.Server):
 
     @contextmanager
     def watching(self) -> Iterator[None]:
+        lines = self.query(self.url, "SHOW GRANTS FOR 'mq_owner'@'localhost'")
+        granted = any("GRANT PROCESS ON *.*" in str(line) for line in lines)
         self.query(self.url, "GRANT PROCESS ON *.* TO 'mq_owner'@'localhost'")
         try:
             yield
         finally:
-            self.query(self.url, "REVOKE PROCESS ON *.* FROM 'mq_owner'@'localhost'")
+            if not granted:
+                self.query(self.url, "REVOKE PROCESS ON *.* FROM 'mq_owner'@'localhost'")
 
     def table(self, stem: str) -> str:
         return f"mq_{stem}"
@@ -268,7 +304,7 @@ class LocalMySQL(_MySQL):
         shutil.copytree(self._home.data, self._folder / "data")
         (self._folder / "init.sql").write_text(
             f"CREATE USER IF NOT EXISTS {USER}@'%' IDENTIFIED BY '{PASSWORD}';\n"
-            f"GRANT ALL ON *.* TO {USER}@'%' WITH GRANT OPTION;\n"
+            f"GRANT ALL ON *.* TO {USER}@'%' WITH GRANT OPTION;\n" + _time_zones()
         )
         if who := base.identity():
             for path in (self._folder, *self._folder.rglob("*")):

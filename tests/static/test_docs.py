@@ -39,7 +39,7 @@ def test_the_reference_is_what_make_docs_writes() -> None:
 def test_the_reference_tells_every_procedure_argument_and_error_of_the_contract() -> None:
     page = (ROOT / "docs" / "procedures.md").read_text("utf-8")
     known = contract.load()
-    for procedure in known.procedures.values():
+    for procedure in known.every.values():
         section = page.partition(f"\n### {procedure.name}\n")[2].partition("\n##")[0]
         for name in (*(a.name for a in procedure.arguments), *(c.name for c in procedure.columns), *procedure.roles):
             assert f"`{name}`" in section, f"{procedure.name}: {name}"

@@ -40,12 +40,17 @@ def test_a_database_folder_holds_exactly_the_files_of_the_contract(database: str
 
 @pytest.mark.parametrize("path", PROCEDURES, ids=names(PROCEDURES))
 def test_what_is_internal_to_an_area_is_not_used_by_another(path: Path) -> None:
-    """Operations are done on messages of the queue, and subscriptions send some."""
+    """Some are done on messages of the queue or send some; and its claims send those of schedules."""
     if path.stem == contract.GRANTS:
         return
     code = re.sub(r"--.*", "", path.read_text("utf-8"))
     used = {word for word in re.findall(r"(?<!INDEX )\bmq[._](\w+)", code) if word in contract.load().internals}
-    may = {"common", area(path)} | ({"queue"} if area(path) in ("operations", "subscriptions") else set())
+    more = {
+        **{name: {"queue"} for name in ("operations", "results", "topics", "schedules")},
+        "queue": {"schedules"},
+        "subscriptions": {"queue", "topics"},
+    }
+    may = {"common", area(path)} | more.get(area(path), set())
     outside = {name for name in used if contract.load().internals[name].area not in may}
     assert outside == set()
 
@@ -72,7 +77,7 @@ def test_a_procedure_file_opens_with_its_header(path: Path) -> None:
 @pytest.mark.parametrize("path", PROCEDURES, ids=names(PROCEDURES))
 def test_a_procedure_file_tells_the_contracts_errors(path: Path) -> None:
     """wrong_isolation is for the databases that have it."""
-    procedure = contract.load().procedures.get(path.stem.partition(".")[0])
+    procedure = contract.load().every.get(path.stem.partition(".")[0])
     if procedure is None:
         return
     line = re.search(r"^-- Errors: +(.*(?:\n--  +.*)*)", path.read_text("utf-8"), re.M)
@@ -97,9 +102,9 @@ def test_sql_is_written_in_the_house_style(path: Path) -> None:
         )
 
 
-@pytest.mark.parametrize("name", sorted(contract.load().procedures))
+@pytest.mark.parametrize("name", sorted(contract.load().every))
 def test_the_contract_is_complete(name: str) -> None:
-    entry = contract.load().procedures[name]
+    entry = contract.load().every[name]
     assert entry.summary.endswith(".") and entry.roles
     assert set(entry.errors) <= set(contract.load().errors)
     kinds = set(contract.load().types["postgresql"])

@@ -38,6 +38,13 @@ BEGIN
     SET v_checks = JSON_ARRAY_APPEND(v_checks, '$', JSON_ARRAY('stuck_groups', IF(v_value > 0, 'bad', 'ok'), v_value, 'groups',
         v_detail));
 
+    SELECT COUNT(*), COALESCE(CONCAT('this server does not know the time zone of ', GROUP_CONCAT(s.name ORDER BY s.name SEPARATOR ', '),
+        '; load it, then call set_schedule again'), 'every schedule has a next time')
+    INTO v_value, v_detail
+    FROM (SELECT name FROM mq_schedule WHERE next_at IS NULL ORDER BY name LIMIT 10) AS s;
+    SET v_checks = JSON_ARRAY_APPEND(v_checks, '$', JSON_ARRAY('stopped_schedules', IF(v_value > 0, 'bad', 'ok'), v_value,
+        'schedules', v_detail));
+
     CALL mq_object_fingerprint(v_fingerprints);
     SELECT COUNT(*), COALESCE(CONCAT('missing or changed by hand: ', GROUP_CONCAT(i.name ORDER BY i.name SEPARATOR ', '),
         '; run the installation again'), 'all procedures are as installed')
@@ -57,7 +64,8 @@ BEGIN
         "mq_archive.archive_type", "mq_archive.archive_age", "mq_mark.PRIMARY", "mq_mark.mark_newest", "mq_ring.PRIMARY",
         "mq_ring.ring_newest", "mq_grouped.PRIMARY", "mq_group_lock.PRIMARY", "mq_stripe.PRIMARY",
         "mq_counter.PRIMARY", "mq_feed.PRIMARY", "mq_feed.feed_column", "mq_feed_consumer.PRIMARY",
-        "mq_watched.PRIMARY", "mq_subscription.PRIMARY"]',
+        "mq_watched.PRIMARY", "mq_subscription.PRIMARY", "mq_result.PRIMARY", "mq_binding.PRIMARY", "mq_binding.binding_wild",
+        "mq_schedule.PRIMARY", "mq_schedule.schedule_due"]',
         '$[*]' COLUMNS (name varchar(200) CHARACTER SET utf8mb4 PATH '$')) AS w
     -- Not IN: MariaDB would search the catalog for each name, and find none.
     LEFT JOIN (

@@ -80,6 +80,10 @@ BEGIN
         ordered = COALESCE(p_ordered, ordered),
         notify = COALESCE(p_notify, notify)
     WHERE type = p_type;
+    IF p_on_complete = 'delete' THEN
+        -- Whoever finishes a message of such a queue looks for none.
+        DELETE k FROM mq_result AS k STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = k.id WHERE m.type = p_type;
+    END IF;
     SELECT q.type, q.lease_seconds, q.max_attempts, q.backoff_seconds, q.backoff_max_seconds, q.on_complete, q.ordered,
         q.notify, q.paused
     FROM mq_queue AS q WHERE q.type = p_type;

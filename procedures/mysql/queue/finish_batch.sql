@@ -1,8 +1,8 @@
 -- finish_batch: complete a batch but for the listed failures, and claim the next one, in one transaction.
 -- Arguments:   p_batch_key, p_failures (one a line: id,retry_after_seconds,error; an empty second field: the queue's
---              backoff, -1: dead now), p_next_size (0 to 10,000; NULL or 0: claim nothing)
--- Returns:     the next batch, as claim_batch does; no rows when the batch was lost
--- Errors:      50001 wrong_isolation, 50002 invalid_argument
+--              backoff, -1: dead now; a line that does not begin so is part of the error above), p_next_size (0 to 10,000; NULL or 0: claim nothing)
+-- Returns:     the next batch, as claim_batch does
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50008 lease_lost
 -- Transaction: joins the caller's, which must be READ COMMITTED; never waits for another claim
 -- Example:     CALL mq_finish_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '17,30,busy', 100);
 
@@ -33,17 +33,16 @@ BEGIN
     CALL mq_begin_call(1, v_own);
     CALL mq_drop_batch(p_batch_key, v_type, v_reader, v_seconds, v_items);
     IF v_items IS NULL THEN
-        SET p_next_size = 0;
-    ELSE
-        IF p_failures <> '' THEN
-            CALL mq_read_failures(p_failures, v_items, v_failed, v_items);
-            IF v_failed IS NOT NULL THEN
-                CALL mq_fail_messages(v_type, v_reader, v_failed, v_dead);
-            END IF;
+        CALL mq_raise_error('lease_lost', 'batch_key: this batch was finished, released or rescued');
+    END IF;
+    IF p_failures <> '' THEN
+        CALL mq_read_failures(p_failures, v_items, v_failed, v_items);
+        IF v_failed IS NOT NULL THEN
+            CALL mq_fail_messages(v_type, v_reader, v_failed, v_dead);
         END IF;
-        IF v_items IS NOT NULL THEN
-            CALL mq_settle(v_type, v_items, v_reader);
-        END IF;
+    END IF;
+    IF v_items IS NOT NULL THEN
+        CALL mq_settle(v_type, v_items, v_reader);
     END IF;
     IF p_next_size > 0 THEN
         CALL mq_claim(v_type, p_next_size, v_reader, v_seconds);

@@ -1,7 +1,7 @@
 -- wait_for_message: wait until something is ready or the time is up, with 20 polls per second.
 -- Arguments:   p_type, p_seconds (0 to ten years; NULL or 0: do not wait)
--- Returns:     ready (1: a message can be claimed), next_run_at (when the next delayed message is due or the next lease
---              runs out, or NULL)
+-- Returns:     ready (1: a message can be claimed), next_run_at (when the next delayed message or schedule is due or the next
+--              lease runs out, or NULL)
 -- Errors:      50002 invalid_argument
 -- Transaction: call it outside of one: a transaction that is REPEATABLE READ never sees what others have sent since
 -- Example:     CALL mq_wait_for_message('email', 30);
@@ -33,6 +33,7 @@ BEGIN
                 AND d.attempts >= 0)
             OR EXISTS (SELECT 1 FROM mq_batch AS b FORCE INDEX (batch_lease) WHERE b.type = p_type
                 AND b.lease_until <= v_now AND b.lease_seconds >= 0)
+            OR EXISTS (SELECT 1 FROM mq_schedule AS s FORCE INDEX (schedule_due) WHERE s.type = p_type AND s.next_at <= v_now)
         )
         INTO v_ready
         FROM mq_queue AS q WHERE q.type IN (p_type, '') ORDER BY q.type DESC LIMIT 1;
@@ -51,6 +52,8 @@ BEGIN
         (SELECT run_at AS due FROM mq_delayed FORCE INDEX (PRIMARY) WHERE type = p_type ORDER BY run_at, id LIMIT 1)
         UNION ALL
         (SELECT lease_until FROM mq_batch FORCE INDEX (batch_lease) WHERE type = p_type ORDER BY lease_until LIMIT 1)
+        UNION ALL
+        (SELECT MIN(next_at) FROM mq_schedule FORCE INDEX (schedule_due) WHERE type = p_type)
     ) AS t;
 END//
 

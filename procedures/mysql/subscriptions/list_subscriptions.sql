@@ -1,6 +1,6 @@
--- list_subscriptions: the watched tables and the types that their changes are sent to.
+-- list_subscriptions: the watched tables and the types and topics that their changes are sent to.
 -- Arguments:   p_table (a watched table; NULL: all)
--- Returns:     table, action, type: one row a subscription, one with NULLs for a table without any
+-- Returns:     table, action, type, topic: one row a subscription, one with NULLs for a table without any
 -- Errors:      50002 invalid_argument, 50005 not_found
 -- Transaction: reads only
 -- Example:     CALL mq_list_subscriptions(NULL);
@@ -19,11 +19,11 @@ BEGIN
     IF p_table IS NOT NULL THEN
         CALL mq_find_watched(p_table, v_label, v_quoted);
     END IF;
-    SELECT w.label AS `table`, s.action, s.type
+    SELECT w.label AS `table`, s.action, NULLIF(s.type, '') AS type, NULLIF(s.topic, '') AS topic
     FROM mq_watched AS w
     LEFT JOIN mq_subscription AS s ON s.label = w.label
     WHERE v_label IS NULL OR w.label = v_label
-    ORDER BY w.label, LOCATE(s.action, 'IUD'), s.type;
+    ORDER BY w.label, LOCATE(s.action, 'IUD'), s.type, s.topic;
 END//
 
 DELIMITER ;

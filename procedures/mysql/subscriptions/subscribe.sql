@@ -1,9 +1,10 @@
--- subscribe: from now on, each such change of the table's rows sends a message of this type.
--- Arguments:   p_table (a watched table), p_action (I, U or D, or several of them), p_type (1 to 200 characters)
+-- subscribe: from now on, each such change of the table's rows sends a message of this type, or to this topic.
+-- Arguments:   p_table (a watched table), p_action (I, U or D, or several of them), p_type (1 to 200 characters) or
+--              p_topic (whose bound types get one message each)
 -- Returns:     count (subscriptions that are new)
 -- Errors:      50002 invalid_argument, 50005 not_found
 -- Transaction: joins the caller's; changes that are written after its commit are sent
--- Example:     CALL mq_subscribe('stock', 'IU', 'stock.changed');
+-- Example:     CALL mq_subscribe('stock', 'IU', 'stock.changed', NULL);
 
 DROP PROCEDURE IF EXISTS mq_subscribe;
 
@@ -12,12 +13,14 @@ DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_subscribe(
     IN p_table longtext CHARACTER SET utf8mb4,
     IN p_action longtext CHARACTER SET utf8mb4,
-    IN p_type longtext CHARACTER SET utf8mb4
+    IN p_type longtext CHARACTER SET utf8mb4,
+    IN p_topic longtext CHARACTER SET utf8mb4
 )
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_label, v_quoted longtext CHARACTER SET utf8mb4;
+    DECLARE v_path text CHARACTER SET ascii DEFAULT '';
     DECLARE v_count bigint;
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -26,7 +29,14 @@ BEGIN
         RESIGNAL;
     END;
     CALL mq_require_actions(p_action, 0);
-    CALL mq_require_name('type', p_type, 0);
+    IF (p_type IS NULL) = (p_topic IS NULL) THEN
+        CALL mq_raise_error('invalid_argument', 'type: give either a type or a topic');
+    END IF;
+    CALL mq_require_name('type', p_type, 1);
+    IF p_topic IS NOT NULL THEN
+        CALL mq_require_topic('topic', p_topic, 0);
+        CALL mq_topic_path(p_topic, v_path);
+    END IF;
     CALL mq_begin_call(0, v_own);
     CALL mq_find_watched(p_table, v_label, v_quoted);
     -- No session unwatches it until this commits, or has just done so. No foreign key: its maker would need REFERENCES.
@@ -34,11 +44,11 @@ BEGIN
     IF v_count = 0 THEN
         CALL mq_raise_error('not_found', CONCAT('table: ', LEFT(v_label, 60), ' is not watched: call watch_table first'));
     END IF;
-    INSERT INTO mq_subscription (label, action, type)
-    SELECT v_label, a.action, p_type
+    -- IGNORE: a driver may let ON DUPLICATE KEY count rows that were there.
+    INSERT IGNORE INTO mq_subscription (label, action, type, topic, path)
+    SELECT v_label, a.action, COALESCE(p_type, ''), COALESCE(p_topic, ''), v_path
     FROM (SELECT 'I' AS action UNION ALL SELECT 'U' UNION ALL SELECT 'D') AS a
-    WHERE LOCATE(a.action, p_action) > 0
-    ON DUPLICATE KEY UPDATE mq_subscription.type = mq_subscription.type;
+    WHERE LOCATE(a.action, p_action) > 0;
     SET v_count = ROW_COUNT();
     CALL mq_end_call(v_own);
     SELECT v_count AS count;

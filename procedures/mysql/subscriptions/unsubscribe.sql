@@ -1,9 +1,10 @@
 -- unsubscribe: take subscriptions of a table away.
--- Arguments:   p_table (a watched table), p_action (I, U or D, or several of them; NULL: all), p_type (NULL: all)
+-- Arguments:   p_table (a watched table), p_action (I, U or D, or several of them; NULL: all), p_type or p_topic (both
+--              NULL: all)
 -- Returns:     count (subscriptions taken away)
 -- Errors:      50002 invalid_argument, 50005 not_found
 -- Transaction: joins the caller's; messages that were sent stay
--- Example:     CALL mq_unsubscribe('stock', NULL, 'stock.changed');
+-- Example:     CALL mq_unsubscribe('stock', NULL, 'stock.changed', NULL);
 
 DROP PROCEDURE IF EXISTS mq_unsubscribe;
 
@@ -12,7 +13,8 @@ DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_unsubscribe(
     IN p_table longtext CHARACTER SET utf8mb4,
     IN p_action longtext CHARACTER SET utf8mb4,
-    IN p_type longtext CHARACTER SET utf8mb4
+    IN p_type longtext CHARACTER SET utf8mb4,
+    IN p_topic longtext CHARACTER SET utf8mb4
 )
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
@@ -26,13 +28,20 @@ BEGIN
         RESIGNAL;
     END;
     CALL mq_require_actions(p_action, 1);
+    IF p_type IS NOT NULL AND p_topic IS NOT NULL THEN
+        CALL mq_raise_error('invalid_argument', 'type: give either a type or a topic');
+    END IF;
     CALL mq_require_name('type', p_type, 1);
+    IF p_topic IS NOT NULL THEN
+        CALL mq_require_topic('topic', p_topic, 0);
+    END IF;
     CALL mq_begin_call(0, v_own);
     CALL mq_find_watched(p_table, v_label, v_quoted);
     -- As subscribe does: sessions that change a table's subscriptions wait here; row by row they could end in a deadlock.
     SELECT COUNT(*) INTO v_count FROM mq_watched WHERE label = v_label FOR UPDATE;
     DELETE FROM mq_subscription
-    WHERE label = v_label AND (p_action IS NULL OR LOCATE(action, p_action) > 0) AND (p_type IS NULL OR type = p_type);
+    WHERE label = v_label AND (p_action IS NULL OR LOCATE(action, p_action) > 0) AND (p_type IS NULL OR type = p_type)
+        AND (p_topic IS NULL OR topic = p_topic);
     SET v_count = ROW_COUNT();
     CALL mq_end_call(v_own);
     SELECT v_count AS count;

@@ -30,15 +30,53 @@ SECURITY DEFINER
 SET search_path = mq, pg_temp
 AS $$
 DECLARE
-    v_sent record;
+    v_now timestamptz := clock_timestamp();
+    v_run_at timestamptz;
+    v_priority smallint;
+    v_queue mq.queue;
 BEGIN
     PERFORM mq.require_name('type', p_type, false);
     PERFORM mq.require_message(p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, p_headers, p_source,
         p_delay_seconds, p_on_conflict);
-    v_sent := mq.send_one(p_type, p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, p_headers, p_source,
-        p_delay_seconds, p_on_conflict);
-    id := v_sent.id;
-    created := v_sent.created;
-    changed := v_sent.changed;
+    v_run_at := coalesce(p_run_at, v_now + make_interval(secs => p_delay_seconds), v_now);
+    v_priority := coalesce(p_priority, 0);
+    v_queue := mq.policy(p_type);
+    created := 1;
+    changed := 0;
+    LOOP
+        INSERT INTO mq.message AS m (run_at, created_at, priority, max_attempts, type, body, headers, group_key,
+            dedup_key, source)
+        VALUES (v_run_at, v_now, v_priority, p_max_attempts, p_type, p_body, p_headers, p_group_key, p_dedup_key,
+            mq.reader_name(p_source))
+        ON CONFLICT (type, dedup_key) WHERE dedup_key IS NOT NULL DO NOTHING
+        RETURNING m.id INTO id;
+        EXIT WHEN FOUND;
+        SELECT m.id INTO id FROM mq.message AS m WHERE m.type = p_type AND m.dedup_key = p_dedup_key;
+        IF FOUND AND p_on_conflict <> 'keep' THEN
+            changed := mq.change_message(v_queue, id, p_on_conflict, v_now, v_run_at, v_priority, p_body, p_headers);
+            PERFORM FROM mq.message AS m WHERE m.id = send_message.id;
+        END IF;
+        IF FOUND THEN
+            created := 0;
+            RETURN;
+        END IF;
+        -- The live message was finished between the searches: send after all.
+    END LOOP;
+
+    IF v_run_at > v_now THEN
+        INSERT INTO mq.delayed (id, run_at, priority, attempts, type) VALUES (send_message.id, v_run_at, v_priority, 0, p_type);
+    ELSE
+        IF v_queue.ordered THEN
+            INSERT INTO mq.grouped (id, attempts, type, group_key)
+            VALUES (send_message.id, 0, p_type, coalesce(p_group_key, ''));
+        END IF;
+        INSERT INTO mq.ready (run_at, id, priority, attempts, type) VALUES (v_run_at, send_message.id, v_priority, 0, p_type);
+        IF v_run_at < v_now THEN
+            PERFORM mq.lower_mark(p_type);
+        END IF;
+    END IF;
+    IF v_queue.notify THEN
+        PERFORM mq.wake(p_type);
+    END IF;
 END
 $$;

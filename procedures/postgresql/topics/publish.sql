@@ -1,6 +1,6 @@
 -- publish: send one message to each type that is bound to a topic.
 -- Arguments:   p_topic (words with dots between them), p_body and the others as for send_message; p_headers is a JSON object
---              or NULL
+--              or NULL, and has up to 64 KiB with the topic in it
 -- Returns:     count (messages sent, without those that a live message of the dedup_key stood for)
 -- Errors:      50001 wrong_isolation (a change in an ordered queue), 50002 invalid_argument
 -- Transaction: joins the caller's; waits for an open transaction that has sent or changed the same dedup_key
@@ -30,17 +30,18 @@ DECLARE
     v_type text;
 BEGIN
     PERFORM mq.require_topic('topic', p_topic, false);
-    PERFORM mq.require_message(p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, p_headers, p_source,
-        p_delay_seconds, p_on_conflict);
     IF v_object NOT LIKE '{%}' THEN
         PERFORM mq.raise_error('invalid_argument', 'headers: must be a JSON object');
     END IF;
     -- A topic needs no escapes in JSON: require_topic has seen to that.
     v_headers := concat('{"topic":"', p_topic, '"', CASE WHEN v_object ~ '^[{] *}$' THEN '}' ELSE ',' || substr(v_object, 2) END);
+    -- Also when nobody is bound.
+    PERFORM mq.require_message(p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, v_headers, p_source,
+        p_delay_seconds, p_on_conflict);
     count := 0;
     -- In the order of their names, so that two publishers with one dedup_key do not wait for each other in a circle.
     FOR v_type IN SELECT * FROM mq.topic_types(p_topic) LOOP
-        count := count + (mq.send_one(v_type, p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts,
+        count := count + (mq.send_message(v_type, p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts,
             v_headers, p_source, p_delay_seconds, p_on_conflict)).created;
     END LOOP;
 END

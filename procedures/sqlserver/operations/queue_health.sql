@@ -19,7 +19,7 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @value float, @verdict varchar(4), @detail nvarchar(max), @sees bit = 0;
     DECLARE @right nvarchar(200), @seconds bigint, @level int, @versions bit, @snapshots bit, @delayed_durability int;
-    DECLARE @name nvarchar(400), @changed nvarchar(max), @missing nvarchar(max);
+    DECLARE @name nvarchar(400), @stopped nvarchar(max), @changed nvarchar(max), @missing nvarchar(max);
     DECLARE @checks TABLE (
         n int NOT NULL PRIMARY KEY, name varchar(60) NOT NULL, verdict varchar(4) NOT NULL, value float,
         unit varchar(20) NOT NULL, detail nvarchar(max) NOT NULL
@@ -29,7 +29,7 @@ BEGIN
         round int NOT NULL, type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
         group_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL
     );
-    DECLARE @wrong TABLE (n int NOT NULL, name nvarchar(200) NOT NULL, PRIMARY KEY (n, name));
+    DECLARE @wrong TABLE (n int NOT NULL, name nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL, PRIMARY KEY (n, name));
 
     BEGIN TRY
         -- 5: Azure SQL Database, where the right is one of the database.
@@ -119,6 +119,11 @@ BEGIN
     INSERT INTO @checks VALUES (3, 'expired_leases', @verdict, @value, 'claims', @detail);
 
     INSERT INTO @wrong (n, name)
+    SELECT TOP (10) 3, name
+    FROM mq.schedule WITH (READPAST, READCOMMITTEDLOCK)
+    WHERE next_at IS NULL
+    ORDER BY name;
+    INSERT INTO @wrong (n, name)
     SELECT 4, i.name
     FROM mq.installed AS i
     WHERE i.kind = 'procedure' AND ISNULL(i.fingerprint, 0x) <> ISNULL(mq.object_fingerprint(i.name), 0x);
@@ -132,30 +137,37 @@ BEGIN
             (N'group_lock_once'), (N'counter_pk'), (N'feed_pk'), (N'feed_counter_pk'), (N'feed_consumer_pk'), (N'watched_pk'),
             (N'watched_table_once'), (N'subscription_pk'), (N'polled_pk'), (N'polled_place_pk'), (N'polled_batch_pk'),
             (N'polled_batch_lease'), (N'polled_row_pk'), (N'polled_row_ident'), (N'polled_row_batch'), (N'polled_row_due'),
-            (N'polled_mark_pk')
+            (N'polled_mark_pk'), (N'result_pk'), (N'archive_id'), (N'binding_pk'), (N'binding_prefix'), (N'schedule_pk'), (N'schedule_due')
     ) AS w (name)
     WHERE mq.object_fingerprint(w.name) IS NULL;
     -- One after the other: the server joins texts by itself from 2017 on.
-    SELECT @round = 4, @name = N'';
+    SELECT @round = 3, @name = N'';
     WHILE @round < 6
     BEGIN
         SET @name = (SELECT MIN(name) FROM @wrong WHERE n = @round AND name > @name);
         IF @name IS NULL
             SELECT @round = @round + 1, @name = N'';
+        ELSE IF @round = 3
+            SET @stopped = CONCAT(@stopped + N', ', @name);
         ELSE IF @round = 4
             SET @changed = CONCAT(@changed + N', ', @name);
         ELSE
             SET @missing = CONCAT(@missing + N', ', @name);
     END;
+    SELECT @value = COUNT(*) FROM @wrong WHERE n = 3;
+    SET @verdict = CASE WHEN @value > 0 THEN 'bad' ELSE 'ok' END;
+    SET @detail = COALESCE(N'this server does not know the time zone of ' + @stopped + N'; call set_schedule again, with one that it knows',
+        N'every schedule has a next time');
+    INSERT INTO @checks VALUES (4, 'stopped_schedules', @verdict, @value, 'schedules', @detail);
     SELECT @value = COUNT(*) FROM @wrong WHERE n = 4;
     SET @verdict = CASE WHEN @value > 0 THEN 'bad' ELSE 'ok' END;
     SET @detail = COALESCE(N'missing or changed by hand: ' + @changed + N'; run the installation again',
         N'all procedures are as installed');
-    INSERT INTO @checks VALUES (4, 'changed_objects', @verdict, @value, 'objects', @detail);
+    INSERT INTO @checks VALUES (5, 'changed_objects', @verdict, @value, 'objects', @detail);
     SELECT @value = COUNT(*) FROM @wrong WHERE n = 5;
     SET @verdict = CASE WHEN @value > 0 THEN 'bad' ELSE 'ok' END;
     SET @detail = COALESCE(N'missing or disabled: ' + @missing, N'all there');
-    INSERT INTO @checks VALUES (5, 'missing_indexes', @verdict, @value, 'indexes', @detail);
+    INSERT INTO @checks VALUES (6, 'missing_indexes', @verdict, @value, 'indexes', @detail);
 
     SELECT @level = compatibility_level, @versions = is_read_committed_snapshot_on,
         @snapshots = CASE WHEN snapshot_isolation_state IN (1, 3) THEN 1 ELSE 0 END, @delayed_durability = delayed_durability
@@ -167,17 +179,17 @@ BEGIN
             N' SET COMPATIBILITY_LEVEL = 130')
         ELSE N'enough to read lists'
     END;
-    INSERT INTO @checks VALUES (6, 'compatibility_level', @verdict, @level, 'level', @detail);
+    INSERT INTO @checks VALUES (7, 'compatibility_level', @verdict, @level, 'level', @detail);
     SET @detail = CASE
         WHEN @versions = 1 THEN N'on: those who look see what is committed'
         ELSE N'off: those who look see what is not committed, or wait for it; claims do not depend on it'
     END;
-    INSERT INTO @checks VALUES (7, 'read_committed_snapshot', 'ok', CASE @versions WHEN 1 THEN 1 ELSE 0 END, 'flag', @detail);
+    INSERT INTO @checks VALUES (8, 'read_committed_snapshot', 'ok', CASE @versions WHEN 1 THEN 1 ELSE 0 END, 'flag', @detail);
     SET @detail = CASE
         WHEN @snapshots = 1 THEN N'allowed: what is deleted is not cleaned up while such a transaction is open'
         ELSE N'not allowed'
     END;
-    INSERT INTO @checks VALUES (8, 'snapshot_isolation', 'ok', CASE @snapshots WHEN 1 THEN 1 ELSE 0 END, 'flag', @detail);
+    INSERT INTO @checks VALUES (9, 'snapshot_isolation', 'ok', CASE @snapshots WHEN 1 THEN 1 ELSE 0 END, 'flag', @detail);
     -- 2: forced.
     SET @value = CASE WHEN @delayed_durability = 2 THEN 0 ELSE 1 END;
     SET @verdict = CASE WHEN @value = 0 THEN 'warn' ELSE 'ok' END;
@@ -185,7 +197,7 @@ BEGIN
         WHEN @value = 0 THEN N'DELAYED_DURABILITY is FORCED: a crash may lose messages and bring finished ones back'
         ELSE N'what is committed is on disk, unless the caller commits with DELAYED_DURABILITY'
     END;
-    INSERT INTO @checks VALUES (9, 'durability', @verdict, @value, 'flag', @detail);
+    INSERT INTO @checks VALUES (10, 'durability', @verdict, @value, 'flag', @detail);
 
     -- Twice: what another transaction is just about to put right is not there the second time.
     SELECT @value = NULL, @verdict = 'warn', @round = 0;
@@ -218,7 +230,7 @@ BEGIN
     BEGIN CATCH
         SET @detail = ERROR_MESSAGE();
     END CATCH;
-    INSERT INTO @checks VALUES (10, 'stuck_groups', @verdict, @value, 'groups', @detail);
+    INSERT INTO @checks VALUES (11, 'stuck_groups', @verdict, @value, 'groups', @detail);
 
     SELECT name, verdict, value, unit, REPLACE(REPLACE(detail, NCHAR(13), N' '), NCHAR(10), N' ') AS detail
     FROM @checks

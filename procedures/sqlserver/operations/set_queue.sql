@@ -84,6 +84,17 @@ BEGIN
             ordered = COALESCE(CAST(@ordered AS bit), ordered),
             notify = COALESCE(CAST(@notify AS bit), notify)
         WHERE type = @name;
+        -- A queue that does not archive keeps no results.
+        SET @took = 1;
+        WHILE @on_complete = N'delete' AND @took > 0
+        BEGIN
+            DELETE TOP (@step) k
+            FROM mq.result AS k WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
+            INNER JOIN mq.message AS m WITH (READUNCOMMITTED) ON m.id = k.id
+            WHERE m.type = @name
+            OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+            SET @took = @@ROWCOUNT;
+        END;
         SELECT type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete,
             CAST(ordered AS smallint) AS ordered, CAST(notify AS smallint) AS notify, CAST(paused AS smallint) AS paused
         FROM mq.queue

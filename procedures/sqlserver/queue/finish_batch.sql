@@ -1,8 +1,8 @@
 -- finish_batch: complete a batch but for the listed failures, and claim the next one, in one transaction.
 -- Arguments:   @batch_key, @failures (one a line: id,retry_after_seconds,error; an empty second field: the queue's backoff, -1:
---              dead now), @next_size (0 to 10,000; NULL or 0: claim nothing)
--- Returns:     the next batch, as claim_batch does; no rows when the batch was lost
--- Errors:      50002 invalid_argument
+--              dead now; see read_failures), @next_size (0 to 10,000; NULL or 0: claim nothing)
+-- Returns:     the next batch, as claim_batch does
+-- Errors:      50002 invalid_argument, 50008 lease_lost
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     EXEC mq.finish_batch '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', N'17,30,busy', 100;
 
@@ -26,44 +26,44 @@ BEGIN
     BEGIN TRY
         EXEC mq.require_key @batch_key, @key OUTPUT;
         EXEC mq.require_range 'next_size', @next_size, 0, 10000;
+        IF DATALENGTH(@failures) > 0
+        BEGIN
+            INSERT INTO @lines (n, id, retry, error, valid, valid_error)
+            SELECT n, id, retry, error, valid, valid_error FROM mq.read_failures(@failures);
+            SELECT @bad = MIN(CASE valid WHEN 0 THEN n END), @bad_error = MIN(CASE valid_error WHEN 0 THEN n END) FROM @lines;
+            EXEC mq.require_failures @bad, @bad_error;
+        END;
         IF @own = 1
             BEGIN TRANSACTION;
         EXEC mq.drop_batch @key, @type OUTPUT, @reader OUTPUT, @seconds OUTPUT;
         IF @type IS NULL
-            SET @next_size = 0;
-        ELSE
+            EXEC mq.raise_error 'lease_lost', N'batch_key: this batch was finished, released or rescued';
+        IF EXISTS (SELECT * FROM @lines)
         BEGIN
-            IF DATALENGTH(@failures) > 0
+            -- Of two lines for one message the first counts.
+            INSERT INTO @listed (id, attempts, retry, error)
+            SELECT c.id, c.attempt, l.retry, l.error
+            FROM (SELECT MIN(n) AS n FROM @lines GROUP BY id) AS k
+            INNER JOIN @lines AS l ON l.n = k.n
+            INNER JOIN mq.claimed AS c ON c.batch_key = @key AND c.id = l.id
+            OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+            WHILE @took > 0
             BEGIN
-                INSERT INTO @lines (n, id, retry, error, valid, valid_error)
-                SELECT n, id, retry, error, valid, valid_error FROM mq.read_failures(@failures);
-                SELECT @bad = MIN(CASE valid WHEN 0 THEN n END), @bad_error = MIN(CASE valid_error WHEN 0 THEN n END) FROM @lines;
-                EXEC mq.require_failures @bad, @bad_error;
-                -- Of two lines for one message the first counts.
-                INSERT INTO @listed (id, attempts, retry, error)
-                SELECT c.id, c.attempt, l.retry, l.error
-                FROM (SELECT MIN(n) AS n FROM @lines GROUP BY id) AS k
-                INNER JOIN @lines AS l ON l.n = k.n
-                INNER JOIN mq.claimed AS c ON c.batch_key = @key AND c.id = l.id
-                OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
-                WHILE @took > 0
+                DELETE FROM @failed;
+                DELETE TOP (@step) FROM @listed
+                OUTPUT deleted.id, deleted.attempts, deleted.retry, deleted.error INTO @failed (id, attempts, retry, error);
+                SET @took = @@ROWCOUNT;
+                IF @took > 0
                 BEGIN
-                    DELETE FROM @failed;
-                    DELETE TOP (@step) FROM @listed
-                    OUTPUT deleted.id, deleted.attempts, deleted.retry, deleted.error INTO @failed (id, attempts, retry, error);
-                    SET @took = @@ROWCOUNT;
-                    IF @took > 0
-                    BEGIN
-                        DELETE c
-                        FROM @failed AS f
-                        INNER JOIN mq.claimed AS c WITH (ROWLOCK) ON c.batch_key = @key AND c.id = f.id
-                        OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
-                        EXEC mq.fail_messages @type, @reader, @failed, @dead OUTPUT;
-                    END;
+                    DELETE c
+                    FROM @failed AS f
+                    INNER JOIN mq.claimed AS c WITH (ROWLOCK) ON c.batch_key = @key AND c.id = f.id
+                    OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+                    EXEC mq.fail_messages @type, @reader, @failed, @dead OUTPUT;
                 END;
             END;
-            EXEC mq.settle @key, NULL, @type, @reader, @count OUTPUT;
         END;
+        EXEC mq.settle @key, NULL, @type, @reader, @count OUTPUT;
         IF @next_size > 0
             EXEC mq.claim @type, @next_size, @reader, @seconds;
         ELSE

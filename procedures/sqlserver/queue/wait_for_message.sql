@@ -1,6 +1,6 @@
 -- wait_for_message: wait until something is ready or the time is up, checking 20 times a second, or less often where a check takes long.
 -- Arguments:   @type, @seconds (0 to ten years; NULL or 0: do not wait)
--- Returns:     ready (1: a message can be claimed), next_run_at (when the next delayed message is due or the next lease
+-- Returns:     ready (1: a message can be claimed), next_run_at (when the next delayed message or schedule is due or the next lease
 --              runs out, or NULL)
 -- Errors:      50002 invalid_argument
 -- Transaction: begins none; inside the caller's it waits as well, and keeps that open for so long
@@ -38,6 +38,10 @@ BEGIN
             SELECT * FROM mq.batch WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @name AND lease_until <= @now
         )
             SET @ready = 1;
+        ELSE IF @paused = 0 AND EXISTS (
+            SELECT * FROM mq.schedule WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @name AND next_at <= @now
+        )
+            SET @ready = 1;
         -- The pauses are counted as well: the clock may be set back.
         IF @ready = 1 OR @now >= @until OR @left <= 0
             BREAK;
@@ -68,6 +72,14 @@ BEGIN
             WHERE type = @name
             ORDER BY lease_until
         ) AS b
+        UNION ALL
+        SELECT s.due
+        FROM (
+            SELECT TOP (1) next_at AS due
+            FROM mq.schedule WITH (READPAST, READCOMMITTEDLOCK)
+            WHERE type = @name AND next_at IS NOT NULL
+            ORDER BY next_at
+        ) AS s
     ) AS t;
     SELECT @ready AS ready, @next AS next_run_at;
 END;

@@ -1,6 +1,6 @@
 -- list_subscriptions: the watched tables, and which changes go to which queue.
 -- Arguments:   @table (a watched table; NULL: all)
--- Returns:     table, action, type: one row a subscription, one with NULLs for a table without any
+-- Returns:     table, action, type, topic (one of these two is NULL): one row a subscription, one with NULLs for a table without any
 -- Errors:      50002 invalid_argument, 50005 not_found
 -- Transaction: reads only
 -- Example:     EXEC mq.list_subscriptions;
@@ -14,10 +14,11 @@ BEGIN
     DECLARE @id int, @object_id int, @schema nvarchar(128), @label nvarchar(300);
     IF @table IS NOT NULL
         EXEC mq.find_watched @table, @id OUTPUT, @object_id OUTPUT, @schema OUTPUT, @label OUTPUT;
-    SELECT CONCAT(CASE WHEN w.table_schema <> N'dbo' THEN w.table_schema + N'.' END, w.table_name) AS [table], s.action, s.type
+    SELECT CONCAT(CASE WHEN w.table_schema <> N'dbo' THEN w.table_schema + N'.' END, w.table_name) AS [table], s.action, NULLIF(s.type, N'') AS type,
+        NULLIF(s.topic, N'') AS topic
     FROM mq.watched AS w
     LEFT JOIN mq.subscription AS s ON s.watched_id = w.id
     WHERE @id IS NULL OR w.id = @id
-    ORDER BY w.table_schema, w.table_name, CHARINDEX(s.action, 'IUD'), s.type;
+    ORDER BY w.table_schema, w.table_name, CHARINDEX(s.action, 'IUD'), s.type, s.topic;
 END;
 GO

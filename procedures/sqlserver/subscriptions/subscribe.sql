@@ -1,5 +1,6 @@
--- subscribe: from now on, each such change of the table's rows sends a message of this type.
--- Arguments:   @table (a watched table), @action (I, U or D, or several of them), @type (1 to 200 characters)
+-- subscribe: from now on, each such change of the table's rows sends a message of this type, or is published to this topic.
+-- Arguments:   @table (a watched table), @action (I, U or D, or several of them), @type (1 to 200 characters) or @topic (words with dots
+--              between them)
 -- Returns:     count (subscriptions that are new)
 -- Errors:      50002 invalid_argument, 50005 not_found
 -- Transaction: joins the caller's; changes are reported from its commit on; without row versions writers of the table wait for it
@@ -8,31 +9,37 @@
 CREATE OR ALTER PROCEDURE mq.subscribe
     @table nvarchar(max),
     @action nvarchar(max),
-    @type nvarchar(max)
+    @type nvarchar(max) = NULL,
+    @topic nvarchar(max) = NULL
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @id int, @object_id int, @schema nvarchar(128);
-    DECLARE @label nvarchar(300), @name nvarchar(400), @count bigint;
+    DECLARE @label nvarchar(300), @name nvarchar(400), @words nvarchar(400), @count bigint;
     BEGIN TRY
         EXEC mq.require_actions @action, 0;
-        EXEC mq.require_name 'type', @type, 0;
-        SET @name = @type;
+        IF (@type IS NULL AND @topic IS NULL) OR (@type IS NOT NULL AND @topic IS NOT NULL)
+            EXEC mq.raise_error 'invalid_argument', N'type: give either a type or a topic';
+        EXEC mq.require_name 'type', @type, 1;
+        IF @topic IS NOT NULL
+            EXEC mq.require_topic 'topic', @topic, 0;
+        SELECT @name = COALESCE(@type, N''), @words = COALESCE(@topic, N'');
         EXEC mq.find_watched @table, @id OUTPUT, @object_id OUTPUT, @schema OUTPUT, @label OUTPUT;
         IF @own = 1
             BEGIN TRANSACTION;
         -- One at a time: of two that are the same the second finds what the first has written.
         EXEC sp_getapplock @Resource = N'mq.watch_table', @LockMode = 'Exclusive',
             @LockOwner = 'Transaction', @LockTimeout = -1;
-        INSERT INTO mq.subscription (watched_id, action, type)
-        SELECT @id, a.action, @name
+        INSERT INTO mq.subscription (watched_id, action, type, topic)
+        SELECT @id, a.action, @name, @words
         FROM (VALUES ('I'), ('U'), ('D')) AS a (action)
         WHERE CHARINDEX(a.action, @action) > 0
             AND NOT EXISTS (
                 SELECT * FROM mq.subscription AS s WITH (READCOMMITTEDLOCK)
                 WHERE s.watched_id = @id AND s.action = a.action COLLATE Latin1_General_100_BIN2 AND s.type = @name
+                    AND s.topic = @words
             );
         SET @count = @@ROWCOUNT;
         IF @own = 1

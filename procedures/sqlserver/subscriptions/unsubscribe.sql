@@ -1,5 +1,5 @@
 -- unsubscribe: take subscriptions of a table away.
--- Arguments:   @table (a watched table), @action (I, U or D, or several of them; NULL: all), @type (NULL: all)
+-- Arguments:   @table (a watched table), @action (I, U or D, or several of them; NULL: all), @type or @topic (NULL: all)
 -- Returns:     count (subscriptions taken away)
 -- Errors:      50002 invalid_argument, 50005 not_found
 -- Transaction: joins the caller's; messages that were sent stay. Writers of the table wait for its end where the database does
@@ -9,23 +9,28 @@
 CREATE OR ALTER PROCEDURE mq.unsubscribe
     @table nvarchar(max),
     @action nvarchar(max) = NULL,
-    @type nvarchar(max) = NULL
+    @type nvarchar(max) = NULL,
+    @topic nvarchar(max) = NULL
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @id int, @object_id int, @schema nvarchar(128);
-    DECLARE @label nvarchar(300), @name nvarchar(400), @count bigint;
+    DECLARE @label nvarchar(300), @name nvarchar(400), @words nvarchar(400), @count bigint;
     BEGIN TRY
         EXEC mq.require_actions @action, 1;
+        IF @type IS NOT NULL AND @topic IS NOT NULL
+            EXEC mq.raise_error 'invalid_argument', N'type: give either a type or a topic';
         EXEC mq.require_name 'type', @type, 1;
-        SET @name = @type;
+        EXEC mq.require_name 'topic', @topic, 1;
+        SELECT @name = @type, @words = @topic;
         EXEC mq.find_watched @table, @id OUTPUT, @object_id OUTPUT, @schema OUTPUT, @label OUTPUT;
         IF @own = 1
             BEGIN TRANSACTION;
         DELETE FROM mq.subscription WITH (ROWLOCK)
-        WHERE watched_id = @id AND (@action IS NULL OR CHARINDEX(action, @action) > 0) AND (@name IS NULL OR type = @name);
+        WHERE watched_id = @id AND (@action IS NULL OR CHARINDEX(action, @action) > 0)
+            AND (@name IS NULL OR type = @name) AND (@words IS NULL OR topic = @words);
         SET @count = @@ROWCOUNT;
         IF @own = 1
             COMMIT TRANSACTION;

@@ -9,7 +9,7 @@ from typer.core import TyperGroup
 # A panel; in it each command or group of commands, and the module of this package that has it.
 _PANELS = {
     "Install": {"apply": "install", "sql": "install", "uninstall": "install", "doctor": "doctor"},
-    "Send and handle messages": {"send": "send", "consume": "consume", "schedule": "schedule"},
+    "Send and handle messages": {"send": "send", "topic": "topic", "schedule": "schedule", "consume": "consume"},
     "Look and operate": {"stats": "queue", "queue": "queue", "dead": "dead"},
     "Tables of yours": {"table": "table", "feed": "feed", "subscription": "subscription"},
     "Try it out": {"demo": "trials", "bench": "trials"},

@@ -34,6 +34,13 @@ def consume(
         typer.Option("--transaction", help="Handle in the transaction that takes the message: effect exactly once."),
     ] = False,
     ring: Annotated[bool, typer.Option("--ring", help="Claim round the ring of ids; priority plays no part.")] = False,
+    keep_results: Annotated[
+        bool,
+        typer.Option(
+            "--keep-results",
+            help="Keep what the handler returns, a text or JSON, with the message; the queue archives.",
+        ),
+    ] = False,
     shutdown_timeout: consuming.ShutdownTimeout = consuming.SHUTDOWN,
     health_port: consuming.HealthPort = None,
     log_level: consuming.Level = consuming.LogLevel.info,
@@ -44,6 +51,9 @@ def consume(
     consuming.log_to_stderr(log_level)
     if transaction and ring:
         raise typer.BadParameter("cannot be combined with --transaction", param_hint="--ring")
+    if keep_results and (transaction or exec is not None):
+        other = "--transaction" if transaction else "--exec"
+        raise typer.BadParameter(f"cannot be combined with {other}", param_hint="--keep-results")
     if reader is None:
         reader = socket.gethostname() if ring else consuming.process_name()
     options = Options(
@@ -58,6 +68,7 @@ def consume(
         idle_timeout=idle_timeout,
         transaction=transaction,
         ring=ring,
+        keep_results=keep_results,
         shutdown_timeout=shutdown_timeout,
         connect_timeout=connect_timeout,
     )
@@ -66,4 +77,6 @@ def consume(
         raise typer.BadParameter(
             "an async handler cannot share the transaction's connection", param_hint="--transaction"
         )
+    if keep_results and loaded.takes_list:
+        raise typer.BadParameter("the handler takes a list; a result is of one message", param_hint="--keep-results")
     consuming.run(database, loaded, options, QueueSource, health_port)

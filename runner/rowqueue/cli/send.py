@@ -2,8 +2,10 @@
 
 import os
 import sys
+import time
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, BinaryIO
 
@@ -14,6 +16,17 @@ from ..databases import DatabaseError, Disconnected, QueueError, Session
 from .common import Failed, Json, Url, connected, group, say
 
 top = group()
+
+LONGEST_PAUSE = 1.0  # between two looks at a message that is waited for
+
+
+class Conflicts(StrEnum):
+    """What becomes of a live message of the same dedup key."""
+
+    KEEP = "keep"
+    REPLACE = "replace"
+    POSTPONE = "postpone"
+
 
 LIST_LINES = 10_000  # at most so many bodies in one call of send_batch
 LIST_BYTES = 8 << 20
@@ -37,13 +50,22 @@ def send(
     run_at: Annotated[
         str | None, typer.Option(metavar="TIME", help="Not before: ISO 8601, UTC unless it says.")
     ] = None,
-    delay: Annotated[float | None, typer.Option(min=0, max=315_360_000, help="Not before so many seconds.")] = None,
+    delay: Annotated[int | None, typer.Option(min=0, max=315_360_000, help="Not before so many seconds.")] = None,
     priority: Annotated[int | None, typer.Option(min=-32768, max=32767, help="A smaller number goes first.")] = None,
     group_key: Annotated[str | None, typer.Option(help="On an ordered queue, the group that keeps its order.")] = None,
     dedup_key: Annotated[str | None, typer.Option(help="At most one live message of the type has it.")] = None,
+    on_conflict: Annotated[
+        Conflicts | None, typer.Option(help="What a live message of the dedup key gets: this body, or a later time.")
+    ] = None,
     max_attempts: Annotated[int | None, typer.Option(min=1, max=1000, help="Attempts before it is dead.")] = None,
     headers: Annotated[str | None, typer.Option(help="Metadata beside the body, such as JSON.")] = None,
     source: Annotated[str | None, typer.Option(help="Who sends it.")] = None,
+    wait: Annotated[
+        float | None,
+        typer.Option(
+            min=0, metavar="SECONDS", help="Wait until it is completed, for so long at most, and print its result."
+        ),
+    ] = None,
     database: Url = None,
     json: Json = False,
 ) -> None:
@@ -54,7 +76,9 @@ def send(
         raise typer.BadParameter("give one of BODY, --file FILE and -", param_hint="BODY")
     if run_at is not None and delay is not None:
         raise typer.BadParameter("cannot be combined with --delay", param_hint="--run-at")
-    options = (priority, group_key, dedup_key, max_attempts, headers, source)
+    if on_conflict not in (None, Conflicts.KEEP) and dedup_key is None:
+        raise typer.BadParameter("needs a --dedup-key", param_hint="--on-conflict")
+    options = (priority, group_key, dedup_key, max_attempts, headers, source, on_conflict, wait)
     if file is not None:
         if any(option is not None for option in (run_at, delay, *options)):
             raise typer.BadParameter("a list is sent without options; send one body at a time", param_hint="--file")
@@ -64,22 +88,53 @@ def send(
         return
     due = _time(run_at)
     with connected(database) as session:
-        if delay is not None:
-            due = session.now() + timedelta(seconds=delay)
-        row = session.call("send_message", type, body, due, *options[:4], tracing.injected(headers), source)[0]
-    if not row["created"]:
-        print(f"runner: not sent: message {row['id']} has this dedup key and is live", file=sys.stderr)
-    say(str(row["id"]), json, **row)
+        arguments = (type, body, due, *options[:4], tracing.injected(headers), source, delay, on_conflict)
+        row = session.call("send_message", *arguments)[0]
+        if not row["created"]:
+            what = "changed" if row["changed"] else "not sent"
+            print(f"runner: {what}: message {row['id']} has this dedup key and is live", file=sys.stderr)
+        if wait is None:
+            say(str(row["id"]), json, **row)
+            return
+        result = _wait(session, row["id"], wait)
+    if json or result is not None:
+        say(result or "", json, **row, result=result)
+
+
+def _wait(session: Session, id: int, seconds: float) -> str | None:
+    """The result of a message, when it is completed. Raises Failed when it dies, is gone, or takes longer."""
+    deadline = time.monotonic() + seconds
+    pause = 0.02
+    while True:
+        rows = session.call("get_result", id)
+        if not rows:
+            raise Failed(
+                f"message {id} is gone, and no result is kept: its queue deletes what is completed, or it was"
+                " cancelled or purged"
+            )
+        state, result, error = rows[0].values()
+        if state == "C":
+            return None if result is None else str(result)
+        if state == "E":
+            raise Failed(f"message {id} is dead: {error or 'no error was noted'}")
+        left = deadline - time.monotonic()
+        if left <= 0:
+            how = "active" if state == "A" else "new"
+            raise Failed(
+                f"message {id} is not completed after {seconds:g} s, it is {how}" + (f": {error}" if error else "")
+            )
+        time.sleep(min(pause, left))
+        pause = min(pause * 1.5, LONGEST_PAUSE)
 
 
 def _time(run_at: str | None) -> datetime | None:
     if run_at is None:
         return None
     try:
-        time = datetime.fromisoformat(run_at)
+        moment = datetime.fromisoformat(run_at)
     except ValueError:
         raise typer.BadParameter(f"{run_at!r} is not an ISO 8601 time", param_hint="--run-at") from None
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _binary(file: str) -> BinaryIO:

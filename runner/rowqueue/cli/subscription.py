@@ -41,20 +41,25 @@ def subscription_list(
 ) -> None:
     """Show watched tables and their subscriptions."""
     with connected(database) as session:
-        output.rows(session.call("list_subscriptions", table), ["table", "action", "type"], json)
+        output.rows(session.call("list_subscriptions", table), ["table", "action", "type", "topic"], json)
 
 
 @app.command("add")
 def subscription_add(
     table: Table,
-    type: Annotated[str, typer.Option("--type", metavar="TYPE", help="The queue that gets the messages.")],
     action: Annotated[str, typer.Option("--action", metavar="LETTERS", help="Of I, U, D: insert, update, delete.")],
+    type: Annotated[
+        str | None, typer.Option("--type", metavar="TYPE", help="The queue that gets the messages; or --topic.")
+    ] = None,
+    topic: Annotated[str | None, typer.Option(metavar="TOPIC", help="The topic whose queues get the messages.")] = None,
     database: Url = None,
     json: Json = False,
 ) -> None:
     """From now on, each such change of a row sends a message."""
+    if (type is None) == (topic is None):
+        raise typer.BadParameter("give one of --type and --topic", param_hint="--type")
     with connected(database) as session:
-        count = session.call("subscribe", table, action, type)[0]["count"]
+        count = session.call("subscribe", table, action, type, topic)[0]["count"]
     say(f"{count} added" if count else "was there already", json, count=count)
 
 
@@ -62,6 +67,7 @@ def subscription_add(
 def subscription_remove(
     table: Table,
     type: Annotated[str | None, typer.Option("--type", metavar="TYPE", help="The queue; all when left out.")] = None,
+    topic: Annotated[str | None, typer.Option(metavar="TOPIC", help="The topic; all when left out.")] = None,
     action: Annotated[
         str | None, typer.Option("--action", metavar="LETTERS", help="Of I, U, D; all when left out.")
     ] = None,
@@ -69,8 +75,10 @@ def subscription_remove(
     json: Json = False,
 ) -> None:
     """Send no more such messages; those that were sent stay."""
+    if type is not None and topic is not None:
+        raise typer.BadParameter("give one of --type and --topic", param_hint="--type")
     with connected(database) as session:
-        count = session.call("unsubscribe", table, action, type)[0]["count"]
+        count = session.call("unsubscribe", table, action, type, topic)[0]["count"]
     if not count:
         raise Failed(f"there is no such subscription of {table}")
     say(f"{count} removed", json, count=count)

@@ -22,6 +22,7 @@ class Options:
     idle_timeout: float | None = None
     transaction: bool = False
     ring: bool = False
+    keep_results: bool = False
     shutdown_timeout: float = 30.0
     connect_timeout: float | None = None
 

@@ -2,16 +2,18 @@
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
-from ..databases import Row, Session
+from ..databases import LEASE_LOST, QueueError, Row, Session
 from ..handlers import Handled
 from ..link import Link
 from ..messages import Item, Message
 from .leases import Batch
 from .options import Options
+
+T = TypeVar("T")
 
 LONGEST_BLIND_POLL = 0.15  # where the database wakes nobody: on average a message waits for half of it
 
@@ -42,12 +44,12 @@ class Source(ABC):
         """Is anything ready, and when will the next be? None: nobody can tell. Asks senders to wake us, too."""
 
     @abstractmethod
-    def finish(self, link: Link, batch: Batch, failures: str | None, size: int) -> list[Row]:
-        """Finish a batch; the rows of the next one, of at most `size`, where finishing claims it."""
+    def finish(self, link: Link, batch: Batch, handled: Handled, size: int) -> list[Row] | None:
+        """Finish a batch; the rows of the next one, of at most `size`, where finishing claims it; None: it was lost."""
 
     @abstractmethod
     def finish_part(self, link: Link, batch: Batch, started: Sequence[Item], handled: Handled) -> None:
-        """Finish what was started, and give the rest back without costing it an attempt."""
+        """Finish what was started, and give the rest back without costing it an attempt; nothing when it was lost."""
 
 
 class QueueSource(Source):
@@ -70,8 +72,16 @@ class QueueSource(Source):
         row = link.call(stop, "wait_for_message", type, 0)[0]
         return bool(row["ready"]), row["next_run_at"]
 
-    def finish(self, link: Link, batch: Batch, failures: str | None, size: int) -> list[Row]:
-        return link.call(self._never, "finish_batch", batch.key, failures, size)
+    def finish(self, link: Link, batch: Batch, handled: Handled, size: int) -> list[Row] | None:
+        def settle(session: Session) -> list[Row]:
+            if not handled.results:
+                return session.call("finish_batch", batch.key, handled.lines(), size)
+            with session.transaction():
+                for id, result in handled.results.items():
+                    session.call("set_result", id, batch.key, result)
+                return session.call("finish_batch", batch.key, handled.lines(), size)
+
+        return _unless_lost(lambda: link.run(settle, self._never))
 
     def finish_part(self, link: Link, batch: Batch, started: Sequence[Item], handled: Handled) -> None:
         failures = {f.id: f for f in handled.failures}
@@ -82,7 +92,19 @@ class QueueSource(Source):
                     if f := failures.get(message.id):
                         session.call("fail", f.id, batch.key, f.error, f.retry_after)
                     else:
+                        if message.id in handled.results:
+                            session.call("set_result", message.id, batch.key, handled.results[message.id])
                         session.call("complete", message.id, batch.key)
                 session.call("release_batch", batch.key)
 
-        link.run(settle, self._never)
+        _unless_lost(lambda: link.run(settle, self._never))
+
+
+def _unless_lost(finish: Callable[[], T]) -> T | None:
+    """What finishing returns; None when the batch was lost, or finished by a call whose answer was lost."""
+    try:
+        return finish()
+    except QueueError as error:
+        if error.number != LEASE_LOST:
+            raise
+        return None

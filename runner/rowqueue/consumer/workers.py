@@ -119,16 +119,20 @@ class BatchWorker(Worker):
             return self._follow(link, batch)
         budget = self._claims.budget
         size = budget.take(self._options.batch) if self._chains and not self._stop.is_set() else 0
-        lines = "\n".join(f.line() for f in handled.failures) or None
         asked_at = time.monotonic()
-        rows = self._source.finish(link, batch, lines, size)
+        rows = self._source.finish(link, batch, handled, size)
         self._claims.last_claim = time.monotonic()
+        if rows is None:
+            budget.give_back(size)
+            self._tally.lost(batch.type, len(batch.messages))
+            self._tally.count(batch.type, "lost", len(batch.messages))
+            return self._follow(link, batch)
         budget.give_back(size - len(rows))
         self._tally.finished(batch.type, batch.messages, handled)
         return self._claims.batch(rows, asked_at) if self._chains else self._follow(link, batch)
 
     def _run_handler(self, batch: Batch) -> Handled:
-        handled = Handled()
+        handled = Handled(keeps_results=self._options.keep_results)
         began = time.monotonic()
         with self._leases.kept(batch):
             self._handler.run(batch.messages, handled, partial(self._may_start, batch))

@@ -1,6 +1,7 @@
 """The databases that hold a queue. `base` says what the runner needs of one."""
 
 from .base import (
+    LEASE_LOST,
     Cluster,
     Conflict,
     Database,
@@ -18,6 +19,7 @@ from .base import (
 from .registry import open_database, open_embedded
 
 __all__ = [
+    "LEASE_LOST",
     "Cluster",
     "Conflict",
     "Database",

@@ -27,6 +27,9 @@ class QueueError(Expected):
         self.number = number
 
 
+LEASE_LOST = 50008
+
+
 class DatabaseError(Expected):
     """The database refused a statement for a reason that trying again will not cure."""
 

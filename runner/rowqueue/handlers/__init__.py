@@ -3,7 +3,8 @@
 A handler is a function that takes one `Message`, or a list of them when its first parameter is annotated
 `list[Message]` or `Sequence[Message]` or the function has a true attribute `batch`. It may be `async`. Returning means
 done; `Retry`, `Discard` or any other exception is a failure of the message, or of all messages of a batch handler,
-which may instead return `{message.id: exception}` for the messages that failed.
+which may instead return `{message.id: exception}` for the messages that failed. Under `--keep-results` what a handler
+of one message returns is kept with the message.
 """
 
 from ..messages import Discard, Message, Retry

@@ -47,7 +47,7 @@ class AsyncOneByOne(Handler):
                 return
             try:
                 with tracing.consuming(message):
-                    await self._function(message)
+                    handled.keep(message, await self._function(message))
             except BaseException as error:  # kept from the loop, which SystemExit would end
                 handled.add(message, error)
 
@@ -56,6 +56,7 @@ class AsyncWholeBatch(Handler):
     """Awaits the function once with the list of messages."""
 
     is_async = True
+    takes_list = True
 
     def __init__(self, function: Callable[[list[Item]], Coroutine[Any, Any, Any]]) -> None:
         self._function = function

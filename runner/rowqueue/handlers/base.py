@@ -1,11 +1,15 @@
 """What runs handlers: the outcome of a batch, and the class of all of them."""
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..errors import Expected
 from ..messages import Failure, Item
+
+LONGEST_RESULT = 16 << 20
 
 
 class HandlerError(Expected):
@@ -14,11 +18,29 @@ class HandlerError(Expected):
 
 @dataclass(slots=True)
 class Handled:
-    """What became of a batch: failures, messages never started, and an exception that must end the process."""
+    """What became of a batch: failures, messages never started, an exception that must end the process, and results."""
 
     failures: list[Failure] = field(default_factory=list)
     unstarted: list[Item] = field(default_factory=list)
     crash: BaseException | None = None
+    keeps_results: bool = False
+    results: dict[int, str] = field(default_factory=dict)
+
+    def keep(self, message: Item, value: Any) -> None:
+        """Note what a handler has returned for a message, if that is wanted: a text as it is, anything else as JSON.
+
+        Raises ValueError or TypeError for what no database could keep.
+        """
+        if not self.keeps_results or value is None:
+            return
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        if "\0" in text or len(text.encode("utf-8")) > LONGEST_RESULT:
+            raise ValueError("a result has up to 16 MiB, and no character NUL")
+        self.results[message.id] = text
+
+    def lines(self) -> str | None:
+        """The failures as finish_batch's list."""
+        return "\n".join(f.line() for f in self.failures) or None
 
     def add(self, message: Item, error: BaseException | None) -> None:
         """Note the end of one attempt; an exception such as SystemExit leaves the message as not started."""
@@ -37,6 +59,7 @@ class Handler(ABC):
 
     is_async = False
     limits_itself = False
+    takes_list = False
 
     @abstractmethod
     def run(self, messages: Sequence[Item], handled: Handled, go_on: Callable[[], bool]) -> None:

@@ -21,13 +21,15 @@ class OneByOne(Handler):
                 continue
             try:
                 with tracing.consuming(message):
-                    self._function(message)
+                    handled.keep(message, self._function(message))
             except BaseException as error:
                 handled.add(message, error)
 
 
 class WholeBatch(Handler):
     """Calls the function once with the list of messages."""
+
+    takes_list = True
 
     def __init__(self, function: Callable[[list[Item]], Any]) -> None:
         self._function = function

@@ -16,7 +16,7 @@ from servers.mysql import Client
 pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_version]
 
 CONTRACT = contract.load()
-PUBLISHED = set(CONTRACT.procedures)
+PUBLISHED = set(CONTRACT.procedures_of("mysql"))
 INTERNAL = set(CONTRACT.objects("mysql")) - PUBLISHED - {"message_state"}
 ROLES = {"mq_producer", "mq_consumer", "mq_operator"}
 OWNER = "mq_owner@localhost"
@@ -102,7 +102,7 @@ def granted(sql: Sql, name: str) -> set[str]:
 
 
 def test_each_procedure_is_granted_to_its_owner_and_to_the_roles_of_the_contract(sql: Sql) -> None:
-    for name, procedure in CONTRACT.procedures.items():
+    for name, procedure in CONTRACT.procedures_of("mysql").items():
         assert granted(sql, name) == {OWNER, *procedure.roles}, name
 
 

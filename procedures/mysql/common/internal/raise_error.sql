@@ -26,6 +26,7 @@ BEGIN
         WHEN 'not_found' THEN 50005
         WHEN 'unsuitable_table' THEN 50006
         WHEN 'already_exists' THEN 50007
+        WHEN 'lease_lost' THEN 50008
     END;
     SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = v_number, MESSAGE_TEXT = v_message;
 END//

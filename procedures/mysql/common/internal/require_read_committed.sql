@@ -2,7 +2,7 @@
 -- Arguments:   none
 -- Returns:     nothing
 -- Errors:      50001 wrong_isolation
--- Transaction: the session must be READ COMMITTED; what SET TRANSACTION said for one transaction cannot be seen from here
+-- Transaction: that of a session which is READ COMMITTED; of others the level of the one that is open is looked up, if it can be seen
 -- Example:     CALL mq_require_read_committed();
 
 DROP PROCEDURE IF EXISTS mq_require_read_committed;
@@ -16,9 +16,18 @@ MODIFIES SQL DATA
 BEGIN
     -- At REPEATABLE READ a claim locks the gaps between the rows: senders wait for it, and claims end in deadlocks.
     DECLARE v_level varchar(20) CHARACTER SET ascii DEFAULT /*M! @@SESSION.tx_isolation */ /*!80000 @@SESSION.transaction_isolation */;
+    DECLARE v_running varchar(20) CHARACTER SET utf8mb4;
     IF v_level <> 'READ-COMMITTED' THEN
-        CALL mq_raise_error('wrong_isolation', CONCAT('this session is ', REPLACE(v_level, '-', ' '),
-            ': SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED'));
+        -- SET TRANSACTION may have set another for this transaction alone.
+        BEGIN
+            -- In a trigger this cannot be asked.
+            DECLARE CONTINUE HANDLER FOR 1336 BEGIN END;
+            CALL mq_transaction_level(v_running);
+        END;
+        IF COALESCE(v_running, '') <> 'READ COMMITTED' THEN
+            CALL mq_raise_error('wrong_isolation', CONCAT(IF(v_running IS NULL, 'this session is ', 'this transaction is '),
+                COALESCE(v_running, REPLACE(v_level, '-', ' ')), ': SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED first'));
+        END IF;
     END IF;
 END//
 

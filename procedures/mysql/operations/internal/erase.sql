@@ -63,6 +63,7 @@ BEGIN
             CALL mq_free_groups(p_type, v_gone);
             CALL mq_issue_tickets(p_type, v_groups);
         END IF;
+        CALL mq_delete_results(v_gone);
         CALL mq_delete_messages(v_gone);
     END IF;
 END//

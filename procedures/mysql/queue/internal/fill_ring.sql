@@ -1,4 +1,4 @@
--- fill_ring: before a round-robin claim, rescue expired claims and promote due messages of its type.
+-- fill_ring: before a round-robin claim, rescue expired claims, send what schedules have due and promote due messages of its type.
 -- Arguments:   p_type, p_size, p_now
 -- Returns:     p_low_n, p_low_until: the low-water mark, NULL for none; p_full_scan (1: the claim begins at the lowest id),
 --              p_from (it begins after this id), p_promoted_to (nothing due before is left to promote), p_outside (1: messages
@@ -30,7 +30,7 @@ BEGIN
     -- Microseconds; to read 1,000 dead rows takes 100 to 200.
     DECLARE c_long int DEFAULT 500;
     DECLARE v_promote int DEFAULT GREATEST(2 * p_size, 100);
-    DECLARE v_expired, v_some_due tinyint DEFAULT 0;
+    DECLARE v_expired, v_scheduled, v_some_due tinyint DEFAULT 0;
     DECLARE v_tries, v_moved, v_rescued int DEFAULT 0;
     DECLARE v_begun, v_first_run_at datetime(6);
     BEGIN
@@ -52,12 +52,13 @@ BEGIN
                     SELECT * FROM mq_batch FORCE INDEX (batch_lease)
                     WHERE type = p_type AND lease_until <= p_now AND lease_seconds >= 0
                 ),
+                EXISTS (SELECT * FROM mq_schedule FORCE INDEX (schedule_due) WHERE type = p_type),
                 -- Messages at ordinary places were sent before the type was a ring, or by a sender that did not see it yet.
                 EXISTS (
                     SELECT * FROM mq_ready FORCE INDEX (PRIMARY)
                     WHERE type = p_type AND (priority > -32768 OR priority = -32768 AND run_at > '1000-01-01') AND attempts >= 0
                 )
-            INTO v_expired, p_outside;
+            INTO v_expired, v_scheduled, p_outside;
         END IF;
         SELECT EXISTS (
             SELECT * FROM mq_delayed FORCE INDEX (PRIMARY)
@@ -71,10 +72,13 @@ BEGIN
     IF v_expired THEN
         CALL mq_rescue(p_type, 20, v_rescued);
     END IF;
+    IF v_scheduled THEN
+        CALL mq_send_due(p_type, v_promote);
+    END IF;
     IF v_some_due THEN
         CALL mq_promote(p_type, p_promoted_to, p_now, v_promote, v_moved, v_first_run_at);
     END IF;
-    IF p_full_scan AND (v_expired OR v_moved > 0) THEN
+    IF p_full_scan AND (v_expired OR v_scheduled OR v_moved > 0) THEN
         -- In a type that is no ring yet what has come back stands at its ordinary place.
         SELECT EXISTS (
             SELECT * FROM mq_ready FORCE INDEX (PRIMARY)

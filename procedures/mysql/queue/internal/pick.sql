@@ -1,5 +1,5 @@
--- pick: take up to p_size ready messages of a type out of the ready table, in claim order; expired claims are rescued
---       and due messages promoted on the way.
+-- pick: take up to p_size ready messages of a type out of the ready table, in claim order; expired claims are rescued, due
+--       messages promoted and those of schedules sent on the way.
 -- Arguments:   p_type, p_ordered (the policy), p_size, p_take (1: the caller's transaction may be long: see pick_ordered)
 -- Returns:     p_items: a JSON array of [id, number of this attempt, ...]; NULL when nothing is ready
 -- Errors:      none
@@ -44,7 +44,7 @@ BEGIN
     DECLARE v_lowered_to datetime(6) DEFAULT c_never;
     DECLARE v_raised_to datetime(6) DEFAULT c_long_ago;
     DECLARE v_places longtext CHARACTER SET utf8mb4;
-    DECLARE v_full_scan, v_some, v_front_moved tinyint;
+    DECLARE v_full_scan, v_some, v_scheduled, v_front_moved tinyint;
     DECLARE v_marks_changed tinyint DEFAULT 0;
     BEGIN
         DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_places = '[]';
@@ -53,14 +53,19 @@ BEGIN
     END;
     -- A full scan that is noted further ahead, or a promotion in the future: the clock was set back since.
     SET v_full_scan = COALESCE(v_now NOT BETWEEN v_scanned_at - INTERVAL c_ahead + 1 SECOND
-            AND v_scanned_at + INTERVAL c_late SECOND
+            AND v_scanned_at - INTERVAL MICROSECOND(v_scanned_at) MICROSECOND + INTERVAL c_late SECOND
         OR v_promoted_to > v_now + INTERVAL 100000 MICROSECOND, 1);
     IF v_full_scan THEN
         SELECT EXISTS (
-            SELECT * FROM mq_batch FORCE INDEX (batch_lease) WHERE type = p_type AND lease_until <= v_now AND lease_seconds >= 0
-        ) INTO v_some;
+                SELECT * FROM mq_batch FORCE INDEX (batch_lease) WHERE type = p_type AND lease_until <= v_now AND lease_seconds >= 0
+            ),
+            EXISTS (SELECT * FROM mq_schedule FORCE INDEX (schedule_due) WHERE type = p_type)
+        INTO v_some, v_scheduled;
         IF v_some THEN
             CALL mq_rescue(p_type, v_rescue, v_moved);
+        END IF;
+        IF v_scheduled THEN
+            CALL mq_send_due(p_type, v_promote);
         END IF;
         SET v_promoted_to = c_long_ago;
     END IF;

@@ -24,11 +24,13 @@ BEGIN
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     IF v_on_complete = 'archive' THEN
         INSERT INTO mq_archive (id, completed_at, created_at, priority, attempts, month, type, body, headers, group_key,
-            dedup_key, source, reader)
+            dedup_key, source, reader, result)
         SELECT m.id, v_now, m.created_at, m.priority, j.attempt, MONTH(v_now), m.type, m.body, m.headers, m.group_key,
-            m.dedup_key, m.source, p_reader
+            m.dedup_key, m.source, p_reader, k.result
         FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempt smallint PATH '$[1]')) AS j
-        STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id;
+        STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
+        LEFT JOIN mq_result AS k FORCE INDEX (PRIMARY) ON k.id = j.id;
+        CALL mq_delete_results(p_items);
     END IF;
     IF v_ordered THEN
         CALL mq_free_groups(p_type, p_items);

@@ -1,4 +1,4 @@
--- send_changes: send a message of one changed row to each of its subscriptions; the triggers of watched tables call it.
+-- send_changes: send a message of one changed row to each of its subscriptions, and for a topic to each type that is bound to it; the triggers of watched tables call it.
 -- Arguments:   p_label (the table, as messages name it), p_action (I, U or D), p_key, p_old_key (JSON; NULL: none)
 -- Returns:     nothing
 -- Errors:      none
@@ -21,7 +21,7 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
-    DECLARE v_type varchar(200) CHARACTER SET utf8mb4;
+    DECLARE v_type, v_topic varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_ordered, v_ring tinyint;
     DECLARE v_done tinyint DEFAULT 0;
     DECLARE v_source varchar(200) CHARACTER SET utf8mb4;
@@ -29,21 +29,26 @@ BEGIN
         '","key":', p_key, IF(COALESCE(CAST(p_old_key AS binary) = CAST(p_key AS binary), 1), '',
             CONCAT(',"old_key":', p_old_key)), '}');
     DECLARE subscribed CURSOR FOR
-        SELECT s.type, (SELECT q.ordered FROM mq_queue AS q WHERE q.type IN (s.type, '') ORDER BY q.type DESC LIMIT 1),
-            EXISTS (SELECT * FROM mq_ring AS r FORCE INDEX (ring_newest) WHERE r.type = s.type)
-        FROM mq_subscription AS s
-        WHERE s.label = p_label AND s.action = p_action
-        ORDER BY s.type;
+        SELECT t.type, t.topic, (SELECT q.ordered FROM mq_queue AS q WHERE q.type IN (t.type, '') ORDER BY q.type DESC LIMIT 1),
+            EXISTS (SELECT * FROM mq_ring AS r FORCE INDEX (ring_newest) WHERE r.type = t.type)
+        FROM (
+            SELECT s.type, NULL AS topic FROM mq_subscription AS s
+            WHERE s.label = p_label AND s.action = p_action AND s.topic = ''
+            UNION
+            SELECT b.type, s.topic FROM mq_subscription AS s JOIN mq_binding AS b ON s.path LIKE b.path
+            WHERE s.label = p_label AND s.action = p_action AND s.type = ''
+        ) AS t
+        ORDER BY 1, 2;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_done = 1;
     CALL mq_reader_name(NULL, v_source);
     OPEN subscribed;
     types: LOOP
-        FETCH subscribed INTO v_type, v_ordered, v_ring;
+        FETCH subscribed INTO v_type, v_topic, v_ordered, v_ring;
         IF v_done THEN
             LEAVE types;
         END IF;
-        INSERT INTO mq_message (run_at, created_at, priority, type, body, source)
-        VALUES (v_now, v_now, 0, v_type, v_body, v_source);
+        INSERT INTO mq_message (run_at, created_at, priority, type, body, headers, source)
+        VALUES (v_now, v_now, 0, v_type, v_body, CONCAT('{"topic":"', v_topic, '"}'), v_source);
         IF v_ordered THEN
             INSERT INTO mq_grouped (type, group_key, id, attempts) VALUES (v_type, '', LAST_INSERT_ID(), 0);
         END IF;

@@ -5,7 +5,7 @@
 -- Transaction: reads nothing
 -- Example:     SELECT mq.require_message('{}', NULL, 0, NULL, 'a-1', NULL, NULL, NULL, 60, 'replace');
 --
--- What is NULL is not asked after: a call would cost every sender more than the question.
+-- The other checks are called for their errors only: each call would cost every sender more than the comparison.
 
 CREATE OR REPLACE FUNCTION mq.require_message(
     p_body text,
@@ -31,22 +31,22 @@ BEGIN
         -- Clients know no year before that.
         PERFORM mq.raise_error('invalid_argument', 'run_at: must be in the year 1 or later');
     END IF;
-    IF p_priority IS NOT NULL THEN
+    IF p_priority NOT BETWEEN -32768 AND 32767 THEN
         PERFORM mq.require_range('priority', p_priority, -32768, 32767);
     END IF;
-    IF p_group_key IS NOT NULL THEN
+    IF char_length(p_group_key) NOT BETWEEN 1 AND 200 THEN
         PERFORM mq.require_name('group_key', p_group_key, true);
     END IF;
-    IF p_dedup_key IS NOT NULL THEN
+    IF char_length(p_dedup_key) NOT BETWEEN 1 AND 200 THEN
         PERFORM mq.require_name('dedup_key', p_dedup_key, true);
     END IF;
-    IF p_max_attempts IS NOT NULL THEN
+    IF p_max_attempts NOT BETWEEN 1 AND 1000 THEN
         PERFORM mq.require_range('max_attempts', p_max_attempts, 1, 1000);
     END IF;
     IF octet_length(p_headers) > 65536 THEN
         PERFORM mq.raise_error('invalid_argument', 'headers: must be a text of up to 64 KiB (65,536 bytes)');
     END IF;
-    IF p_source IS NOT NULL THEN
+    IF char_length(p_source) NOT BETWEEN 1 AND 200 THEN
         PERFORM mq.require_name('source', p_source, true);
     END IF;
     IF p_delay_seconds IS NOT NULL THEN

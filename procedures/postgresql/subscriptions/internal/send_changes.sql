@@ -21,22 +21,32 @@ DECLARE
     v_source text := mq.reader_name(NULL);
     v_types text[];
     v_headers text[];
+    v_topics boolean;
     v_ordered text[];
     v_notify text[];
     v_type text;
 BEGIN
-    SELECT array_agg(t.type ORDER BY t.type, s.topic), array_agg(t.headers ORDER BY t.type, s.topic),
-        array_agg(t.type) FILTER (WHERE q.ordered), array_agg(DISTINCT t.type) FILTER (WHERE coalesce(q.notify, true))
-    INTO v_types, v_headers, v_ordered, v_notify
+    SELECT array_agg(s.type ORDER BY s.type), array_agg(s.type) FILTER (WHERE q.ordered),
+        array_agg(s.type) FILTER (WHERE coalesce(q.notify, true)), coalesce(bool_or(s.topic <> ''), false)
+    INTO v_types, v_ordered, v_notify, v_topics
     FROM mq.subscription AS s
-    CROSS JOIN LATERAL (
-        SELECT s.type, NULL AS headers WHERE s.topic = ''
-        UNION ALL
-        -- A topic needs no escapes in JSON, see require_topic.
-        SELECT b.type, concat('{"topic":"', s.topic, '"}') FROM mq.topic_types(s.topic) AS b (type) WHERE s.topic <> ''
-    ) AS t
-    LEFT JOIN mq.queue AS q ON q.type = t.type
+    LEFT JOIN mq.queue AS q ON q.type = s.type
     WHERE s.label = p_label AND s.action = p_action;
+    IF v_topics THEN
+        -- Tables without topics need not pay for this.
+        SELECT array_agg(t.type ORDER BY t.type, s.topic), array_agg(t.headers ORDER BY t.type, s.topic),
+            array_agg(t.type) FILTER (WHERE q.ordered), array_agg(DISTINCT t.type) FILTER (WHERE coalesce(q.notify, true))
+        INTO v_types, v_headers, v_ordered, v_notify
+        FROM mq.subscription AS s
+        CROSS JOIN LATERAL (
+            SELECT s.type, NULL AS headers WHERE s.topic = ''
+            UNION ALL
+            -- A topic needs no escapes in JSON, see require_topic.
+            SELECT b.type, concat('{"topic":"', s.topic, '"}') FROM mq.topic_types(s.topic) AS b (type) WHERE s.topic <> ''
+        ) AS t
+        LEFT JOIN mq.queue AS q ON q.type = t.type
+        WHERE s.label = p_label AND s.action = p_action;
+    END IF;
     WITH sent AS (
         INSERT INTO mq.message (run_at, created_at, priority, type, body, headers, source)
         SELECT v_now, v_now, 0, t.type, concat(v_head, c.key, ',"old_key":' || c.old_key, '}'), t.headers, v_source

@@ -20,6 +20,7 @@ BEGIN
         WHEN 'not_found' THEN 50005
         WHEN 'unsuitable_table' THEN 50006
         WHEN 'already_exists' THEN 50007
+        WHEN 'lease_lost' THEN 50008
     END;
     IF @value IS NOT NULL
         SET @detail = STUFF(@detail, CHARINDEX(N'{}', @detail), 2, @value);

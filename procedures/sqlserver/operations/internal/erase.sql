@@ -106,6 +106,7 @@ BEGIN
             EXEC mq.free_groups @type, @gone;
             EXEC mq.issue_tickets @type, @gone;
         END;
+        EXEC mq.forget_results @gone;
         EXEC mq.delete_messages @gone;
     END;
 END;

@@ -1,6 +1,6 @@
--- fill_ring: rescue the expired claims of a ring, promote what is due, move into the ring what stands outside, and measure how long it took
---            to find that out.
--- Arguments:   @type, @size (of the claim), @full_scan (1: expired claims and messages outside are searched for too), @promoted_to
+-- fill_ring: rescue the expired claims of a ring, send what its schedules have due, promote what is due, move into the ring what stands
+--            outside, and measure how long it took to find that out.
+-- Arguments:   @type, @size (of the claim), @full_scan (1: expired claims, schedules and messages outside are searched for too), @promoted_to
 --              (nothing due before is left to promote), @now, @move (1: the claim commits at once), @long_scan (microseconds; a scan that
 --              took longer is repeated)
 -- Returns:     @promoted_to (from now on), @outside (1: messages stand outside the ring), @scanned (microseconds)
@@ -23,7 +23,7 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     -- At most so many messages are promoted by one claim, and so many expired claims rescued.
     DECLARE @promote int = CASE WHEN 2 * @size > 100 THEN 2 * @size ELSE 100 END, @rescue int = 20;
-    DECLARE @begun datetime2(7), @tries int = 0, @expired bit, @due bit, @rescued bigint, @moved int = 0, @first_run_at datetime2(7);
+    DECLARE @begun datetime2(7), @tries int = 0, @expired bit, @due bit, @sent bit = 0, @rescued bigint, @moved int = 0, @first_run_at datetime2(7);
     -- What takes long once, because of a plan or of pages that nobody has read for a while, does not take long again.
     WHILE @tries < 2
     BEGIN
@@ -45,13 +45,18 @@ BEGIN
     END;
     IF @expired = 1
         EXEC mq.rescue @type, @rescue, @rescued OUTPUT;
+    IF @full_scan = 1 AND EXISTS (SELECT * FROM mq.schedule WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type)
+    BEGIN
+        EXEC mq.send_due @type, @promote;
+        SET @sent = 1;
+    END;
     IF @due = 1
         EXEC mq.promote @type, @promoted_to, @now, @promote, 0, @moved OUTPUT, @first_run_at OUTPUT;
     -- Not up to now: somebody may be about to commit a failure that is due already.
     IF @moved < @promote
         SET @promoted_to = DATEADD(SECOND, -1, @now);
-    -- In a type that is no ring yet what has come back stands at its ordinary place.
-    IF @full_scan = 1 AND @outside = 0 AND (@expired = 1 OR @moved > 0) AND mq.is_ring(@type) = 0
+    -- In a type that is no ring yet what has come back or was sent stands at its ordinary place.
+    IF @full_scan = 1 AND @outside = 0 AND (@expired = 1 OR @sent = 1 OR @moved > 0) AND mq.is_ring(@type) = 0
         SET @outside = 1;
     IF @outside = 1 AND @move = 1
     BEGIN

@@ -1,5 +1,5 @@
 -- pick: move up to @size ready messages of a type from the ready table under a batch key, in claim order; expired claims are
---       rescued and due messages promoted on the way.
+--       rescued, due messages promoted and those of schedules sent on the way.
 -- Arguments:   @type, @size, @take (1: the caller's transaction may be long: see pick_ordered), @batch_key
 -- Returns:     @count: how many rows of mq.claimed have that key now
 -- Errors:      none
@@ -53,6 +53,8 @@ BEGIN
             SELECT * FROM mq.batch WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type AND lease_until <= @now
         )
             EXEC mq.rescue @type, @rescue, @rescued OUTPUT;
+        IF EXISTS (SELECT * FROM mq.schedule WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type)
+            EXEC mq.send_due @type, @promote;
     END;
 
     IF EXISTS (

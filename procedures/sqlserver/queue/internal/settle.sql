@@ -37,13 +37,17 @@ BEGIN
         IF @took > 0
         BEGIN
             IF @on_complete = 'archive'
+            BEGIN
                 INSERT INTO mq.archive (id, completed_at, created_at, priority, attempts, type, body, headers, group_key,
-                    dedup_key, source, reader)
+                    dedup_key, source, reader, result)
                 SELECT m.id, @now, m.created_at, m.priority, d.attempts, m.type, m.body, m.headers, m.group_key, m.dedup_key,
-                    m.source, @reader
+                    m.source, @reader, k.result
                 FROM @done AS d
                 INNER JOIN mq.message AS m ON m.id = d.id
+                LEFT JOIN mq.result AS k ON k.id = d.id
                 OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+                EXEC mq.forget_results @done;
+            END;
             IF @ordered = 1
                 EXEC mq.free_groups @type, @done;
             EXEC mq.delete_messages @done;

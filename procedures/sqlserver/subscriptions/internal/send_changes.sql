@@ -16,7 +16,11 @@ BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @source nvarchar(400) = mq.reader_name(NULL), @step int = 1000;
-    DECLARE @label nvarchar(800), @head nvarchar(1000), @type nvarchar(400), @ordered bit, @ring bit, @n int, @took int;
+    DECLARE @label nvarchar(800), @head nvarchar(1000), @type nvarchar(400), @headers nvarchar(max), @ordered bit, @ring bit;
+    DECLARE @way int = 0, @ways int, @n int, @took int;
+    DECLARE @target TABLE (
+        way int NOT NULL PRIMARY KEY, type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL, headers nvarchar(max)
+    );
     DECLARE @sent TABLE (id bigint NOT NULL PRIMARY KEY);
     SELECT @label = CONCAT(CASE WHEN table_schema <> N'dbo' THEN table_schema + N'.' END, table_name)
     FROM mq.watched WITH (READCOMMITTED)
@@ -24,26 +28,34 @@ BEGIN
     IF @label LIKE N'%["\/' + NCHAR(1) + N'-' + NCHAR(31) + N']%' COLLATE Latin1_General_100_BIN2
         SET @label = STRING_ESCAPE(@label, 'json');
     SET @head = CONCAT(N'{"table":"', @label, N'","action":"', @action, N'","key":');
-    -- A name may begin with a character that comes before the blank, and to this server N'' is all blanks.
-    SET @type = NCHAR(1);
-    WHILE @type IS NOT NULL
+    -- Types that are subscribed, and those that are bound to topics which are: by their names, so that all writers lock in one order.
+    INSERT INTO @target (way, type, headers)
+    SELECT ROW_NUMBER() OVER (ORDER BY t.type, t.topic), t.type, CASE WHEN t.topic <> N'' THEN mq.topic_headers(t.topic, NULL) END
+    FROM (
+        SELECT type, topic
+        FROM mq.subscription WITH (READCOMMITTED)
+        WHERE watched_id = @watched_id AND action = @action AND topic = N''
+        UNION ALL
+        SELECT b.type, s.topic
+        FROM mq.subscription AS s WITH (READCOMMITTED)
+        CROSS APPLY mq.topic_types(s.topic) AS b
+        WHERE s.watched_id = @watched_id AND s.action = @action AND s.topic <> N''
+    ) AS t;
+    SET @ways = @@ROWCOUNT;
+    WHILE @way < @ways
     BEGIN
-        SET @type = (
-            SELECT MIN(type) FROM mq.subscription WITH (READCOMMITTED)
-            WHERE watched_id = @watched_id AND action = @action AND type > @type
-        );
-        IF @type IS NULL
-            BREAK;
+        SET @way = @way + 1;
+        SELECT @type = type, @headers = headers FROM @target WHERE way = @way;
         SELECT @ordered = ordered FROM mq.policy(@type);
         SELECT @ring = mq.is_ring(@type), @n = 0, @took = 1;
         WHILE @took > 0
         BEGIN
             DELETE FROM @sent;
             -- Ids in the order of the events: the server gives them in the order of the SELECT.
-            INSERT INTO mq.message (run_at, created_at, priority, type, body, source)
+            INSERT INTO mq.message (run_at, created_at, priority, type, body, headers, source)
             OUTPUT inserted.id INTO @sent (id)
             SELECT TOP (@step) @now, @now, 0, @type,
-                CONCAT(@head, key_json, N',"old_key":' + old_key_json, N'}'), @source
+                CONCAT(@head, key_json, N',"old_key":' + old_key_json, N'}'), @headers, @source
             FROM @events
             WHERE n > @n
             ORDER BY n;

@@ -17,8 +17,10 @@ from .rights import OWNER
 
 _log = logging.getLogger(__name__)
 
-# PROCESS is what the guide gives the owner for queue_health, SELECT on some columns what require_use reads.
-_OF_NO_DATABASE = re.compile(r"GRANT (USAGE|PROCESS) ON \*\.\* |GRANT SELECT \([^)]*\) ON `mysql`\.")
+# PROCESS and the performance schema are for queue_health and transaction_level, SELECT on some columns for require_use.
+_OF_NO_DATABASE = re.compile(
+    r"GRANT (USAGE|PROCESS) ON \*\.\* |GRANT SELECT \([^)]*\) ON `mysql`\.|GRANT SELECT ON `performance_schema`\."
+)
 
 
 def existing(cursor: Any, kind: str, names: Iterable[str]) -> list[str]:

@@ -24,6 +24,11 @@ def replacing(batch: str) -> list[str]:
         "sys.security_predicates AS p", "(SELECT 0 AS object_id, 0 AS target_object_id, 1 AS predicate_type) AS p"
     )
     batch = batch.replace("sys.security_policies AS s", "(SELECT 0 AS object_id, 0 AS is_enabled) AS s")
+    # It converts by the same names, and has no list of them.
+    batch = batch.replace(
+        "sys.time_zone_info AS z",
+        "(SELECT @zone AS name WHERE sys.babelfish_timezone_mapping(LOWER(@zone)) <> N'NULL') AS z",
+    )
     # Its schema dbo belongs to a role.
     batch = batch.replace("q.principal_id <> COALESCE(t.principal_id, s.principal_id)", "1 = 0")
     found = re.search(r"^CREATE OR ALTER (\w+) ([\w.\[\]]+)", batch, re.M)

@@ -8,8 +8,9 @@ from ..base import ROLES, Forbidden
 REPORTER = "mq_reporter"  # whom triggers of watched tables run as where the table has another owner than the queue
 
 _TYPES = (
-    *(("items", "mq_consumer"), ("items", "mq_operator")),
-    *(("pieces", "mq_consumer"), ("pieces", "mq_operator"), ("places", "mq_consumer"), ("places", "mq_operator")),
+    *(("items", "mq_producer"), ("items", "mq_consumer"), ("items", "mq_operator")),
+    *(("places", "mq_producer"), ("places", "mq_consumer"), ("places", "mq_operator")),
+    *(("pieces", "mq_consumer"), ("pieces", "mq_operator")),
     *(("failures", "mq_consumer"), ("failures", "mq_operator"), ("events", "public")),
 )
 

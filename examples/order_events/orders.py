@@ -1,0 +1,20 @@
+"""Two handlers for `runner consume`: of the same event each does its own part."""
+
+import json
+
+from rowqueue import Discard, Message
+
+
+def invoice(message: Message) -> None:
+    """Write the invoice of an order that was paid."""
+    try:
+        order = json.loads(message.body)
+        line = f"invoice for order {order['order']}: {order['total']}"
+    except (ValueError, TypeError, KeyError) as error:
+        raise Discard(f"not an order: {error}") from error
+    print(line, flush=True)
+
+
+def count(message: Message) -> None:
+    """Note the topic of whatever has happened."""
+    print(json.loads(message.headers or "{}").get("topic", "no topic"), flush=True)

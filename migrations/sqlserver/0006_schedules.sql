@@ -1,0 +1,20 @@
+-- Schedules: messages that are sent at the times a cron expression names. See docs/decisions/0015_schedules.md.
+
+-- next_at is when the next message is due (NULL: never again), moved_at when that was set; last_id and last_at are of the last message.
+CREATE TABLE mq.schedule (
+    name nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL CONSTRAINT schedule_pk PRIMARY KEY,
+    next_at datetime2(7),
+    moved_at datetime2(7) NOT NULL,
+    last_at datetime2(7),
+    last_id bigint,
+    priority smallint NOT NULL,
+    overlap bit NOT NULL,
+    type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    cron nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    time_zone nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    body nvarchar(max) NOT NULL,
+    headers nvarchar(max),
+    group_key nvarchar(400) COLLATE Latin1_General_100_BIN2
+);
+
+CREATE INDEX schedule_due ON mq.schedule (type, next_at) INCLUDE (moved_at);

@@ -1,0 +1,32 @@
+-- delete_results: delete the results of messages, if they have any.
+-- Arguments:   p_items (a JSON array of arrays that begin with an id)
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's; the rows go by primary key
+-- Example:     CALL mq_delete_results('[[17]]');
+
+DROP PROCEDURE IF EXISTS mq_delete_results;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_delete_results(
+    IN p_items longtext CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_some tinyint;
+    -- First a read, which locks nothing: few have one.
+    SELECT EXISTS (
+        SELECT *
+        FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
+        STRAIGHT_JOIN mq_result AS k FORCE INDEX (PRIMARY) ON k.id = j.id
+    ) INTO v_some;
+    IF v_some THEN
+        DELETE k
+        FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
+        STRAIGHT_JOIN mq_result AS k FORCE INDEX (PRIMARY) ON k.id = j.id;
+    END IF;
+END//
+
+DELIMITER ;

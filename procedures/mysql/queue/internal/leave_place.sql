@@ -1,0 +1,72 @@
+-- leave_place: take a new message that nobody holds out of ready or delayed.
+-- Arguments:   p_type, p_ordered (the policy), p_ring (1: the type is a ring), p_id, p_group_key ('' for none), p_priority,
+--              p_run_at (the message's own)
+-- Returns:     p_attempts (NULL: it stays, or is being claimed at this moment) and p_error of the last one
+-- Errors:      none
+-- Transaction: joins the caller's; never waits
+-- Example:     CALL mq_leave_place('email', 0, 0, 17, '', 0, v_run_at, v_attempts, v_error);
+--
+-- By whole primary keys, and in the tables where it seems to be: at REPEATABLE READ a search for what is not there locks a gap, and
+-- other senders would wait. The tickets of an ordered queue stay: they are hints only.
+
+DROP PROCEDURE IF EXISTS mq_leave_place;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_leave_place(
+    IN p_type varchar(200) CHARACTER SET utf8mb4,
+    IN p_ordered tinyint,
+    IN p_ring tinyint,
+    IN p_id bigint,
+    IN p_group_key varchar(200) CHARACTER SET utf8mb4,
+    IN p_priority smallint,
+    IN p_run_at datetime(6),
+    OUT p_attempts smallint,
+    OUT p_error text CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_in_delayed, v_in_ring tinyint;
+    DECLARE v_priority smallint DEFAULT p_priority;
+    DECLARE v_run_at datetime(6) DEFAULT p_run_at;
+    SELECT EXISTS (SELECT * FROM mq_delayed WHERE type = p_type AND run_at = p_run_at AND id = p_id) INTO v_in_delayed;
+    IF v_in_delayed OR p_run_at > UTC_TIMESTAMP(6) THEN
+        SELECT MAX(d.attempts), MAX(d.error) INTO p_attempts, p_error
+        FROM (
+            SELECT attempts, error FROM mq_delayed WHERE type = p_type AND run_at = p_run_at AND id = p_id FOR UPDATE SKIP LOCKED
+        ) AS d;
+        IF p_attempts IS NOT NULL THEN
+            DELETE FROM mq_delayed WHERE type = p_type AND run_at = p_run_at AND id = p_id;
+        END IF;
+    ELSEIF p_ordered THEN
+        SELECT MAX(g.attempts) INTO p_attempts
+        FROM (
+            SELECT attempts FROM mq_grouped WHERE type = p_type AND group_key = p_group_key AND id = p_id FOR UPDATE SKIP LOCKED
+        ) AS g;
+        IF p_attempts IS NOT NULL THEN
+            DELETE FROM mq_grouped WHERE type = p_type AND group_key = p_group_key AND id = p_id;
+        END IF;
+    ELSE
+        -- In a ring some stand at their ordinary place still.
+        IF p_ring THEN
+            SELECT EXISTS (
+                SELECT * FROM mq_ready WHERE type = p_type AND priority = -32768 AND run_at = '1000-01-01' AND id = p_id
+            ) INTO v_in_ring;
+            IF v_in_ring THEN
+                SET v_priority = -32768, v_run_at = '1000-01-01';
+            END IF;
+        END IF;
+        SELECT MAX(r.attempts) INTO p_attempts
+        FROM (
+            SELECT attempts FROM mq_ready
+            WHERE type = p_type AND priority = v_priority AND run_at = v_run_at AND id = p_id
+            FOR UPDATE SKIP LOCKED
+        ) AS r;
+        IF p_attempts IS NOT NULL THEN
+            DELETE FROM mq_ready WHERE type = p_type AND priority = v_priority AND run_at = v_run_at AND id = p_id;
+        END IF;
+    END IF;
+END//
+
+DELIMITER ;

@@ -1,0 +1,40 @@
+-- lock_key: before a live message is changed inside of a transaction: lock its dedup_key, unless it is at work or dead.
+-- Arguments:   p_type, p_dedup_key, p_ordered (the policy), p_id (the live message)
+-- Returns:     p_id: the message that has the key now, NULL for none; p_new: 0 when it is at work or dead
+-- Errors:      none
+-- Transaction: joins the caller's; waits for an open transaction that has changed or finished the message
+-- Example:     CALL mq_lock_key('email', 'a-1', 0, v_id, v_new);
+--
+-- Of two changes one so comes after the other. Whoever finishes a message deletes its key, and would wait for the caller.
+
+DROP PROCEDURE IF EXISTS mq_lock_key;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_lock_key(
+    IN p_type varchar(200) CHARACTER SET utf8mb4,
+    IN p_dedup_key varchar(200) CHARACTER SET utf8mb4,
+    IN p_ordered tinyint,
+    INOUT p_id bigint,
+    OUT p_new tinyint
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    -- Of what the snapshot of a REPEATABLE READ transaction does not show, nothing is known.
+    SELECT COALESCE(MAX(COALESCE(d.id, g.id, r.id, o.id) IS NOT NULL), 1) INTO p_new
+    FROM mq_message AS m FORCE INDEX (PRIMARY)
+    LEFT JOIN mq_delayed AS d FORCE INDEX (PRIMARY) ON d.type = p_type AND d.run_at = m.run_at AND d.id = m.id
+    LEFT JOIN mq_grouped AS g FORCE INDEX (PRIMARY) ON g.type = p_type AND g.group_key = COALESCE(m.group_key, '') AND g.id = m.id
+    LEFT JOIN mq_ready AS r FORCE INDEX (PRIMARY)
+        ON NOT p_ordered AND r.type = p_type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id
+    LEFT JOIN mq_ready AS o FORCE INDEX (PRIMARY)
+        ON NOT p_ordered AND o.type = p_type AND o.priority = -32768 AND o.run_at = '1000-01-01' AND o.id = m.id
+    WHERE m.id = p_id;
+    IF p_new THEN
+        SELECT MAX(k.id) INTO p_id
+        FROM (SELECT id FROM mq_dedup WHERE type = p_type AND dedup_key = p_dedup_key FOR UPDATE) AS k;
+    END IF;
+END//
+
+DELIMITER ;

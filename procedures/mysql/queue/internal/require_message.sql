@@ -1,0 +1,69 @@
+-- require_message: refuse what a message cannot have; NULL passes where it means 'the default'.
+-- Arguments:   those of send_message but the type
+-- Returns:     nothing
+-- Errors:      50002 invalid_argument
+-- Transaction: reads nothing
+-- Example:     CALL mq_require_message('{}', NULL, 0, NULL, 'a-1', NULL, NULL, NULL, 60, 'replace');
+--
+-- What is NULL is not checked: a call would cost every sender more than the question.
+
+DROP PROCEDURE IF EXISTS mq_require_message;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_require_message(
+    IN p_body longtext CHARACTER SET utf8mb4,
+    IN p_run_at datetime(6),
+    IN p_priority bigint,
+    IN p_group_key longtext CHARACTER SET utf8mb4,
+    IN p_dedup_key longtext CHARACTER SET utf8mb4,
+    IN p_max_attempts bigint,
+    IN p_headers longtext CHARACTER SET utf8mb4,
+    IN p_source longtext CHARACTER SET utf8mb4,
+    IN p_delay_seconds bigint,
+    IN p_on_conflict longtext CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    IF p_body IS NULL OR LENGTH(p_body) > 16777216 THEN
+        CALL mq_raise_error('invalid_argument', 'body: must be a text of up to 16 MiB (16,777,216 bytes)');
+    END IF;
+    IF p_run_at > UTC_TIMESTAMP(6) + INTERVAL 315360000 SECOND THEN
+        CALL mq_raise_error('invalid_argument', 'run_at: must be at most 315,360,000 seconds (ten years) ahead');
+    END IF;
+    IF p_priority IS NOT NULL THEN
+        CALL mq_require_range('priority', p_priority, -32768, 32767);
+    END IF;
+    IF p_group_key IS NOT NULL THEN
+        CALL mq_require_name('group_key', p_group_key, 1);
+    END IF;
+    IF p_dedup_key IS NOT NULL THEN
+        CALL mq_require_name('dedup_key', p_dedup_key, 1);
+    END IF;
+    IF p_max_attempts IS NOT NULL THEN
+        CALL mq_require_range('max_attempts', p_max_attempts, 1, 1000);
+    END IF;
+    IF LENGTH(p_headers) > 65536 THEN
+        CALL mq_raise_error('invalid_argument', 'headers: must be a text of up to 64 KiB (65,536 bytes)');
+    END IF;
+    IF p_source IS NOT NULL THEN
+        CALL mq_require_name('source', p_source, 1);
+    END IF;
+    IF p_delay_seconds IS NOT NULL THEN
+        CALL mq_require_range('delay_seconds', p_delay_seconds, 0, 315360000);
+        IF p_run_at IS NOT NULL THEN
+            CALL mq_raise_error('invalid_argument', 'delay_seconds: run_at is given too');
+        END IF;
+    END IF;
+    IF p_on_conflict IS NOT NULL THEN
+        -- As bytes: a collation may take 'Keep' or 'keep ' for the same.
+        IF CAST(p_on_conflict AS binary) NOT IN ('keep', 'replace', 'postpone') THEN
+            CALL mq_raise_error('invalid_argument', 'on_conflict: must be keep, replace or postpone');
+        ELSEIF p_on_conflict <> 'keep' AND p_dedup_key IS NULL THEN
+            CALL mq_raise_error('invalid_argument', 'on_conflict: needs a dedup_key');
+        END IF;
+    END IF;
+END//
+
+DELIMITER ;

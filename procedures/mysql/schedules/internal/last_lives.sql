@@ -1,0 +1,39 @@
+-- last_lives: tell whether the last message of a schedule keeps the next one away.
+-- Arguments:   p_id (the last message, or NULL), p_overlap (the schedule's)
+-- Returns:     p_lives: 1 while the last message is new, and without overlap while it is active too; a dead letter keeps nothing away
+-- Errors:      none
+-- Transaction: reads only
+-- Example:     CALL mq_last_lives(17, 1, v_lives);
+
+DROP PROCEDURE IF EXISTS mq_last_lives;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_last_lives(
+    IN p_id bigint,
+    IN p_overlap tinyint,
+    OUT p_lives tinyint
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    SELECT COUNT(*) INTO p_lives
+    FROM (
+        SELECT l.*, (SELECT q.ordered FROM mq_queue AS q WHERE q.type IN (l.type, '') ORDER BY q.type DESC LIMIT 1) AS ordered
+        FROM mq_message AS l FORCE INDEX (PRIMARY)
+        WHERE l.id = p_id
+    ) AS m
+    LEFT JOIN mq_dead AS e FORCE INDEX (PRIMARY) ON e.id = m.id
+    LEFT JOIN mq_delayed AS d FORCE INDEX (PRIMARY) ON d.type = m.type AND d.run_at = m.run_at AND d.id = m.id
+    LEFT JOIN mq_grouped AS g FORCE INDEX (PRIMARY)
+        ON g.type = m.type AND g.group_key = COALESCE(m.group_key, '') AND g.id = m.id
+    LEFT JOIN mq_ready AS r FORCE INDEX (PRIMARY)
+        ON r.type = m.type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id
+    LEFT JOIN mq_ready AS o FORCE INDEX (PRIMARY)
+        ON o.type = m.type AND o.priority = -32768 AND o.run_at = '1000-01-01' AND o.id = m.id
+    -- A message that has none of these is active.
+    WHERE e.id IS NULL AND (NOT p_overlap OR d.id IS NOT NULL OR g.id IS NOT NULL
+        OR NOT m.ordered AND (r.id IS NOT NULL OR o.id IS NOT NULL));
+END//
+
+DELIMITER ;

@@ -1,0 +1,61 @@
+-- next_in_day: the first moment of a date that a cron expression names.
+-- Arguments:   p_minutes, p_hours and p_real_time (of read_cron), p_zone, p_day (a date that matches: days since 1970-01-01), p_minute
+--              (the first moment that may be it: minutes since 1970-01-01 00:00 UTC)
+-- Returns:     p_found: minutes since 1970-01-01 00:00 UTC, or NULL
+-- Errors:      50002 invalid_argument when the server does not know the zone
+-- Transaction: reads the server's time zones
+-- Example:     CALL mq_next_in_day(v_minutes, v_hours, v_real_time, 'UTC', 20000, 28800000, v_found);
+--
+-- When the clocks are set forward, what is named in the hour that does not exist comes once, as they are changed. When they are set
+-- back, the hour that comes twice counts once. With * for the hour nothing is moved or left out: what comes every ten minutes goes on
+-- every ten minutes, as in Vixie's cron.
+
+DROP PROCEDURE IF EXISTS mq_next_in_day;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_next_in_day(
+    IN p_minutes varchar(60) CHARACTER SET ascii,
+    IN p_hours varchar(60) CHARACTER SET ascii,
+    IN p_real_time tinyint,
+    IN p_zone varchar(200) CHARACTER SET utf8mb4,
+    IN p_day int,
+    IN p_minute bigint,
+    OUT p_found bigint
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+whole: BEGIN
+    DECLARE v_midnight bigint DEFAULT p_day * 1440;
+    DECLARE v_before, v_after int;
+    DECLARE v_change bigint;
+    -- No zone is a day away from UTC: all of the date lies between the two.
+    CALL mq_zone_minutes(p_zone, v_midnight - 1440, v_before);
+    CALL mq_zone_minutes(p_zone, v_midnight + 2880, v_after);
+    IF v_before <> v_after THEN
+        CALL mq_find_change(p_zone, v_midnight - 1440, v_midnight + 2880, v_change);
+    END IF;
+    CALL mq_next_minute(p_minutes, p_hours, GREATEST(p_minute + v_before - v_midnight, 0),
+        COALESCE(v_change - 1 + v_before - v_midnight, 1439), p_found);
+    IF p_found IS NOT NULL THEN
+        SET p_found = v_midnight + p_found - v_before;
+    END IF;
+    IF p_found IS NOT NULL OR v_change IS NULL THEN
+        LEAVE whole;
+    END IF;
+
+    IF v_after > v_before AND NOT p_real_time AND p_minute <= v_change THEN
+        CALL mq_next_minute(p_minutes, p_hours, GREATEST(v_change + v_before - v_midnight, 0),
+            v_change + v_after - 1 - v_midnight, p_found);
+        IF p_found IS NOT NULL THEN
+            SET p_found = v_change;
+            LEAVE whole;
+        END IF;
+    END IF;
+
+    CALL mq_next_minute(p_minutes, p_hours, GREATEST(GREATEST(p_minute, v_change) + v_after - v_midnight,
+        IF(p_real_time, 0, v_change + v_before - v_midnight), 0), 1439, p_found);
+    SET p_found = v_midnight + p_found - v_after;
+END//
+
+DELIMITER ;

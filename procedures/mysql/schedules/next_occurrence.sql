@@ -1,0 +1,30 @@
+-- next_occurrence: the first time after a moment that a cron expression names.
+-- Arguments:   p_cron (five fields, @daily and the like, or @every and seconds), p_after (UTC, from 1970 to 2999; NULL: now),
+--              p_time_zone (NULL: UTC; others only when the server's tables of time zones are loaded: mysql_tzinfo_to_sql)
+-- Returns:     next_at; NULL when no date matches in the next 50 years
+-- Errors:      50002 invalid_argument
+-- Transaction: reads the server's time zones
+-- Example:     CALL mq_next_occurrence('30 2 * * MON-FRI', '2026-11-23 00:00', NULL);
+
+DROP PROCEDURE IF EXISTS mq_next_occurrence;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_next_occurrence(
+    IN p_cron longtext CHARACTER SET utf8mb4,
+    IN p_after datetime(6),
+    IN p_time_zone longtext CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_next_at datetime(6);
+    CALL mq_require_zone(p_time_zone);
+    IF p_after NOT BETWEEN '1970-01-01' AND '2999-12-31 23:59:59.999999' THEN
+        CALL mq_raise_error('invalid_argument', 'after: must be in the years 1970 to 2999');
+    END IF;
+    CALL mq_next_time(p_cron, COALESCE(p_after, UTC_TIMESTAMP(6)), COALESCE(p_time_zone, 'UTC'), v_next_at);
+    SELECT v_next_at AS next_at;
+END//
+
+DELIMITER ;

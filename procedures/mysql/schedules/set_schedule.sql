@@ -1,0 +1,78 @@
+-- set_schedule: send a message at each time that a cron expression names; the same name again changes the schedule.
+-- Arguments:   p_name, p_type, p_cron (see next_occurrence), p_body (up to 16 MiB), p_time_zone (NULL: UTC), p_headers (up to 64 KiB),
+--              p_priority (-32,768 to 32,767; NULL: 0), p_group_key, p_overlap (0: nothing is sent while the last message is new or
+--              active; NULL or 1: while it is new); names and keys have 1 to 200 characters
+-- Returns:     created (1 when the schedule is new), next_at
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's; calls for one name wait for each other
+-- Example:     CALL mq_set_schedule('nightly', 'report', '30 2 * * *', '{}', NULL, NULL, NULL, NULL, NULL);
+--
+-- A schedule whose cron and time zone stay as they are keeps its next time: a program that calls this whenever it starts neither
+-- loses a time that is due nor repeats one.
+
+DROP PROCEDURE IF EXISTS mq_set_schedule;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_set_schedule(
+    IN p_name longtext CHARACTER SET utf8mb4,
+    IN p_type longtext CHARACTER SET utf8mb4,
+    IN p_cron longtext CHARACTER SET utf8mb4,
+    IN p_body longtext CHARACTER SET utf8mb4,
+    IN p_time_zone longtext CHARACTER SET utf8mb4,
+    IN p_headers longtext CHARACTER SET utf8mb4,
+    IN p_priority bigint,
+    IN p_group_key longtext CHARACTER SET utf8mb4,
+    IN p_overlap bigint
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
+    DECLARE v_zone longtext CHARACTER SET utf8mb4 DEFAULT COALESCE(p_time_zone, 'UTC');
+    DECLARE v_next_at datetime(6);
+    DECLARE v_created tinyint;
+    DECLARE v_own tinyint;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL mq_undo_call(v_own);
+        RESIGNAL;
+    END;
+    CALL mq_require_name('name', p_name, 0);
+    CALL mq_require_name('type', p_type, 0);
+    CALL mq_require_message(p_body, NULL, p_priority, p_group_key, NULL, NULL, p_headers, NULL, NULL, NULL);
+    CALL mq_require_zone(p_time_zone);
+    CALL mq_require_range('overlap', p_overlap, 0, 1);
+    CALL mq_next_time(p_cron, v_now, v_zone, v_next_at);
+    IF v_next_at IS NULL THEN
+        CALL mq_raise_error('invalid_argument', 'cron: no date matches in the next 50 years');
+    END IF;
+
+    CALL mq_begin_call(0, v_own);
+    INSERT INTO mq_schedule (name, type, cron, time_zone, body, headers, priority, group_key, overlap, next_at, moved_at)
+    VALUES (p_name, p_type, p_cron, v_zone, p_body, p_headers, COALESCE(p_priority, 0), p_group_key, COALESCE(p_overlap, 1), v_next_at,
+        v_now)
+    -- A real change, which counts as two rows: a driver may let others count as one, as a new row does.
+    ON DUPLICATE KEY UPDATE overlap = 1 - mq_schedule.overlap;
+    SET v_created = ROW_COUNT() = 1;
+    IF NOT v_created THEN
+        -- From left to right: the times first, while cron and time zone are still the old ones.
+        UPDATE mq_schedule AS s
+        SET s.next_at = IF(s.cron = p_cron AND s.time_zone = v_zone, COALESCE(s.next_at, v_next_at), v_next_at),
+            s.moved_at = IF(s.cron = p_cron AND s.time_zone = v_zone, s.moved_at, v_now),
+            s.type = p_type,
+            s.cron = p_cron,
+            s.time_zone = v_zone,
+            s.body = p_body,
+            s.headers = p_headers,
+            s.priority = COALESCE(p_priority, 0),
+            s.group_key = p_group_key,
+            s.overlap = COALESCE(p_overlap, 1)
+        WHERE s.name = p_name;
+        SELECT next_at INTO v_next_at FROM mq_schedule WHERE name = p_name;
+    END IF;
+    CALL mq_end_call(v_own);
+    SELECT v_created AS created, v_next_at AS next_at;
+END//
+
+DELIMITER ;

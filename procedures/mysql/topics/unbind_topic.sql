@@ -1,0 +1,38 @@
+-- unbind_topic: take bindings away.
+-- Arguments:   p_pattern (as it was bound; NULL: all), p_type (NULL: all)
+-- Returns:     count (bindings taken away)
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's; calls that change bindings wait for each other; messages that were sent stay
+-- Example:     CALL mq_unbind_topic('orders.*.paid', 'invoice');
+
+DROP PROCEDURE IF EXISTS mq_unbind_topic;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_unbind_topic(
+    IN p_pattern longtext CHARACTER SET utf8mb4,
+    IN p_type longtext CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_count bigint;
+    DECLARE v_own tinyint;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL mq_undo_call(v_own);
+        RESIGNAL;
+    END;
+    IF p_pattern IS NOT NULL THEN
+        CALL mq_require_topic('pattern', p_pattern, 1);
+    END IF;
+    CALL mq_require_name('type', p_type, 1);
+    CALL mq_begin_call(0, v_own);
+    CALL mq_lock_bindings();
+    DELETE FROM mq_binding WHERE (p_pattern IS NULL OR pattern = p_pattern) AND (p_type IS NULL OR type = p_type);
+    SET v_count = ROW_COUNT();
+    CALL mq_end_call(v_own);
+    SELECT v_count AS count;
+END//
+
+DELIMITER ;

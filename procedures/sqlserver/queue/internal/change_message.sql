@@ -1,0 +1,95 @@
+-- change_message: replace or postpone a live message of a dedup_key, if it is new.
+-- Arguments:   @type, @id, @on_conflict (replace or postpone), @now (when the call began), @run_at, @priority, @body, @headers (those of
+--              the call)
+-- Returns:     @changed (0: it is not new, is being claimed at this moment, or is not postponed by it)
+-- Errors:      none
+-- Transaction: joins the caller's; never waits for a message that is being claimed
+-- Example:     EXEC mq.change_message N'email', 17, N'replace', @now, @now, 0, N'{}', NULL, @changed OUTPUT;
+--
+-- The message is locked first, as erase does it; one that is at work or dead is not even locked, or whoever finishes it would wait for
+-- the caller. Then it is taken out of its place and put where a message with this run_at is put when it is sent. In an ordered queue a
+-- failed head that is postponed goes on keeping its group waiting; in any other case its group goes on.
+
+CREATE OR ALTER PROCEDURE mq.change_message
+    @type nvarchar(400),
+    @id bigint,
+    @on_conflict nvarchar(10),
+    @now datetime2(7),
+    @run_at datetime2(7),
+    @priority smallint,
+    @body nvarchar(max),
+    @headers nvarchar(max),
+    @changed smallint OUTPUT
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    -- For as long as this call: senders may be at any level, and locked rows can be passed over at this one.
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    DECLARE @replace bit = CASE @on_conflict WHEN N'replace' THEN 1 ELSE 0 END, @ordered bit, @ring bit = mq.is_ring(@type);
+    DECLARE @group_key nvarchar(400), @old_priority smallint, @old_run_at datetime2(7), @attempts smallint, @error nvarchar(max);
+    DECLARE @items mq.items;
+    SELECT @ordered = ordered FROM mq.policy(@type);
+    SET @changed = 0;
+    IF EXISTS (
+        SELECT *
+        FROM mq.message AS m WITH (READUNCOMMITTED)
+        LEFT JOIN mq.delayed AS d WITH (READUNCOMMITTED) ON d.type = m.type AND d.run_at = m.run_at AND d.id = m.id
+        LEFT JOIN mq.grouped AS g WITH (READUNCOMMITTED) ON g.id = m.id
+        LEFT JOIN mq.ready AS r WITH (READUNCOMMITTED)
+            ON r.type = m.type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id
+        LEFT JOIN mq.ready AS o WITH (READUNCOMMITTED)
+            ON o.type = m.type AND o.priority = -32768 AND o.run_at = '0001-01-01' AND o.id = m.id
+        WHERE m.id = @id AND COALESCE(d.id, g.id, r.id, o.id) IS NOT NULL
+    )
+        SELECT @group_key = COALESCE(group_key, N''), @old_priority = priority, @old_run_at = run_at
+        FROM mq.message WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
+        WHERE id = @id AND type = @type;
+    IF @old_run_at IS NULL OR (@replace = 0 AND @old_run_at >= @run_at)
+        RETURN;
+    -- While the message is locked nobody writes another.
+    IF @replace = 0
+        SELECT @error = error FROM mq.delayed WITH (READUNCOMMITTED) WHERE type = @type AND run_at = @old_run_at AND id = @id;
+    EXEC mq.leave_place @type, @id, @old_priority, @old_run_at, @ordered, @attempts OUTPUT;
+    IF @attempts IS NULL
+        RETURN;
+
+    SET @changed = 1;
+    IF @replace = 1
+    BEGIN
+        UPDATE mq.message
+        SET body = @body, headers = @headers, priority = @priority, run_at = @run_at, sent_run_at = NULL
+        WHERE id = @id;
+        SET @attempts = 0;
+    END
+    ELSE
+    BEGIN
+        UPDATE mq.message SET run_at = @run_at, sent_run_at = NULL WHERE id = @id;
+        SET @priority = @old_priority;
+    END;
+    IF @run_at > @now
+        INSERT INTO mq.delayed (type, run_at, id, priority, attempts, error)
+        VALUES (@type, @run_at, @id, @priority, @attempts, @error);
+    ELSE IF @ordered = 1
+        -- issue_tickets gives it a ticket: one may be being dropped at the old place, or at this one.
+        INSERT INTO mq.grouped (type, group_key, id, attempts) VALUES (@type, @group_key, @id, @attempts);
+    ELSE
+    BEGIN
+        INSERT INTO mq.ready (type, priority, run_at, id, attempts)
+        VALUES (@type, CASE @ring WHEN 1 THEN -32768 ELSE @priority END, CASE @ring WHEN 1 THEN '0001-01-01' ELSE @run_at END, @id,
+            @attempts);
+        EXEC mq.lower_ring @type, @id;
+        IF @run_at < @now
+            EXEC mq.lower_mark @type;
+    END;
+    IF @ordered = 1
+    BEGIN
+        INSERT INTO @items (id, attempts) VALUES (@id, @attempts);
+        IF @run_at <= @now
+            -- As when a failed head is promoted: it is the first of its group again.
+            DELETE FROM mq.group_lock WITH (ROWLOCK) WHERE id = @id;
+        ELSE IF @replace = 1
+            EXEC mq.free_groups @type, @items;
+        EXEC mq.issue_tickets @type, @items;
+    END;
+END;
+GO

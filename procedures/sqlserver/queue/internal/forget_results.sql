@@ -1,0 +1,18 @@
+-- forget_results: delete the results that are kept with messages.
+-- Arguments:   @items (at most 1,000)
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's
+-- Example:     EXEC mq.forget_results @items;
+
+CREATE OR ALTER PROCEDURE mq.forget_results
+    @items mq.items READONLY
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DELETE k
+    FROM @items AS i
+    INNER JOIN mq.result AS k WITH (ROWLOCK) ON k.id = i.id
+    OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+END;
+GO

@@ -1,0 +1,52 @@
+-- leave_place: take a new message that the caller has locked out of ready or delayed.
+-- Arguments:   @type, @id, @priority and @run_at (the message's), @ordered (the policy)
+-- Returns:     @attempts (so far; NULL: it is being claimed at this moment)
+-- Errors:      none
+-- Transaction: joins the caller's, which is READ COMMITTED; never waits
+-- Example:     EXEC mq.leave_place N'email', 17, 0, @run_at, 0, @attempts OUTPUT;
+
+CREATE OR ALTER PROCEDURE mq.leave_place
+    @type nvarchar(400),
+    @id bigint,
+    @priority smallint,
+    @run_at datetime2(7),
+    @ordered bit,
+    @attempts smallint OUTPUT
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @places mq.places;
+    SET @attempts = NULL;
+    -- Delayed ones first: a claim may be promoting them.
+    SELECT @attempts = attempts
+    FROM mq.delayed WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
+    WHERE type = @type AND run_at = @run_at AND id = @id;
+    IF @attempts IS NOT NULL
+        DELETE FROM mq.delayed WHERE type = @type AND run_at = @run_at AND id = @id;
+    ELSE IF @ordered = 1
+    BEGIN
+        SELECT @attempts = attempts FROM mq.grouped WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE id = @id;
+        IF @attempts IS NULL
+            RETURN;
+        DELETE FROM mq.grouped WHERE id = @id;
+        INSERT INTO @places (priority, run_at, id) VALUES (@priority, @run_at, @id);
+        EXEC mq.drop_tickets @type, @places;
+    END
+    ELSE
+    BEGIN
+        SELECT @attempts = attempts
+        FROM mq.ready WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
+        WHERE type = @type AND priority = @priority AND run_at = @run_at AND id = @id;
+        IF @attempts IS NULL
+        BEGIN
+            -- The place of all messages of a ring, and of those whose sender saw a ring that was rolled back.
+            SELECT @priority = -32768, @run_at = '0001-01-01';
+            SELECT @attempts = attempts
+            FROM mq.ready WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
+            WHERE type = @type AND priority = @priority AND run_at = @run_at AND id = @id;
+        END;
+        IF @attempts IS NOT NULL
+            DELETE FROM mq.ready WHERE type = @type AND priority = @priority AND run_at = @run_at AND id = @id;
+    END;
+END;
+GO

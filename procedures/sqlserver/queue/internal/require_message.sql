@@ -1,0 +1,55 @@
+-- require_message: check the arguments of a call that sends one message, all but its queue.
+-- Arguments:   @body, @run_at, @priority, @group_key, @dedup_key, @max_attempts, @headers, @source, @delay_seconds, @on_conflict: see
+--              send_message; @now
+-- Returns:     @run_at: when the message is due, also when delay_seconds says it; NULL: now
+-- Errors:      50002 invalid_argument
+-- Transaction: reads nothing
+-- Example:     EXEC mq.require_message N'{}', @run_at OUTPUT, NULL, NULL, NULL, NULL, NULL, NULL, 60, NULL, @now;
+--
+-- What is not given is not checked: each check is a call, and most messages have few of these.
+
+CREATE OR ALTER PROCEDURE mq.require_message
+    @body nvarchar(max),
+    @run_at datetime2(7) OUTPUT,
+    @priority bigint,
+    @group_key nvarchar(max),
+    @dedup_key nvarchar(max),
+    @max_attempts bigint,
+    @headers nvarchar(max),
+    @source nvarchar(max),
+    @delay_seconds bigint,
+    @on_conflict nvarchar(max),
+    @now datetime2(7)
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    EXEC mq.require_body 'body', @body, 16777216, N'16 MiB (16,777,216 bytes)', 0;
+    IF @run_at > DATEADD(SECOND, 315360000, @now)
+        EXEC mq.raise_error 'invalid_argument', N'run_at: must be at most 315,360,000 seconds (ten years) ahead';
+    IF @priority IS NOT NULL
+        EXEC mq.require_range 'priority', @priority, -32768, 32767;
+    IF @group_key IS NOT NULL
+        EXEC mq.require_name 'group_key', @group_key, 1;
+    IF @dedup_key IS NOT NULL
+        EXEC mq.require_name 'dedup_key', @dedup_key, 1;
+    IF @max_attempts IS NOT NULL
+        EXEC mq.require_range 'max_attempts', @max_attempts, 1, 1000;
+    IF @headers IS NOT NULL
+        EXEC mq.require_body 'headers', @headers, 65536, N'64 KiB (65,536 bytes)', 1;
+    IF @source IS NOT NULL
+        EXEC mq.require_name 'source', @source, 1;
+    IF @delay_seconds IS NOT NULL
+    BEGIN
+        EXEC mq.require_range 'delay_seconds', @delay_seconds, 0, 315360000;
+        IF @run_at IS NOT NULL
+            EXEC mq.raise_error 'invalid_argument', N'delay_seconds: run_at is given too';
+        IF @delay_seconds > 0
+            SET @run_at = DATEADD(SECOND, CAST(@delay_seconds AS int), @now);
+    END;
+    -- With something after it: a blank at the end would not count.
+    IF (@on_conflict + N'.') COLLATE Latin1_General_100_BIN2 NOT IN (N'keep.', N'replace.', N'postpone.')
+        EXEC mq.raise_error 'invalid_argument', N'on_conflict: must be keep, replace or postpone';
+    IF @dedup_key IS NULL AND @on_conflict <> N'keep'
+        EXEC mq.raise_error 'invalid_argument', N'on_conflict: needs a dedup_key';
+END;
+GO

@@ -1,0 +1,68 @@
+-- send_one: send one message, whose arguments are checked.
+-- Arguments:   @type, @body, @run_at (NULL: now), @priority (NULL: 0), @group_key, @dedup_key, @max_attempts, @headers, @source (NULL: the
+--              application name), @on_conflict (NULL: keep), @now (when the call began)
+-- Returns:     @id, @created (0: a live message has this type and dedup_key, and id is that one's), @changed (1: that one was changed)
+-- Errors:      none
+-- Transaction: joins the caller's; waits for an open transaction that has sent or is finishing the same dedup_key
+-- Example:     EXEC mq.send_one N'email', N'{}', NULL, 0, NULL, N'a-1', NULL, NULL, NULL, NULL, @now, @id OUTPUT, @created OUTPUT,
+--              @changed OUTPUT;
+
+CREATE OR ALTER PROCEDURE mq.send_one
+    @type nvarchar(400),
+    @body nvarchar(max),
+    @run_at datetime2(7),
+    @priority smallint,
+    @group_key nvarchar(400),
+    @dedup_key nvarchar(400),
+    @max_attempts smallint,
+    @headers nvarchar(max),
+    @source nvarchar(400),
+    @on_conflict nvarchar(10),
+    @now datetime2(7),
+    @id bigint OUTPUT,
+    @created smallint OUTPUT,
+    @changed smallint OUTPUT
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @ordered bit, @ring bit, @resource nvarchar(255);
+    SELECT @id = NULL, @created = 1, @changed = 0, @run_at = COALESCE(@run_at, @now), @priority = COALESCE(@priority, 0);
+    -- Of two senders of one new key the second waits here, and not in front of the unique index, where it would get an error.
+    -- No lock of a range: that would stop senders of other keys, and calls that complete a message with the next key. In a
+    -- deadlock this lock is only not granted; the row lock that follows then meets the deadlock again.
+    IF @dedup_key IS NOT NULL
+    BEGIN
+        SET @resource = mq.lock_name('dedup', @type, @dedup_key);
+        EXEC sp_getapplock @Resource = @resource, @LockMode = 'Exclusive',
+            @LockOwner = 'Transaction', @LockTimeout = -1;
+        SELECT @id = id
+        FROM mq.dedup WITH (READCOMMITTEDLOCK, ROWLOCK)
+        WHERE type = @type AND dedup_key = @dedup_key;
+        IF @id IS NOT NULL
+        BEGIN
+            SET @created = 0;
+            IF @on_conflict <> N'keep'
+                EXEC mq.change_message @type, @id, @on_conflict, @now, @run_at, @priority, @body, @headers, @changed OUTPUT;
+            RETURN;
+        END;
+    END;
+    SELECT @ordered = ordered FROM mq.policy(@type);
+    SET @ring = mq.is_ring(@type);
+    INSERT INTO mq.message (run_at, created_at, priority, max_attempts, type, body, headers, group_key, dedup_key, source)
+    VALUES (@run_at, @now, @priority, @max_attempts, @type, @body, @headers, @group_key, @dedup_key, mq.reader_name(@source));
+    SET @id = SCOPE_IDENTITY();
+    IF @dedup_key IS NOT NULL
+        INSERT INTO mq.dedup (type, dedup_key, id) VALUES (@type, @dedup_key, @id);
+    IF @run_at > @now
+        INSERT INTO mq.delayed (type, run_at, id, priority, attempts) VALUES (@type, @run_at, @id, @priority, 0);
+    ELSE
+    BEGIN
+        IF @ordered = 1
+            INSERT INTO mq.grouped (type, group_key, id, attempts) VALUES (@type, COALESCE(@group_key, N''), @id, 0);
+        INSERT INTO mq.ready (type, priority, run_at, id, attempts)
+        VALUES (@type, CASE @ring WHEN 1 THEN -32768 ELSE @priority END, CASE @ring WHEN 1 THEN '0001-01-01' ELSE @run_at END, @id, 0);
+        IF @run_at < @now
+            EXEC mq.lower_mark @type;
+    END;
+END;
+GO

@@ -1,0 +1,45 @@
+-- get_result: what became of a message: its state, its result, and the error of its last failed attempt.
+-- Arguments:   @id
+-- Returns:     state (N, A, E or C, as in message_state), result, error (while it is delayed or dead); no row when there is no such message
+-- Errors:      50002 invalid_argument
+-- Transaction: reads only, at the caller's level
+-- Example:     EXEC mq.get_result 17;
+--
+-- It reads what message_state reads, by keys alone.
+
+CREATE OR ALTER PROCEDURE mq.get_result
+    @id bigint
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
+    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    IF @id IS NULL
+        EXEC mq.raise_error 'invalid_argument', N'id: must not be NULL';
+    SELECT
+        CASE
+            WHEN EXISTS (
+                SELECT *
+                FROM mq.batch AS b
+                INNER JOIN mq.claimed AS c ON c.batch_key = b.batch_key AND c.id = m.id
+                WHERE b.type = m.type
+            ) THEN 'A'
+            WHEN e.id IS NOT NULL THEN 'E'
+            WHEN COALESCE(d.id, g.id, r.id, o.id) IS NOT NULL THEN 'N'
+        END AS state,
+        k.result, COALESCE(e.error, d.error) AS error
+    FROM mq.message AS m
+    LEFT JOIN mq.dead AS e ON e.id = m.id
+    LEFT JOIN mq.delayed AS d ON d.type = m.type AND d.run_at = m.run_at AND d.id = m.id
+    LEFT JOIN mq.grouped AS g ON g.id = m.id
+    LEFT JOIN mq.ready AS r ON r.type = m.type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id
+    -- The place of a message in a queue that is claimed as a ring.
+    LEFT JOIN mq.ready AS o ON o.type = m.type AND o.priority = -32768 AND o.run_at = '0001-01-01' AND o.id = m.id
+    LEFT JOIN mq.result AS k ON k.id = m.id
+    WHERE m.id = @id
+    UNION ALL
+    SELECT 'C', a.result, NULL
+    FROM mq.archive AS a
+    WHERE a.id = @id
+    OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+END;
+GO

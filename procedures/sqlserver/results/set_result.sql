@@ -1,0 +1,52 @@
+-- set_result: keep a result with a message that is being handled; it stays with the archived message.
+-- Arguments:   @id, @batch_key (the key that holds it), @result (up to 16 MiB)
+-- Returns:     count: 1
+-- Errors:      50002 invalid_argument (also when the queue does not archive), 50008 lease_lost
+-- Transaction: joins the caller's; waits for another call on the same batch
+-- Example:     EXEC mq.set_result 17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', N'{"pages":3}';
+
+CREATE OR ALTER PROCEDURE mq.set_result
+    @id bigint,
+    @batch_key nvarchar(max),
+    @result nvarchar(max)
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
+    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    -- For as long as this call: it acts on what is there now, and a snapshot shows what was.
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @key uniqueidentifier, @type nvarchar(400), @holds bit = 0;
+    DECLARE @on_complete varchar(7), @detail nvarchar(2000);
+    BEGIN TRY
+        IF @id IS NULL
+            EXEC mq.raise_error 'invalid_argument', N'id: must not be NULL';
+        EXEC mq.require_key @batch_key, @key OUTPUT;
+        EXEC mq.require_body 'result', @result, 16777216, N'16 MiB (16,777,216 bytes)', 0;
+        IF @own = 1
+            BEGIN TRANSACTION;
+        -- As withdraw does: nobody finishes the message meanwhile.
+        SELECT @type = type FROM mq.batch WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK) WHERE batch_key = @key;
+        IF @type IS NOT NULL
+            SELECT @holds = 1 FROM mq.claimed WHERE batch_key = @key AND id = @id;
+        IF @holds = 0
+        BEGIN
+            SET @detail = CONCAT(N'batch_key: does not hold message ', @id);
+            EXEC mq.raise_error 'lease_lost', @detail;
+        END;
+        SELECT @on_complete = on_complete FROM mq.policy(@type);
+        IF @on_complete <> 'archive'
+            EXEC mq.raise_error 'invalid_argument', N'id: results need a queue that archives: set_queue with on_complete archive';
+        UPDATE mq.result SET result = @result WHERE id = @id;
+        IF @@ROWCOUNT = 0
+            INSERT INTO mq.result (id, result) VALUES (@id, @result);
+        IF @own = 1
+            COMMIT TRANSACTION;
+    END TRY
+    BEGIN CATCH
+        IF @own = 1 AND XACT_STATE() <> 0
+            ROLLBACK TRANSACTION;
+        THROW;
+    END CATCH;
+    SELECT CAST(1 AS bigint) AS count;
+END;
+GO

@@ -1,0 +1,25 @@
+-- find_change: when the clocks of a time zone are changed.
+-- Arguments:   @zone, @from and @until (minutes since 1970-01-01 00:00 UTC, at most three days apart)
+-- Returns:     the first minute with the offset of @until; NULL when it is that of @from
+-- Errors:      the server's own when it does not know the zone
+-- Transaction: reads nothing
+-- Example:     SELECT mq.find_change(N'Romance Standard Time', 29577600, 29581920);  -- 29579580, which is 2026-03-29 01:00 UTC
+
+CREATE OR ALTER FUNCTION mq.find_change (@zone nvarchar(128), @from bigint, @until bigint)
+RETURNS bigint
+AS
+BEGIN
+    DECLARE @minutes int = mq.zone_minutes(@zone, @until), @before bigint = @from, @change bigint = @until, @middle bigint;
+    IF mq.zone_minutes(@zone, @from) = @minutes
+        RETURN NULL;
+    WHILE @change - @before > 1
+    BEGIN
+        SET @middle = (@before + @change) / 2;
+        IF mq.zone_minutes(@zone, @middle) = @minutes
+            SET @change = @middle;
+        ELSE
+            SET @before = @middle;
+    END;
+    RETURN @change;
+END;
+GO

@@ -1,0 +1,40 @@
+-- last_lives: tell whether the last message of a schedule keeps the next one away.
+-- Arguments:   @last_id, @overlap (of the schedule)
+-- Returns:     1 while the last message is new, and without overlap while it is active too; a dead letter keeps nothing away
+-- Errors:      none
+-- Transaction: reads only, and waits for nobody
+-- Example:     SELECT mq.last_lives(last_id, overlap) FROM mq.schedule;
+--
+-- What it reads need not be committed: a message that is on its way from one state to another counts as new, or as active, for another
+-- second, and the schedule's next time comes after that.
+
+CREATE OR ALTER FUNCTION mq.last_lives (@last_id bigint, @overlap bit)
+RETURNS bit
+AS
+BEGIN
+    -- A message that has none of these is active.
+    RETURN CASE WHEN EXISTS (
+        SELECT *
+        FROM mq.message AS m WITH (READUNCOMMITTED)
+        WHERE m.id = @last_id
+            AND NOT EXISTS (SELECT * FROM mq.dead AS e WITH (READUNCOMMITTED) WHERE e.id = m.id)
+            AND (
+                @overlap = 0
+                OR EXISTS (
+                    SELECT * FROM mq.delayed AS d WITH (READUNCOMMITTED)
+                    WHERE d.type = m.type AND d.run_at = m.run_at AND d.id = m.id
+                )
+                OR EXISTS (SELECT * FROM mq.grouped AS g WITH (READUNCOMMITTED) WHERE g.id = m.id)
+                OR (
+                    EXISTS (SELECT * FROM mq.policy(m.type) AS p WHERE p.ordered = 0)
+                    AND EXISTS (
+                        SELECT * FROM mq.ready AS r WITH (READUNCOMMITTED)
+                        WHERE r.type = m.type AND r.id = m.id AND (
+                            (r.priority = m.priority AND r.run_at = m.run_at) OR (r.priority = -32768 AND r.run_at = '0001-01-01')
+                        )
+                    )
+                )
+            )
+    ) THEN 1 ELSE 0 END;
+END;
+GO

@@ -1,0 +1,16 @@
+-- zone_minutes: by how much the clocks of a time zone are ahead of UTC.
+-- Arguments:   @zone, @minute (a moment: minutes since 1970-01-01 00:00 UTC)
+-- Returns:     minutes; negative west of Greenwich
+-- Errors:      the server's own when it does not know the zone
+-- Transaction: reads nothing
+-- Example:     SELECT mq.zone_minutes(N'Romance Standard Time', 0);  -- 60
+
+CREATE OR ALTER FUNCTION mq.zone_minutes (@zone nvarchar(128), @minute int)
+RETURNS int
+AS
+BEGIN
+    DECLARE @epoch datetime2(0) = '1970-01-01';
+    DECLARE @at datetimeoffset(0) = TODATETIMEOFFSET(DATEADD(MINUTE, @minute, @epoch), 0);
+    RETURN DATEPART(TZOFFSET, @at AT TIME ZONE @zone);
+END;
+GO

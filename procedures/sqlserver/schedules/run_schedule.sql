@@ -1,0 +1,37 @@
+-- run_schedule: send a schedule's message now, once more, whatever its times are.
+-- Arguments:   @name (1 to 200 characters)
+-- Returns:     id
+-- Errors:      50002 invalid_argument, 50005 not_found
+-- Transaction: joins the caller's; the schedule's own times wait for its end
+-- Example:     EXEC mq.run_schedule N'nightly';
+
+CREATE OR ALTER PROCEDURE mq.run_schedule
+    @name nvarchar(max)
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
+    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @now datetime2(7), @schedule nvarchar(400), @found bit = 0;
+    DECLARE @id bigint;
+    BEGIN TRY
+        EXEC mq.require_name 'name', @name, 0;
+        SET @schedule = @name;
+        IF @own = 1
+            BEGIN TRANSACTION;
+        SELECT @found = 1 FROM mq.schedule WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK) WHERE name = @schedule;
+        IF @found = 0
+            EXEC mq.raise_error 'not_found', N'name: there is no schedule {}', @name;
+        SET @now = SYSUTCDATETIME();
+        EXEC mq.send_occurrence @schedule, @now, @id OUTPUT;
+        IF @own = 1
+            COMMIT TRANSACTION;
+    END TRY
+    BEGIN CATCH
+        IF @own = 1 AND XACT_STATE() <> 0
+            ROLLBACK TRANSACTION;
+        THROW;
+    END CATCH;
+    SELECT @id AS id;
+END;
+GO

@@ -1,0 +1,80 @@
+-- set_schedule: send a message at each time that a cron expression names; the same name again changes the schedule.
+-- Arguments:   @name, @type, @cron (see next_occurrence), @body (up to 16 MiB), @time_zone (NULL: UTC), @headers (up to 64 KiB),
+--              @priority (-32,768 to 32,767; NULL: 0), @group_key, @overlap (0: nothing is sent while the last message is new or
+--              active; NULL or 1: while it is new); names and keys have 1 to 200 characters
+-- Returns:     created (1 when the schedule is new), next_at
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's; calls for one name wait for each other
+-- Example:     EXEC mq.set_schedule N'nightly', N'report', N'30 2 * * *', N'{}', N'Romance Standard Time';
+--
+-- A schedule whose cron and time zone stay as they are keeps its next time: a program that calls this whenever it starts neither
+-- loses a time that is due nor repeats one.
+
+CREATE OR ALTER PROCEDURE mq.set_schedule
+    @name nvarchar(max),
+    @type nvarchar(max),
+    @cron nvarchar(max),
+    @body nvarchar(max),
+    @time_zone nvarchar(max) = NULL,
+    @headers nvarchar(max) = NULL,
+    @priority bigint = NULL,
+    @group_key nvarchar(max) = NULL,
+    @overlap bigint = NULL
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
+    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    -- For as long as this call: it acts on what is there now, and a snapshot shows what was.
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @now datetime2(7) = SYSUTCDATETIME();
+    DECLARE @schedule nvarchar(400), @zone nvarchar(400), @next_at datetime2(7), @created smallint = 0, @resource nvarchar(255);
+    BEGIN TRY
+        EXEC mq.require_name 'name', @name, 0;
+        EXEC mq.require_name 'type', @type, 0;
+        EXEC mq.require_body 'body', @body, 16777216, N'16 MiB (16,777,216 bytes)', 0;
+        EXEC mq.require_zone @time_zone;
+        EXEC mq.require_body 'headers', @headers, 65536, N'64 KiB (65,536 bytes)', 1;
+        EXEC mq.require_range 'priority', @priority, -32768, 32767;
+        EXEC mq.require_name 'group_key', @group_key, 1;
+        EXEC mq.require_range 'overlap', @overlap, 0, 1;
+        SELECT @schedule = @name, @zone = COALESCE(@time_zone, N'UTC');
+        EXEC mq.next_time @cron, @now, @zone, @next_at OUTPUT;
+        IF @next_at IS NULL
+            EXEC mq.raise_error 'invalid_argument', N'cron: no date matches in the next 50 years';
+        IF @own = 1
+            BEGIN TRANSACTION;
+        -- Of two first calls for a name the second finds the row.
+        SET @resource = mq.lock_name('schedule', @schedule, N'');
+        EXEC sp_getapplock @Resource = @resource, @LockMode = 'Exclusive',
+            @LockOwner = 'Transaction', @LockTimeout = -1;
+        UPDATE mq.schedule
+        SET type = @type,
+            body = @body,
+            headers = @headers,
+            priority = COALESCE(@priority, 0),
+            group_key = @group_key,
+            overlap = COALESCE(@overlap, 1),
+            next_at = CASE WHEN cron = @cron AND time_zone = @zone AND next_at IS NOT NULL THEN next_at ELSE @next_at END,
+            moved_at = CASE WHEN cron = @cron AND time_zone = @zone AND next_at IS NOT NULL THEN moved_at ELSE @now END,
+            cron = @cron,
+            time_zone = @zone
+        WHERE name = @schedule;
+        IF @@ROWCOUNT = 0
+        BEGIN
+            INSERT INTO mq.schedule (name, type, cron, time_zone, body, headers, priority, group_key, overlap, next_at, moved_at)
+            VALUES (@schedule, @type, @cron, @zone, @body, @headers, COALESCE(@priority, 0), @group_key, COALESCE(@overlap, 1), @next_at,
+                @now);
+            SET @created = 1;
+        END;
+        SELECT @next_at = next_at FROM mq.schedule WHERE name = @schedule;
+        IF @own = 1
+            COMMIT TRANSACTION;
+    END TRY
+    BEGIN CATCH
+        IF @own = 1 AND XACT_STATE() <> 0
+            ROLLBACK TRANSACTION;
+        THROW;
+    END CATCH;
+    SELECT @created AS created, @next_at AS next_at;
+END;
+GO

@@ -1,0 +1,42 @@
+-- bind_topic: from now on, each message published to a matching topic is sent to this type.
+-- Arguments:   @pattern (words with dots between them; * stands for one word, # for any number of words), @type (1 to 200 characters)
+-- Returns:     created: 1, or 0 when it was bound so already
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's; it counts from its commit on; another call for the same binding waits for it
+-- Example:     EXEC mq.bind_topic N'orders.*.paid', N'invoice';
+
+CREATE OR ALTER PROCEDURE mq.bind_topic
+    @pattern nvarchar(max),
+    @type nvarchar(max)
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
+    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @name nvarchar(400), @words nvarchar(400);
+    DECLARE @created smallint, @resource nvarchar(255);
+    BEGIN TRY
+        EXEC mq.require_topic 'pattern', @pattern, 1;
+        EXEC mq.require_name 'type', @type, 0;
+        SELECT @words = @pattern, @name = @type;
+        IF @own = 1
+            BEGIN TRANSACTION;
+        -- Of two that are the same the second finds what the first has written.
+        SET @resource = mq.lock_name('topic', @words, @name);
+        EXEC sp_getapplock @Resource = @resource, @LockMode = 'Exclusive',
+            @LockOwner = 'Transaction', @LockTimeout = -1;
+        INSERT INTO mq.binding (pattern, type, prefix)
+        SELECT @words, @name, mq.topic_prefix(@words)
+        WHERE NOT EXISTS (SELECT * FROM mq.binding WITH (READCOMMITTEDLOCK) WHERE pattern = @words AND type = @name);
+        SET @created = @@ROWCOUNT;
+        IF @own = 1
+            COMMIT TRANSACTION;
+    END TRY
+    BEGIN CATCH
+        IF @own = 1 AND XACT_STATE() <> 0
+            ROLLBACK TRANSACTION;
+        THROW;
+    END CATCH;
+    SELECT @created AS created;
+END;
+GO

@@ -1,0 +1,40 @@
+-- require_topic: refuse what is no topic, or no pattern of topics.
+-- Arguments:   @argument (its name in the contract), @topic, @wildcards (1: a word may be * or #)
+-- Returns:     nothing
+-- Errors:      50002 invalid_argument
+-- Transaction: reads nothing
+-- Example:     EXEC mq.require_topic 'pattern', N'orders.*.paid', 1;
+
+CREATE OR ALTER PROCEDURE mq.require_topic
+    @argument varchar(200),
+    @topic nvarchar(max),
+    @wildcards bit
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    -- Code unit by code unit. Control characters up to the blank, and those of Latin 1 up to its own blank; then the blanks of Unicode.
+    DECLARE @refused nvarchar(60) = CONCAT(
+        N'%["\', NCHAR(1), N'-', NCHAR(32), NCHAR(127), N'-', NCHAR(160), NCHAR(5760), NCHAR(8192), N'-', NCHAR(8202), NCHAR(8232),
+        NCHAR(8233), NCHAR(8239), NCHAR(8287), NCHAR(12288), N']%'
+    );
+    -- The whole topic between two dots: then an empty word is two dots, wherever it stands.
+    DECLARE @words nvarchar(max) = CONCAT(N'.', @topic, N'.'), @detail nvarchar(2000);
+    -- Too short and too long first; not what a name may not end with.
+    IF @topic IS NULL OR DATALENGTH(@topic) = 0 OR LEN(@words COLLATE Latin1_General_100_CI_AS_SC) > 202
+        EXEC mq.require_name @argument, @topic, 0;
+    IF CHARINDEX(N'..', @words COLLATE Latin1_General_100_BIN2) > 0
+        OR CHARINDEX(NCHAR(0) COLLATE Latin1_General_100_BIN2, @topic COLLATE Latin1_General_100_BIN2) > 0
+        OR @topic COLLATE Latin1_General_100_BIN2 LIKE @refused
+        OR (@wildcards = 0 AND @topic COLLATE Latin1_General_100_BIN2 LIKE N'%[*#]%')
+        OR @words COLLATE Latin1_General_100_BIN2 LIKE N'%[*#][^.]%'
+        OR @words COLLATE Latin1_General_100_BIN2 LIKE N'%[^.][*#]%'
+    BEGIN
+        SET @detail = CONCAT(@argument, CASE @wildcards
+            WHEN 1 THEN N': must be words with dots between them; a word may be * or #, and has no other *, no other #, '
+                + N'no quotes, backslashes and white space'
+            ELSE N': must be words with dots between them, without *, #, quotes, backslashes and white space'
+        END);
+        EXEC mq.raise_error 'invalid_argument', @detail;
+    END;
+END;
+GO

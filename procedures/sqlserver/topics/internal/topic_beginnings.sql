@@ -1,0 +1,23 @@
+-- topic_beginnings: what a topic begins with: none of its words, the first, the first two, and so on.
+-- Arguments:   @topic
+-- Returns:     prefix: the words with dots between them
+-- Errors:      none
+-- Transaction: reads nothing
+-- Example:     SELECT prefix FROM mq.topic_beginnings(N'orders.eu.paid');
+
+CREATE OR ALTER FUNCTION mq.topic_beginnings (@topic nvarchar(400))
+RETURNS @beginnings TABLE (prefix nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY NONCLUSTERED)
+AS
+BEGIN
+    DECLARE @dot int = 0;
+    INSERT INTO @beginnings (prefix) VALUES (N''), (@topic);
+    WHILE 1 = 1
+    BEGIN
+        SET @dot = CHARINDEX(N'.', @topic COLLATE Latin1_General_100_BIN2, @dot + 1);
+        IF @dot = 0
+            BREAK;
+        INSERT INTO @beginnings (prefix) VALUES (LEFT(@topic COLLATE Latin1_General_100_BIN2, @dot - 1));
+    END;
+    RETURN;
+END;
+GO

@@ -1,0 +1,24 @@
+-- topic_headers: the headers of a message that is published.
+-- Arguments:   @topic, @headers (a JSON object; NULL: none)
+-- Returns:     the headers with the topic as their first member; NULL when @headers is no object
+-- Errors:      none
+-- Transaction: reads nothing
+-- Example:     SELECT mq.topic_headers(N'orders.eu.paid', N'{"trace":"7"}');
+
+CREATE OR ALTER FUNCTION mq.topic_headers (@topic nvarchar(400), @headers nvarchar(max))
+RETURNS nvarchar(max)
+AS
+BEGIN
+    DECLARE @object nvarchar(max) = LTRIM(RTRIM(COALESCE(@headers, N'{}'))), @rest nvarchar(max);
+    -- By their numbers: to most collations a wide bracket is a bracket.
+    IF DATALENGTH(@object) < 4 OR UNICODE(@object) <> 123 OR UNICODE(RIGHT(@object, 1)) <> 125
+        RETURN NULL;
+    SET @rest = STUFF(@object COLLATE Latin1_General_100_BIN2, 1, 1, N'');
+    -- An object of nothing but white space has no comma.
+    IF @rest COLLATE Latin1_General_100_BIN2 LIKE N'%[^ ' + NCHAR(9) + NCHAR(10) + NCHAR(13) + N'}]%'
+        SET @rest = N',' + @rest;
+    ELSE
+        SET @rest = N'}';
+    RETURN CONCAT(N'{"topic":"', @topic, N'"', @rest);
+END;
+GO

@@ -1,0 +1,47 @@
+-- topic_matches: whether a pattern matches a topic.
+-- Arguments:   @pattern (in which * stands for one word, and # for any number of them), @topic
+-- Returns:     1 or 0
+-- Errors:      none
+-- Transaction: reads nothing
+-- Example:     SELECT mq.topic_matches(N'orders.#.paid', N'orders.eu.paid');
+--
+-- Word by word from the left. A # stands for no word at first, and for one more each time that what comes after it does not match.
+-- Of several # only the last one grows: what the ones before it could still take, it can take as well. So the time grows with the
+-- length of the topic times that of what stands between two #.
+
+CREATE OR ALTER FUNCTION mq.topic_matches (@pattern nvarchar(400), @topic nvarchar(400))
+RETURNS bit
+AS
+BEGIN
+    -- A dot ends each word, and one more ends the pattern: an empty word is its end. Code unit by code unit, so one by one: else the
+    -- collation of the database would count.
+    DECLARE @words nvarchar(401) = @topic + N'.', @parts nvarchar(402) = @pattern + N'..';
+    DECLARE @length int = LEN(@words COLLATE Latin1_General_100_BIN2), @at int = 1, @to int, @word nvarchar(400);
+    DECLARE @part_at int = 1, @part_to int, @part nvarchar(400), @grow_at int, @after int;
+    WHILE @at <= @length
+    BEGIN
+        SET @to = CHARINDEX(N'.', @words COLLATE Latin1_General_100_BIN2, @at);
+        SET @word = SUBSTRING(@words COLLATE Latin1_General_100_BIN2, @at, @to - @at);
+        SET @part_to = CHARINDEX(N'.', @parts COLLATE Latin1_General_100_BIN2, @part_at);
+        SET @part = SUBSTRING(@parts COLLATE Latin1_General_100_BIN2, @part_at, @part_to - @part_at);
+        IF @part COLLATE Latin1_General_100_BIN2 = N'#'
+        BEGIN
+            SELECT @after = @part_to + 1, @grow_at = @at;
+            SET @part_at = @after;
+        END
+        ELSE IF @part COLLATE Latin1_General_100_BIN2 IN (N'*', @word)
+            SELECT @part_at = @part_to + 1, @at = @to + 1;
+        ELSE IF @grow_at IS NULL
+            RETURN 0;
+        ELSE
+        BEGIN
+            SET @grow_at = CHARINDEX(N'.', @words COLLATE Latin1_General_100_BIN2, @grow_at) + 1;
+            SELECT @at = @grow_at, @part_at = @after;
+        END;
+    END;
+    -- What is left of the pattern may be nothing but #.
+    WHILE SUBSTRING(@parts COLLATE Latin1_General_100_BIN2, @part_at, 2) = N'#.'
+        SET @part_at = @part_at + 2;
+    RETURN CASE SUBSTRING(@parts COLLATE Latin1_General_100_BIN2, @part_at, 2) WHEN N'.' THEN 1 ELSE 0 END;
+END;
+GO

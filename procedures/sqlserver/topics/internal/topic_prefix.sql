@@ -1,0 +1,19 @@
+-- topic_prefix: what a pattern begins with up to its first wildcard, without the dot before that.
+-- Arguments:   @pattern
+-- Returns:     the prefix: empty when the pattern begins with a wildcard, all of it when it has none
+-- Errors:      none
+-- Transaction: reads nothing
+-- Example:     SELECT mq.topic_prefix(N'orders.eu.*.paid');
+
+CREATE OR ALTER FUNCTION mq.topic_prefix (@pattern nvarchar(400))
+RETURNS nvarchar(400)
+AS
+BEGIN
+    DECLARE @at int = PATINDEX(N'%[*#]%', @pattern COLLATE Latin1_General_100_BIN2);
+    RETURN CASE @at
+        WHEN 0 THEN @pattern
+        WHEN 1 THEN N''
+        ELSE LEFT(@pattern COLLATE Latin1_General_100_BIN2, @at - 2)
+    END;
+END;
+GO

@@ -1,0 +1,22 @@
+-- list_bindings: the bindings, or those that a topic matches.
+-- Arguments:   @topic (NULL: all bindings)
+-- Returns:     pattern, type: one row a binding, by pattern and type
+-- Errors:      50002 invalid_argument
+-- Transaction: reads only
+-- Example:     EXEC mq.list_bindings N'orders.eu.paid';
+
+CREATE OR ALTER PROCEDURE mq.list_bindings
+    @topic nvarchar(max) = NULL
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
+    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    IF @topic IS NULL
+        SELECT pattern, type FROM mq.binding ORDER BY pattern, type;
+    ELSE
+    BEGIN
+        EXEC mq.require_topic 'topic', @topic, 0;
+        SELECT pattern, type FROM mq.matching_bindings(@topic) ORDER BY pattern, type;
+    END;
+END;
+GO

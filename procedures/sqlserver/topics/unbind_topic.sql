@@ -1,0 +1,37 @@
+-- unbind_topic: take bindings away; NULL stands for all.
+-- Arguments:   @pattern (as it was bound; NULL: all), @type (NULL: all)
+-- Returns:     count (bindings taken away)
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's; messages that were sent stay. Publishers to a matching topic wait for its end where the database
+--              does not keep versions
+-- Example:     EXEC mq.unbind_topic N'orders.*.paid', N'invoice';
+
+CREATE OR ALTER PROCEDURE mq.unbind_topic
+    @pattern nvarchar(max) = NULL,
+    @type nvarchar(max) = NULL
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
+    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @name nvarchar(400), @words nvarchar(400), @count bigint;
+    BEGIN TRY
+        EXEC mq.require_name 'pattern', @pattern, 1;
+        EXEC mq.require_name 'type', @type, 1;
+        SELECT @words = @pattern, @name = @type;
+        IF @own = 1
+            BEGIN TRANSACTION;
+        DELETE FROM mq.binding WITH (ROWLOCK)
+        WHERE (@words IS NULL OR pattern = @words) AND (@name IS NULL OR type = @name);
+        SET @count = @@ROWCOUNT;
+        IF @own = 1
+            COMMIT TRANSACTION;
+    END TRY
+    BEGIN CATCH
+        IF @own = 1 AND XACT_STATE() <> 0
+            ROLLBACK TRANSACTION;
+        THROW;
+    END CATCH;
+    SELECT @count AS count;
+END;
+GO

@@ -1,0 +1,156 @@
+"""Senders that change a live message while others claim it, results of lost leases, and topics bound meanwhile."""
+
+import random
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from crowd import Crowd, Member, until
+from rowqueue.databases import QueueError, Session
+
+SENDERS = CONSUMERS = 8
+KEYS = 4
+CALLS = 120
+RESULTS = 300
+PUBLISHED = 150
+DRAIN_SECONDS = 90
+
+Sql = Callable[..., list[dict[str, Any]]]
+Look = Callable[[str], dict[str, int]]
+
+# One call that was accepted: message, body, created, when it began and when it was answered.
+Accepted = tuple[int, str, int, float, float]
+
+
+def debounce(member: Member, type: str) -> tuple[list[Accepted], int]:
+    """Sends to few keys, each call with a body of its own; also says how many calls changed nothing."""
+    chance = random.Random(member.number)
+    accepted: list[Accepted] = []
+    passed_over = 0
+    for n in range(CALLS):
+        key, body = f"k{chance.randrange(KEYS)}", f"{member.number}/{n}"
+        how, delay = ("postpone", 0) if chance.random() < 0.2 else ("replace", chance.choice([None, 0, 0, 1]))
+        options = (None, chance.randrange(3), key, key, None, None, None, delay, how)
+        begun = time.monotonic()
+        [row] = member.session.call("send_message", type, body, *options)
+        if row["created"] or (row["changed"] and how == "replace"):
+            accepted.append((row["id"], body, row["created"], begun, time.monotonic()))
+        passed_over += not (row["created"] or row["changed"])
+    return accepted, passed_over
+
+
+def work_off(member: Member, type: str) -> list[tuple[int, str]]:
+    """Claims, works for a moment and completes, until told to stop."""
+    chance = random.Random(member.number)
+    done = []
+    while not member.stopped():
+        rows = member.session.call("claim_batch", type, 2, None, 600)
+        if not rows:
+            time.sleep(0.005)
+            continue
+        time.sleep(chance.random() * 0.01)
+        done += [(row["id"], row["body"]) for row in rows]
+        assert member.session.call("complete_batch", rows[0]["batch_key"])[0]["count"] == len(rows)
+    return done
+
+
+@pytest.mark.one_engine
+@pytest.mark.parametrize("ordered", [0, 1])
+def test_each_debounced_message_is_handled_once_with_the_last_body_that_was_accepted(
+    crowd: Crowd, session: Session, queue: str, holds: Look, rest: Look, ordered: int
+) -> None:
+    session.call("set_queue", queue, None, None, None, None, None, ordered)
+    consumers = crowd.start(work_off, queue, count=CONSUMERS)
+    sent = crowd.results(crowd.start(debounce, queue, count=SENDERS))
+    until(lambda: holds(queue) == {}, DRAIN_SECONDS, "the end of the queue")
+    crowd.stop(consumers)
+    done = [pair for each in crowd.results(consumers) for pair in each]
+    accepted = [call for calls, _ in sent for call in calls]
+    assert sorted(id for id, _ in done) == sorted(id for id, _, created, _, _ in accepted if created)
+    for id, body in done:
+        calls = {body: (begun, ended) for known, body, _, begun, ended in accepted if known == id}
+        assert body in calls, f"message {id}: {body} was not accepted"
+        _, ended = calls[body]
+        assert not [other for other, (begun, _) in calls.items() if begun > ended], f"message {id}: {body} was replaced"
+    # The race was one: some calls changed a message, some came too late.
+    assert sum(not created for _, _, created, _, _ in accepted) > CALLS // 4
+    assert sum(passed_over for _, passed_over in sent) > 0
+    assert rest(queue) == {}
+
+
+def leave_results(member: Member, type: str) -> dict[int, str]:
+    """Claims with leases that mostly run out, leaves a result each, and says which messages it has finished itself."""
+    chance = random.Random(member.number)
+    finished: dict[int, str] = {}
+    while not member.stopped():
+        rows = member.session.call("claim_batch", type, 3, None, chance.choice([0, 0, 1]))
+        results = {}
+        for row in rows:
+            text = f"{member.number}/{row['id']}/{row['attempt']}"
+            try:
+                member.session.call("set_result", row["id"], row["batch_key"], text)
+            except QueueError as error:
+                assert "lease_lost" in str(error)
+                continue
+            results[row["id"]] = text
+        time.sleep(chance.choice([0, 0, 0.01, 0.05]))
+        if rows and member.finish(rows[0]["batch_key"]) is not None:
+            assert results.keys() == {row["id"] for row in rows}
+            finished |= results
+        elif not rows:
+            time.sleep(0.01)
+    return finished
+
+
+def rescue(member: Member, type: str) -> None:
+    while not member.stopped():
+        member.session.call("rescue_expired", type)
+
+
+@pytest.mark.one_engine
+def test_a_message_keeps_the_result_of_whoever_has_finished_it(
+    crowd: Crowd, session: Session, queue: str, holds: Look
+) -> None:
+    session.call("set_queue", queue, None, 1_000, 0, 0, "archive")
+    session.call("send_batch", queue, "\n".join(map(str, range(RESULTS))))
+    members = crowd.start(leave_results, queue, count=CONSUMERS)
+    rescuers = crowd.start(rescue, queue, count=2)
+    until(lambda: holds(queue) == {}, DRAIN_SECONDS, "the end of the queue")
+    crowd.stop(members + rescuers)
+    crowd.results(rescuers)
+    finished: dict[int, str] = {}
+    for each in crowd.results(members):
+        assert not finished.keys() & each.keys()
+        finished |= each
+    assert len(finished) == RESULTS
+    for id, text in finished.items():
+        assert session.call("get_result", id) == [{"state": "C", "result": text, "error": None}]
+
+
+def publish(member: Member, topic: str) -> int:
+    """Returns how many messages that has sent."""
+    return sum(int(member.session.call("publish", topic, f"{member.number}")[0]["count"]) for _ in range(PUBLISHED))
+
+
+def rebind(member: Member, pattern: str, type: str) -> None:
+    while not member.stopped():
+        member.session.call("bind_topic", pattern, type)
+        member.session.call("unbind_topic", pattern, type)
+
+
+@pytest.mark.one_engine
+def test_what_is_published_goes_to_the_types_that_are_bound_at_that_moment(
+    crowd: Crowd, session: Session, queue: str, holds: Look
+) -> None:
+    topic, always, sometimes = "t" + queue.rpartition(".")[2], f"{queue}.a", f"{queue}.b"
+    session.call("bind_topic", f"{topic}.#", always)
+    binders = crowd.start(rebind, f"{topic}.*", sometimes, count=2)
+    counts = crowd.results(crowd.start(publish, f"{topic}.x", count=4))
+    crowd.stop(binders)
+    crowd.results(binders)
+    session.call("unbind_topic", None, sometimes)
+    session.call("unbind_topic", None, always)
+    assert holds(always) == {"ready": 4 * PUBLISHED}
+    assert holds(sometimes).get("ready", 0) == sum(counts) - 4 * PUBLISHED
+    assert sum(counts) > 4 * PUBLISHED

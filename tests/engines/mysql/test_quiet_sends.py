@@ -1,0 +1,224 @@
+"""send_quietly and send_message_quietly on MySQL and MariaDB: from triggers, functions and an ORM's transaction."""
+
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pymysql
+import pytest
+from rowqueue.databases import Database, Session
+from servers import Server
+from servers.mysql import Client
+
+pytestmark = pytest.mark.product("mysql", "mariadb")
+
+Query = Callable[..., list[dict[str, Any]]]
+NOTHING = ", ".join(["NULL"] * 8)
+
+
+@pytest.fixture
+def client(server: Server, database: Database) -> Iterator[Client]:
+    """The driver's own connection, in autocommit, at the level that the server has by default."""
+    connection = server.client(database.url)
+    connection.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    yield connection
+    connection.close()
+
+
+@pytest.fixture
+def table(sql: Query) -> Iterator[str]:
+    name = f"t_{uuid.uuid4().hex[:12]}"
+    sql(f"CREATE TABLE {name} (id bigint PRIMARY KEY) ENGINE = InnoDB")
+    yield name
+    sql(f"DROP TABLE {name}")
+
+
+def bodies(sql: Query, queue: str) -> list[str]:
+    found = sql("SELECT body, state FROM mq_message_state WHERE type = %s ORDER BY id", queue)
+    assert {row["state"] for row in found} <= {"N"}
+    return [row["body"] for row in found]
+
+
+def last_id(client: Client) -> int:
+    [row] = client.execute("SELECT LAST_INSERT_ID() AS id").fetchall()
+    id: int = row["id"]
+    return id
+
+
+@pytest.mark.parametrize("ordered", [0, 1])
+def test_a_call_returns_no_rows_and_leaves_the_id(
+    client: Client, session: Session, sql: Query, queue: str, ordered: int
+) -> None:
+    session.call("set_queue", queue, None, None, None, None, None, ordered)
+    cursor = client.execute("CALL mq_send_quietly(%s, 'a')", [queue])
+    assert cursor.description is None and not cursor.nextset()
+    first = last_id(client)
+    cursor = client.execute(
+        "CALL mq_send_message_quietly(%s, 'b', '2001-01-01', 3, 'g', 'd', 5, '{}', 'me', NULL, NULL)", [queue]
+    )
+    assert cursor.description is None and not cursor.nextset()
+    second = last_id(client)
+    found = sql(
+        "SELECT id, body, priority, group_key, dedup_key, headers, source FROM mq_message WHERE type = %s", queue
+    )
+    assert [row["id"] for row in found] == [first, second]
+    assert [*found[1].values()][1:] == ["b", 3, "g", "d", "{}", "me"]
+    # That of the live message, and 0 rows of a new one.
+    client.execute("INSERT INTO mq_ring (n, after_id, type, reader) VALUES (1, 1, 'none', 'x')")
+    for how in ("NULL", "'replace'"):
+        client.execute(
+            f"CALL mq_send_message_quietly(%s, 'c', NULL, NULL, NULL, 'd', NULL, NULL, NULL, 60, {how})", [queue]
+        )
+        assert last_id(client) == second
+    assert bodies(sql, queue) == ["a", "c"]
+    assert len(session.call("claim_batch", queue, 10)) == 1
+
+
+def test_a_trigger_may_send(client: Client, sql: Query, queue: str, table: str) -> None:
+    """Outside of a transaction, inside of one, and with a statement that fails half-way."""
+    client.execute(
+        f"CREATE TRIGGER {table}_sends AFTER INSERT ON {table} FOR EACH ROW BEGIN"
+        f" CALL mq_send_quietly('{queue}', NEW.id);"
+        f" CALL mq_send_message_quietly('{queue}.2', NEW.id, NULL, NULL, 'g', 'd', NULL, NULL, NULL, NULL, 'replace');"
+        " IF NEW.id = 13 THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'unlucky'; END IF; END"
+    )
+    sql("CALL mq_set_queue(%s, NULL, NULL, NULL, NULL, NULL, 1, NULL)", queue)
+    client.execute(f"INSERT INTO {table} VALUES (1), (2)")
+    assert (bodies(sql, queue), bodies(sql, f"{queue}.2")) == (["1", "2"], ["2"])
+    client.execute("START TRANSACTION")
+    client.execute(f"INSERT INTO {table} VALUES (3)")
+    client.execute("SAVEPOINT mine")
+    client.execute(f"INSERT INTO {table} VALUES (4)")
+    client.execute("ROLLBACK TO SAVEPOINT mine")
+    with pytest.raises(pymysql.Error, match="unlucky"):
+        client.execute(f"INSERT INTO {table} VALUES (5), (13), (6)")
+    client.execute(f"INSERT INTO {table} VALUES (7)")
+    client.execute("COMMIT")
+    with pytest.raises(pymysql.Error, match="unlucky"):
+        client.execute(f"INSERT INTO {table} VALUES (8), (13)")
+    assert (bodies(sql, queue), bodies(sql, f"{queue}.2")) == (["1", "2", "3", "7"], ["7"])
+    assert [row["id"] for row in sql(f"SELECT id FROM {table} ORDER BY id")] == [1, 2, 3, 7]
+
+
+def test_a_trigger_that_takes_the_error_of_a_bad_argument_goes_on(
+    client: Client, sql: Query, queue: str, table: str
+) -> None:
+    client.execute(
+        f"CREATE TRIGGER {table}_sends AFTER INSERT ON {table} FOR EACH ROW BEGIN"
+        " DECLARE CONTINUE HANDLER FOR SQLSTATE '45000' SET @told = 1;"
+        f" CALL mq_send_quietly('{queue}', NEW.id); CALL mq_send_quietly('', NEW.id);"
+        f" CALL mq_send_message_quietly('{queue}', 'x', {NOTHING}, 'replace'); END"
+    )
+    client.execute(f"INSERT INTO {table} VALUES (1)")
+    assert client.execute("SELECT @told AS told").fetchall() == [{"told": 1}]
+    assert bodies(sql, queue) == ["1"]
+
+
+def test_a_function_may_send(client: Client, sql: Query, queue: str, table: str) -> None:
+    client.execute("SET GLOBAL log_bin_trust_function_creators = 1")
+    try:
+        client.execute(
+            f"CREATE FUNCTION {table}_f (x int) RETURNS int MODIFIES SQL DATA BEGIN"
+            f" CALL mq_send_quietly('{queue}', x); RETURN x; END"
+        )
+        assert client.execute(f"SELECT {table}_f(1) + {table}_f(2) AS x").fetchall() == [{"x": 3}]
+        assert bodies(sql, queue) == ["1", "2"]
+        client.execute(f"DROP FUNCTION {table}_f")
+    finally:
+        client.execute("SET GLOBAL log_bin_trust_function_creators = 0")
+
+
+def test_an_orm_sends_in_the_middle_of_its_transaction(client: Client, sql: Query, queue: str, table: str) -> None:
+    """What Rails and Sequel send: their drivers do not expect rows of such a statement."""
+    client.execute("BEGIN")
+    client.execute(f"INSERT INTO {table} VALUES (1)")
+    client.query(f"CALL mq_send_quietly('{queue}', 'a')")  # one result is read, and no more
+    client.execute("SAVEPOINT active_record_1")
+    client.query(f"CALL mq_send_message_quietly('{queue}', 'b', {NOTHING}, NULL)".replace("NULL, NULL)", "60, NULL)"))
+    client.execute("ROLLBACK TO SAVEPOINT active_record_1")
+    client.query(f"CALL mq_send_quietly('{queue}', 'c')")
+    client.execute("RELEASE SAVEPOINT active_record_1")
+    client.execute("COMMIT")
+    assert bodies(sql, queue) == ["a", "c"]
+    client.execute("BEGIN")
+    client.query(f"CALL mq_send_quietly('{queue}', 'd')")
+    client.execute("ROLLBACK")
+    assert bodies(sql, queue) == ["a", "c"]
+
+
+@pytest.mark.parametrize("where", ["message insert", "dedup insert", "grouped insert", "ready insert"])
+@pytest.mark.parametrize("begin", ["SET autocommit = 1", "START TRANSACTION", "SET autocommit = 0"])
+def test_a_call_that_fails_half_way_leaves_nothing(
+    server: Server, database: Database, client: Client, sql: Query, queue: str, where: str, begin: str
+) -> None:
+    """In autocommit too, where each statement of a procedure would commit alone."""
+    sql("CALL mq_set_queue(%s, NULL, NULL, NULL, NULL, NULL, 1, NULL)", queue)
+    server.plant_faults(database.url, ["message", "dedup", "grouped", "ready"])
+    try:
+        client.execute(begin)
+        client.execute("CALL mq_send_quietly(%s, 'before')", [queue])
+        client.execute(server.fault(where))
+        with pytest.raises(pymysql.Error, match="a fault"):
+            client.execute(
+                f"CALL mq_send_message_quietly(%s, 'x', NULL, NULL, NULL, 'd', {', '.join(['NULL'] * 5)})", [queue]
+            )
+        client.execute(server.fault(""))
+        client.execute("CALL mq_send_quietly(%s, 'after')", [queue])
+        client.execute("COMMIT")
+    finally:
+        for stem in ("message", "dedup", "grouped", "ready"):
+            for event in ("insert", "update", "delete"):
+                sql(f"DROP TRIGGER fault_{stem}_{event}")
+    assert bodies(sql, queue) == ["before", "after"]
+    assert sql("SELECT * FROM mq_dedup WHERE type = %s", queue) == []
+
+
+def test_a_call_leaves_the_session_as_it_was(client: Client, sql: Query, queue: str) -> None:
+    settings = "@@sql_safe_updates, @@sql_big_selects, @@autocommit, @@completion_type"
+    client.execute(
+        "SET SESSION sql_safe_updates = 1, sql_big_selects = 0, max_join_size = 1000, completion_type = 'CHAIN'"
+    )
+    before = client.execute(f"SELECT {settings}").fetchall()
+    for begin in ("DO 0", "START TRANSACTION"):
+        client.execute(begin)
+        client.execute("CALL mq_send_quietly(%s, 'a')", [queue])
+        for how in ("'replace'", "'postpone'"):
+            client.execute(
+                f"CALL mq_send_message_quietly(%s, 'b', NULL, 1, 'g', 'd', NULL, NULL, NULL, NULL, {how})", [queue]
+            )
+        with pytest.raises(pymysql.Error, match="invalid_argument"):
+            client.execute("CALL mq_send_quietly('', 'a')")
+        assert client.execute(f"SELECT {settings}").fetchall() == before
+        client.execute("COMMIT AND NO CHAIN")
+    assert len(bodies(sql, queue)) == 3
+
+
+def test_a_change_of_an_ordered_queue_from_a_trigger_asks_for_the_level(
+    client: Client, sql: Query, queue: str, table: str
+) -> None:
+    sql("CALL mq_set_queue(%s, NULL, NULL, NULL, NULL, NULL, 1, NULL)", queue)
+    client.execute(
+        f"CREATE TRIGGER {table}_sends AFTER INSERT ON {table} FOR EACH ROW"
+        f" CALL mq_send_message_quietly('{queue}', NEW.id, NULL, NULL, 'g', 'd', NULL, NULL, NULL, NULL, 'replace')"
+    )
+    client.execute(f"INSERT INTO {table} VALUES (1)")
+    with pytest.raises(pymysql.Error, match=r"wrong_isolation: .*SET SESSION TRANSACTION"):
+        client.execute(f"INSERT INTO {table} VALUES (2)")
+    client.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+    client.execute(f"INSERT INTO {table} VALUES (3)")
+    assert bodies(sql, queue) == ["3"]
+
+
+def test_a_producer_may_send_quietly_and_nobody_else(
+    server: Server, database: Database, sql: Query, queue: str
+) -> None:
+    for role, may in (("mq_producer", True), ("mq_consumer", False), ("mq_operator", False)):
+        name = f"login_{uuid.uuid4().hex[:12]}"
+        with server.login(database.url, name, role) as url, server.client(url) as connection:
+            if may:
+                connection.execute("CALL mq_send_quietly(%s, 'a')", [queue])
+                continue
+            for call in ("mq_send_quietly(%s, 'a')", f"mq_send_message_quietly(%s, 'a', {NOTHING}, NULL)"):
+                with pytest.raises(pymysql.Error, match="denied"):
+                    connection.execute(f"CALL {call}", [queue])
+    assert bodies(sql, queue) == ["a"]
