@@ -139,6 +139,14 @@ COMMENT ON TABLE mq_dead IS 'State E: dead letters. The message itself stays in 
 
 CREATE INDEX mq_dead_age ON mq_dead (type, died_at, id);
 
+CREATE TABLE mq_result (
+    id bigint NOT NULL,
+    result mq_text NOT NULL,
+    CONSTRAINT mq_result_pk PRIMARY KEY (id)
+);
+
+COMMENT ON TABLE mq_result IS 'Results of messages that are not archived yet.';
+
 CREATE TABLE mq_archive (
     id bigint NOT NULL,
     completed_at timestamp NOT NULL,
@@ -152,6 +160,7 @@ CREATE TABLE mq_archive (
     dedup_key mq_name,
     source mq_name,
     reader mq_name,
+    result mq_text,
     CONSTRAINT mq_archive_pk PRIMARY KEY (id)
 );
 
@@ -211,10 +220,13 @@ COMMENT ON TABLE mq_group_lock IS 'Groups whose head (id) is being handled, or h
 
 CREATE TABLE mq_stripe (
     n integer NOT NULL,
+    turn_of bigint,
+    turn_until timestamp,
     CONSTRAINT mq_stripe_pk PRIMARY KEY (n)
 );
 
-COMMENT ON TABLE mq_stripe IS 'Rows to lock, chosen by a hash: below 16384 for groups of ordered queues, the others for feeds and counters.';
+COMMENT ON TABLE mq_stripe IS 'Rows to lock, chosen by a hash: below 16384 for groups of ordered queues, from 24576 on for batches, from 20480 on to begin a call again, the others for feeds, counters and adopted tables.';
+COMMENT ON COLUMN mq_stripe.turn_of IS 'Firebird 5.0: the connection of several that waited which may lock the row next, until turn_until.';
 
 INSERT INTO mq_queue (type) VALUES ('');
 
@@ -222,7 +234,7 @@ INSERT INTO mq_stripe (n)
 WITH RECURSIVE number AS (
     SELECT 0 AS n FROM rdb$database
     UNION ALL
-    SELECT n + 1 FROM number WHERE n < 159
+    SELECT n + 1 FROM number WHERE n < 319
 )
 SELECT a.n * 128 + b.n FROM number AS a CROSS JOIN number AS b WHERE b.n < 128;
 

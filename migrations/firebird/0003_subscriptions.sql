@@ -17,7 +17,9 @@ CREATE TABLE mq_subscription (
     watched integer NOT NULL,
     action varchar(1) CHARACTER SET ASCII NOT NULL,
     type mq_name NOT NULL,
-    CONSTRAINT mq_subscription_pk PRIMARY KEY (watched, action, type)
+    topic mq_name NOT NULL,
+    CONSTRAINT mq_subscription_pk PRIMARY KEY (watched, action, type, topic),
+    CONSTRAINT mq_subscription_one CHECK ((type = '') <> (topic = ''))
 );
 
-COMMENT ON TABLE mq_subscription IS 'Inserts (I), updates (U) or deletes (D) in a watched table send messages of these types.';
+COMMENT ON TABLE mq_subscription IS 'Inserts (I), updates (U) or deletes (D) in a watched table send messages of these types, or to the types that are bound to these topics; what is not given is empty.';

@@ -28,8 +28,7 @@ BEGIN
             'position: must be 0 to ' || v_last || ', the feed''s last number' || COALESCE(', not ' || p_position, ''));
     EXECUTE PROCEDURE mq_lock_row('feed_consumer', p_feed, p_consumer) RETURNING_VALUES "POSITION";
     IF ("POSITION" IS NULL) THEN
-        INSERT INTO mq_feed_consumer (feed, consumer, "POSITION", moved_at)
-        VALUES (:p_feed, :p_consumer, :p_position, mq_utc_now());
+        EXECUTE PROCEDURE mq_add_number('feed_consumer', p_feed, p_consumer, p_position);
     ELSE IF (p_position > "POSITION") THEN
         UPDATE mq_feed_consumer SET "POSITION" = :p_position, moved_at = mq_utc_now()
         WHERE feed = :p_feed AND consumer = :p_consumer;

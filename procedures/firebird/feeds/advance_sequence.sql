@@ -24,7 +24,7 @@ BEGIN
     v_count = COALESCE(p_count, 1);
     EXECUTE PROCEDURE mq_lock_row('counter', p_name, NULL) RETURNING_VALUES last;
     IF (last IS NULL) THEN
-        INSERT INTO mq_counter (name, last_number) VALUES (:p_name, :v_count);
+        EXECUTE PROCEDURE mq_add_number('counter', p_name, NULL, v_count);
     ELSE
         UPDATE mq_counter SET last_number = :last + :v_count WHERE name = :p_name;
     last = COALESCE(last, 0) + v_count;

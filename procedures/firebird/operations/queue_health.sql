@@ -160,6 +160,16 @@ BEGIN
         || REPLACE(v_type, '''', '''''') || ''')', 'every group of an ordered queue can go on');
     SUSPEND;
 
+    name = 'stopped_schedules';
+    unit = 'schedules';
+    SELECT COUNT(*), LIST(s.name, ', ')
+    FROM (SELECT c.name FROM mq_schedule AS c WHERE c.next_at IS NULL ORDER BY c.name ROWS 10) AS s
+    INTO "VALUE", detail;
+    verdict = TRIM(IIF("VALUE" > 0, 'bad', 'ok'));
+    detail = COALESCE('this server does not know the time zone of ' || detail || '; load it, then call set_schedule again',
+        'every schedule has a next time');
+    SUSPEND;
+
     name = 'changed_objects';
     unit = 'objects';
     SELECT COUNT(*), LIST(i.name, ', ') FROM mq_installed_files AS i WHERE i.changed = 1 INTO "VALUE", detail;
@@ -176,7 +186,8 @@ BEGIN
         || 'MQ_ARCHIVE_TYPE MQ_ARCHIVE_AGE MQ_MARK_NEWEST MQ_RING_NEWEST MQ_GROUPED_PK MQ_GROUP_LOCK_PK MQ_STRIPE_PK '
         || 'MQ_MET_PK MQ_TAKEN_PK MQ_COUNTER_PK MQ_FEED_PK MQ_FEED_COLUMN MQ_FEED_CONSUMER_PK MQ_WATCHED_PK MQ_WATCHED_LABEL '
         || 'MQ_SUBSCRIPTION_PK MQ_POLLED_PK MQ_POLLED_BY_ID MQ_POLLED_BATCH_PK MQ_POLLED_BATCH_LEASE MQ_POLLED_ROW_PK '
-        || 'MQ_POLLED_ROW_IDENT MQ_POLLED_ROW_ACTIVE MQ_POLLED_ROW_BATCH MQ_POLLED_ROW_DUE MQ_POLLED_MARK_PK', ' ', ASCII_CHAR(10))) AS w
+        || 'MQ_POLLED_ROW_IDENT MQ_POLLED_ROW_ACTIVE MQ_POLLED_ROW_BATCH MQ_POLLED_ROW_DUE MQ_POLLED_MARK_PK MQ_RESULT_PK '
+        || 'MQ_BINDING_PK MQ_SCHEDULE_PK MQ_SCHEDULE_DUE', ' ', ASCII_CHAR(10))) AS w
     WHERE NOT EXISTS (
         SELECT 1 FROM rdb$indices AS x
         WHERE x.rdb$index_name = CAST(w.item AS varchar(31)) AND COALESCE(x.rdb$index_inactive, 0) = 0

@@ -54,7 +54,7 @@ BEGIN
         IF (NOT EXISTS (SELECT 1 FROM mq_queue AS q WHERE q.type = :p_type)) THEN
             EXCEPTION;
     END
-    SELECT q.ordered FROM mq_queue AS q WHERE q.type = :p_type FOR UPDATE WITH LOCK INTO ordered;
+    SELECT q.ordered, q.on_complete FROM mq_queue AS q WHERE q.type = :p_type FOR UPDATE WITH LOCK INTO ordered, on_complete;
     IF (ordered <> p_ordered AND (
         EXISTS (SELECT 1 FROM mq_ready AS r WHERE r.type = :p_type)
         OR EXISTS (SELECT 1 FROM mq_delayed AS d WHERE d.type = :p_type)
@@ -66,6 +66,9 @@ BEGIN
     IF (p_ordered > ordered) THEN
         -- Left by a transaction that sent before the queue was no longer ordered, and committed after.
         DELETE FROM mq_grouped AS g WHERE g.type = :p_type;
+    IF (p_on_complete = 'delete' AND on_complete = 'archive') THEN
+        -- Nobody will look for them there when the messages are completed.
+        DELETE FROM mq_result AS r WHERE EXISTS (SELECT 1 FROM mq_message AS m WHERE m.id = r.id AND m.type = :p_type);
     UPDATE mq_queue AS q
     SET q.lease_seconds = COALESCE(:p_lease_seconds, q.lease_seconds),
         q.max_attempts = COALESCE(:p_max_attempts, q.max_attempts),

@@ -1,8 +1,8 @@
 -- finish_batch: complete a batch but for the listed failures, and claim the next one, in one transaction.
 -- Arguments:   p_batch_key, p_failures (one a line: id,retry_after_seconds,error; an empty second field: the queue's
 --              backoff, -1: dead now), p_next_size (0 to 10,000; NULL or 0: claim nothing)
--- Returns:     the next batch, as claim_batch does; no rows when the batch was lost
--- Errors:      50001 wrong_isolation, 50002 invalid_argument
+-- Returns:     the next batch, as claim_batch does
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50008 lease_lost
 -- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT; never waits for another claim
 -- Example:     SELECT * FROM mq_finish_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '17,30,busy', 100);
 
@@ -45,7 +45,7 @@ BEGIN
     EXECUTE PROCEDURE mq_require_read_committed;
     EXECUTE PROCEDURE mq_drop_batch(p_batch_key) RETURNING_VALUES v_type, v_reader, v_seconds;
     IF (v_type IS NULL) THEN
-        EXIT;
+        EXECUTE PROCEDURE mq_raise_error('lease_lost', 'batch_key: this batch was finished, released or rescued');
     SELECT ordered, on_complete FROM mq_policy(:v_type) INTO v_ordered, v_on_complete;
     IF (OCTET_LENGTH(p_failures) > 0) THEN
     BEGIN

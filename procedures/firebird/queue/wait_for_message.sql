@@ -1,7 +1,7 @@
 -- wait_for_message: say whether something is ready, at once.
 -- Arguments:   p_type, p_seconds (0 to ten years, or NULL; only checked)
--- Returns:     ready (1: a message can be claimed), next_run_at (when the next delayed message is due or the next lease
---              runs out, or NULL)
+-- Returns:     ready (1: a message can be claimed), next_run_at (when the next delayed message or schedule is due or
+--              the next lease runs out, or NULL)
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only; a snapshot never sees what was sent since
 -- Example:     SELECT * FROM mq_wait_for_message('email');
@@ -23,6 +23,8 @@ AS
 DECLARE v_now timestamp;
 DECLARE v_due timestamp;
 DECLARE v_lease timestamp;
+DECLARE v_next_at timestamp;
+DECLARE c_never timestamp = '9999-12-31';
 DECLARE v_paused smallint;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
@@ -40,7 +42,13 @@ BEGIN
     ORDER BY b.type, b.lease_until
     ROWS 1
     INTO v_lease;
-    next_run_at = COALESCE(MINVALUE(v_due, v_lease), v_due, v_lease);
+    -- A bound, because NULL comes first there.
+    SELECT s.next_at FROM mq_schedule AS s WHERE s.type = :p_type AND s.next_at > '1900-01-01'
+    PLAN (s ORDER mq_schedule_due)
+    ORDER BY s.type, s.next_at
+    ROWS 1
+    INTO v_next_at;
+    next_run_at = NULLIF(MINVALUE(COALESCE(v_due, c_never), COALESCE(v_lease, c_never), COALESCE(v_next_at, c_never)), c_never);
     ready = 0;
     IF (v_paused = 0) THEN
     BEGIN

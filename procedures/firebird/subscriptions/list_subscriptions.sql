@@ -1,9 +1,9 @@
--- list_subscriptions: the watched tables and the types that their changes are sent to.
+-- list_subscriptions: the watched tables and the types or topics that their changes are sent to.
 -- Arguments:   p_table (a watched table; NULL: all)
--- Returns:     table, action, type: one row a subscription, one with NULLs for a table without any
+-- Returns:     table, action, type, topic: one row a subscription, one with NULLs for a table without any
 -- Errors:      50002 invalid_argument, 50005 not_found
 -- Transaction: reads only
--- Example:     SELECT "TABLE", action, type FROM mq_list_subscriptions;
+-- Example:     SELECT "TABLE", action, type, topic FROM mq_list_subscriptions;
 
 SET TERM ^ ;
 
@@ -13,7 +13,8 @@ CREATE OR ALTER PROCEDURE mq_list_subscriptions (
 RETURNS (
     "TABLE" mq_name,
     action varchar(1) CHARACTER SET UTF8,
-    type mq_name
+    type mq_name,
+    topic mq_name
 )
 AS
 DECLARE v_watched integer;
@@ -21,12 +22,12 @@ BEGIN
     IF (p_table IS NOT NULL) THEN
         SELECT w.id FROM mq_find_watched(:p_table) AS w INTO v_watched;
     FOR
-        SELECT w.label, s.action, s.type
+        SELECT w.label, s.action, NULLIF(s.type, ''), NULLIF(s.topic, '')
         FROM mq_watched AS w
         LEFT JOIN mq_subscription AS s ON s.watched = w.id
         WHERE :v_watched IS NULL OR w.id = :v_watched
-        ORDER BY w.label, POSITION(s.action IN 'IUD'), s.type
-        INTO "TABLE", action, type
+        ORDER BY w.label, POSITION(s.action IN 'IUD'), s.type, s.topic
+        INTO "TABLE", action, type, topic
     DO
         SUSPEND;
 END^

@@ -1,5 +1,6 @@
--- subscribe: from now on, each such change of the table's rows sends a message of this type.
--- Arguments:   p_table (a watched table), p_action (I, U or D, or several of them), p_type (1 to 200 characters)
+-- subscribe: from now on, each such change of the table's rows sends a message to this type or topic.
+-- Arguments:   p_table (a watched table), p_action (I, U or D, or several of them), p_type (1 to 200
+--              characters) or p_topic (then each type that is bound to it at that moment gets one)
 -- Returns:     count (subscriptions that are new)
 -- Errors:      50002 invalid_argument, 50005 not_found
 -- Transaction: joins the caller's; what a transaction writes that sees its commit is told: that of a SNAPSHOT which has begun
@@ -11,7 +12,8 @@ SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_subscribe (
     p_table mq_text,
     p_action mq_text,
-    p_type mq_argument
+    p_type mq_argument = NULL,
+    p_topic mq_argument = NULL
 )
 RETURNS (
     "COUNT" bigint
@@ -22,7 +24,11 @@ DECLARE v_actions varchar(3) CHARACTER SET ASCII;
 DECLARE v_action varchar(1) CHARACTER SET ASCII;
 BEGIN
     EXECUTE PROCEDURE mq_require_actions(p_action, 0);
-    EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
+    IF (p_type IS NULL AND p_topic IS NULL OR p_type IS NOT NULL AND p_topic IS NOT NULL) THEN
+        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'type: give either a type or a topic');
+    EXECUTE PROCEDURE mq_require_name('type', p_type, 1);
+    IF (p_topic IS NOT NULL) THEN
+        EXECUTE PROCEDURE mq_require_topic('topic', p_topic, 0);
     SELECT w.id FROM mq_find_watched(:p_table) AS w INTO v_watched;
     v_actions = p_action;
     "COUNT" = 0;
@@ -31,13 +37,15 @@ BEGIN
         v_action = LEFT(v_actions, 1);
         v_actions = SUBSTRING(v_actions FROM 2);
         BEGIN
-            INSERT INTO mq_subscription (watched, action, type) VALUES (:v_watched, :v_action, :p_type);
+            INSERT INTO mq_subscription (watched, action, type, topic)
+            VALUES (:v_watched, :v_action, COALESCE(:p_type, ''), COALESCE(:p_topic, ''));
             "COUNT" = "COUNT" + 1;
             WHEN GDSCODE unique_key_violation, GDSCODE no_dup DO
                 -- It is there already; one that another transaction has not committed yet may be rolled back.
                 IF (NOT EXISTS (
                     SELECT 1 FROM mq_subscription AS s
-                    WHERE s.watched = :v_watched AND s.action = :v_action AND s.type = :p_type
+                    WHERE s.watched = :v_watched AND s.action = :v_action AND s.type = COALESCE(:p_type, '')
+                        AND s.topic = COALESCE(:p_topic, '')
                 )) THEN
                     EXCEPTION;
         END

@@ -1,5 +1,6 @@
 -- unsubscribe: take subscriptions of a table away.
--- Arguments:   p_table (a watched table), p_action (I, U or D, or several of them; NULL: all), p_type (NULL: all)
+-- Arguments:   p_table (a watched table), p_action (I, U or D, or several of them; NULL: all), p_type, p_topic (both
+--              NULL: all; one given: that one)
 -- Returns:     count (subscriptions taken away)
 -- Errors:      50002 invalid_argument, 50005 not_found
 -- Transaction: joins the caller's; messages that were sent stay
@@ -10,7 +11,8 @@ SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_unsubscribe (
     p_table mq_text,
     p_action mq_text = NULL,
-    p_type mq_argument = NULL
+    p_type mq_argument = NULL,
+    p_topic mq_argument = NULL
 )
 RETURNS (
     "COUNT" bigint
@@ -20,11 +22,15 @@ DECLARE v_watched integer;
 DECLARE v_actions varchar(3) CHARACTER SET ASCII;
 BEGIN
     EXECUTE PROCEDURE mq_require_actions(p_action, 1);
+    IF (p_type IS NOT NULL AND p_topic IS NOT NULL) THEN
+        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'type: give either a type or a topic');
     EXECUTE PROCEDURE mq_require_name('type', p_type, 1);
+    EXECUTE PROCEDURE mq_require_name('topic', p_topic, 1);
     SELECT w.id FROM mq_find_watched(:p_table) AS w INTO v_watched;
     v_actions = COALESCE(p_action, 'IUD');
     DELETE FROM mq_subscription AS s
-    WHERE s.watched = :v_watched AND POSITION(s.action IN :v_actions) > 0 AND (:p_type IS NULL OR s.type = :p_type);
+    WHERE s.watched = :v_watched AND POSITION(s.action IN :v_actions) > 0 AND (:p_type IS NULL OR s.type = :p_type)
+        AND (:p_topic IS NULL OR s.topic = :p_topic);
     "COUNT" = ROW_COUNT;
     SUSPEND;
 END^

@@ -1,8 +1,9 @@
 """What Firebird's transactions bring: cursors that are read half-way, NO WAIT, snapshots, statements begun again."""
 
+import json
 import threading
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -10,6 +11,8 @@ from itertools import chain
 from typing import Any
 
 import pytest
+from capabilities import BY_DATABASE
+from polling import SHAPES, Polled
 from queues import NO_KEY
 from rowqueue import contract
 from rowqueue.databases import Database, Session
@@ -30,7 +33,13 @@ TABLES = ("message", "ready", "delayed", "batch", "dead", "archive", "mark", "ri
 UNIQUE = 335544665
 CONFLICTS = {335544336, 335544345, 335544451}
 WORKERS = 8
-NUMBERS = 150  # that each of them asks for
+NUMBERS = 600  # that each of them asks for
+ROWS = 10_000  # of a polling table
+FEW_ROWS = 300
+MANY_MESSAGES = 1_500  # that all finish at the same time, one claim after the other
+FEW_MESSAGES = 60
+A_WRITE = 20  # rows a transaction
+A_CLAIM = 5
 SOON = 0.15  # seconds that a call is let wait for another
 WHOLE = 2_500  # messages: the client fetches up to a thousand rows ahead of its caller
 AT_ONCE = 5.0  # what passes over a lock is back by then, however busy the machine; nothing there waits so long
@@ -712,15 +721,15 @@ def session_left(raw: Raw, queue: str) -> bool:
     return bool(rows)
 
 
-@pytest.mark.long
+@pytest.mark.parametrize("numbers_each", [20, pytest.param(NUMBERS, marks=pytest.mark.long)])
 def test_eight_callers_of_a_sequence_of_whom_half_roll_back_leave_no_gap(
-    server: Server, database: Database, queue: str
+    server: Server, database: Database, queue: str, numbers_each: int
 ) -> None:
     """The engine can keep what a rollback undoes while others try to change the same row."""
     kept: list[list[int]] = [[] for _ in range(WORKERS)]
 
     def work(raw: Raw, number: int) -> None:
-        for turn in range(NUMBERS):
+        for turn in range(numbers_each):
             try:
                 [row] = raw.call("advance_sequence", queue)
             except driver().DatabaseError as error:
@@ -737,6 +746,121 @@ def test_eight_callers_of_a_sequence_of_whom_half_roll_back_leave_no_gap(
     crowd(server, database.url, work)
     numbers = sorted(chain(*kept))
     assert len(numbers) > WORKERS and numbers == list(range(1, len(numbers) + 1))
+
+
+@pytest.mark.parametrize(
+    ("shape", "total"),
+    [("b", FEW_ROWS), pytest.param("b", ROWS, marks=pytest.mark.long), pytest.param("d", ROWS, marks=pytest.mark.long)],
+)
+def test_eight_pollers_of_whom_half_roll_back_finish_each_row_of_a_table_whose_rows_are_kept_once(
+    server: Server, database: Database, session: Session, queue: str, sql: Sql, shape: str, total: int
+) -> None:
+    """How far claims have come is all that tells new rows from old: a place that a rollback left would lose rows."""
+    table = Polled(queue, session, sql, BY_DATABASE["firebird"], SHAPES[shape]).create()
+    column, value = {"b": ("id", ":n"), "d": ("made", "DATEADD(:n SECOND TO TIMESTAMP '2026-01-01')")}[shape]
+    done: list[list[int]] = [[] for _ in range(WORKERS)]
+    undone = [0] * WORKERS
+    written = threading.Event()
+    deadline = time.monotonic() + 240
+
+    def write() -> None:
+        with raw_on(server, database.url) as raw:
+            for first in range(0, total, A_WRITE):
+                raw.run(
+                    f"EXECUTE BLOCK AS DECLARE n integer = {first}; BEGIN WHILE (n < {first + A_WRITE}) DO BEGIN"
+                    f" INSERT INTO {table.name} ({column}, v) VALUES ({value}, :n); n = n + 1; END END"
+                )
+                raw.commit()
+                time.sleep(0.02)
+        written.set()
+
+    def poll(raw: Raw, number: int) -> None:
+        claim = f"SELECT batch_key, CAST(\"ROW\" AS VARCHAR(200)) AS r FROM mq_claim_rows('{table.name}', {A_CLAIM})"
+        turn = empty = 0
+        while empty < 20 and time.monotonic() < deadline:
+            try:
+                over = written.is_set()
+                rows = raw.run(claim)
+                if rows and (turn := turn + 1) % 2:
+                    raw.rollback()
+                    undone[number] += 1
+                    continue
+                raw.commit()
+                empty = empty + 1 if over and not rows else 0
+            except driver().DatabaseError as error:
+                if not CONFLICTS & set(codes(error)):
+                    raise
+                raw.rollback()
+                continue
+            if rows:
+                [counts] = raw.done("finish_rows", rows[0]["batch_key"], None)
+                assert counts == {"done": len(rows), "failed": 0, "dead": 0, "gone": 0}
+                done[number] += [int(json.loads(row["r"])["V"]) for row in rows]
+
+    with ThreadPoolExecutor(1) as pool:
+        writer = pool.submit(write)
+        crowd(server, database.url, poll)
+        writer.result()
+    done.append([int(table.v(row)) for row in table.claim(10_000)])
+    times = Counter(chain(*done))
+    assert sum(undone) > WORKERS
+    assert {n: times[n] for n in range(total) if times[n] != 1} == {}
+
+
+@pytest.mark.parametrize("size", [1, 10])
+@pytest.mark.parametrize("total", [FEW_MESSAGES, pytest.param(MANY_MESSAGES, marks=pytest.mark.long)])
+def test_eight_callers_of_one_batch_of_whom_half_roll_back_finish_each_message_once_and_leave_no_lease(
+    server: Server, database: Database, session: Session, queue: str, sql: Sql, size: int, total: int
+) -> None:
+    """When they tried the batch itself, a DELETE that was rolled back stayed: the batch was gone, its message not."""
+    send_many(session, queue, total)
+    tasks: list[tuple[int, str]] = []
+    finished: Counter[int] = Counter()
+    lock = threading.Lock()
+    claimed: set[str] = set()
+    latest = [time.monotonic()]
+
+    def work(raw: Raw, number: int) -> None:
+        turn = 0
+        while True:
+            with lock:
+                if not tasks:
+                    if len(claimed) == total // size:
+                        return
+                    rows = session.call("get_message", queue) if size == 1 else session.call("claim_batch", queue, size)
+                    assert len(rows) == size
+                    claimed.add(rows[0]["batch_key"])
+                    tasks.extend((row["id"], row["batch_key"]) for row in rows)
+                    latest[0] = time.monotonic()
+                id, key = tasks[-1]
+            turn += 1
+            try:
+                if number % 2:
+                    [answer] = raw.call("complete", id, key)
+                else:
+                    [answer] = raw.call("extend_lease", key, 90_000 if turn % 2 else 60)
+                if turn % 2:
+                    raw.rollback()
+                    continue
+                raw.commit()
+            except driver().DatabaseError as error:
+                if not CONFLICTS & set(codes(error)):
+                    raise
+                raw.rollback()
+                continue
+            with lock:
+                if number % 2 and answer["count"]:
+                    finished[id] += 1
+                    tasks.remove((id, key))
+                    latest[0] = time.monotonic()
+                elif (id, key) in tasks:
+                    days = sql("SELECT COUNT(*) AS n FROM mq_batch WHERE lease_until > DATEADD(1 HOUR TO mq_utc_now())")
+                    assert days == [{"n": 0}], "the lease of a heartbeat that was rolled back"
+                    assert time.monotonic() < latest[0] + 2 * AT_ONCE, "nobody can finish it"
+
+    crowd(server, database.url, work)
+    assert len(finished) == total and set(finished.values()) == {1}
+    assert content(sql, queue)[:4] == [[], [], [], []]
 
 
 GROUPS = 60

@@ -1,17 +1,18 @@
 -- lock_row: lock a row of the queue until the transaction ends, waiting for a moment while another transaction has it.
--- Arguments:   p_table (batch, polled_batch, counter, feed, feed_consumer; stripe: the names of a row that is not there yet),
---              p_name (its key), p_consumer (of feed_consumer; else NULL)
--- Returns:     number: the row's number or position, 1 for a batch; NULL when there is no such row
--- Errors:      the engine's lock conflict when another transaction keeps the row for longer than two seconds
+-- Arguments:   p_table (batch, polled_batch, polled, counter, feed, feed_consumer; stripe: the names of a row that is not there
+--              yet), p_name (its key), p_consumer (of feed_consumer; else NULL), p_milliseconds (how long to try; NULL: for two
+--              seconds, and then with an error)
+-- Returns:     number: the row's number or position, 1 where it has none; NULL when there is no such row, -1 when another
+--              transaction has kept it for p_milliseconds
+-- Errors:      without p_milliseconds the engine's lock conflict
 -- Transaction: joins the caller's
 -- Example:     EXECUTE PROCEDURE mq_lock_row('feed', 'orders', NULL) RETURNING_VALUES v_last;
 --
--- In a NO WAIT transaction, trying again is the only way to wait.
---
--- Numbers and positions are locked by a row of mq_stripe first. Callers that wait by changing the row itself, again and again,
--- can meet it while a rollback restores it: then the number that was rolled back stays. And while a rollback goes on, the stripe
--- may be free before the row is: so the row is changed only if it still has the number that was read. From Firebird 4.0 on the
--- stripe also makes the engine begin the whole call again, which then sees a row that the other transaction has inserted.
+-- In a NO WAIT transaction, trying again is the only way to wait. Callers that try a row again and again can meet it while a
+-- rollback restores it: then what was rolled back can stay. So all of them wait for a row of mq_stripe, which never changes, and
+-- look at the row itself when they have that. While a rollback goes on, the stripe may be free before the row is.
+-- From Firebird 4.0 on the stripe also makes the engine begin the whole call again, which then sees a row that the other
+-- transaction has inserted.
 --
 -- On Firebird 3.0 a statement can miss a row that another transaction changes at this moment, about once in 400,000 tries. So a
 -- row that is not found is looked for three times. On 4.0 an UPDATE finds nothing when the engine is about to begin the call again.
@@ -21,60 +22,62 @@ SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_lock_row (
     p_table varchar(13) CHARACTER SET ASCII,
     p_name mq_argument,
-    p_consumer mq_name
+    p_consumer mq_name,
+    p_milliseconds integer = NULL
 )
 RETURNS (
     number bigint
 )
 AS
-DECLARE c_seconds integer = 2;
+DECLARE c_milliseconds integer = 2000;
 DECLARE c_tries integer = 3;
-DECLARE v_until timestamp;
-DECLARE v_conflicts integer = 0;
+DECLARE v_milliseconds integer;
+DECLARE v_stripe integer;
+DECLARE v_table varchar(13) CHARACTER SET ASCII = 'stripe';
 DECLARE v_tries integer = 0;
-DECLARE v_seen integer;
+DECLARE v_locked integer;
+DECLARE v_holder bigint;
+DECLARE v_again integer = 0;
+DECLARE v_waits integer = 0;
+DECLARE v_until timestamp;
 BEGIN
-    WHILE (v_tries < c_tries) DO
+    v_milliseconds = COALESCE(p_milliseconds, c_milliseconds);
+    -- Batches have rows of mq_stripe of their own: work that takes long may keep them.
+    v_stripe = IIF(p_table IN ('batch', 'polled_batch'), 24576 + MOD(ABS(HASH(p_name)), 16384),
+        16384 + MOD(ABS(HASH(p_name || ASCII_CHAR(10) || COALESCE(p_consumer, ''))), 4096));
+    WHILE (v_tries < c_tries AND v_again = 0) DO
     BEGIN
-        number = NULL;
-        IF (p_table = 'batch') THEN
-            UPDATE mq_batch SET lease_seconds = lease_seconds WHERE batch_key = :p_name;
-        ELSE IF (p_table = 'polled_batch') THEN
-            UPDATE mq_polled_batch SET lease_seconds = lease_seconds WHERE batch_key = :p_name;
-        ELSE
-            UPDATE mq_stripe SET n = n
-            WHERE n = 16384 + MOD(ABS(HASH(:p_name || ASCII_CHAR(10) || COALESCE(:p_consumer, ''))), 4096);
-        IF (p_table IN ('batch', 'polled_batch', 'stripe')) THEN
-            number = IIF(ROW_COUNT > 0, 1, NULL);
-        ELSE IF (p_table = 'counter') THEN
-        BEGIN
-            SELECT last_number FROM mq_counter WHERE name = :p_name INTO number;
-            UPDATE mq_counter SET last_number = last_number WHERE name = :p_name AND last_number = :number;
-        END
-        ELSE IF (p_table = 'feed') THEN
-        BEGIN
-            SELECT last_number FROM mq_feed WHERE name = :p_name INTO number;
-            UPDATE mq_feed SET last_number = last_number WHERE name = :p_name AND last_number = :number;
-        END
+        EXECUTE PROCEDURE mq_try_lock(v_table, v_stripe, p_name, p_consumer) RETURNING_VALUES v_locked, number, v_holder;
+        IF (v_locked = 1 AND v_table = p_table) THEN
+            EXIT;
+        IF (v_locked = 1) THEN
+            v_table = p_table;
+        ELSE IF (v_locked IS NULL) THEN
+            v_tries = v_tries + 1;
         ELSE
         BEGIN
-            SELECT "POSITION" FROM mq_feed_consumer WHERE feed = :p_name AND consumer = :p_consumer INTO number;
-            UPDATE mq_feed_consumer SET moved_at = moved_at
-            WHERE feed = :p_name AND consumer = :p_consumer AND "POSITION" = :number;
-        END
-        v_tries = IIF(ROW_COUNT > 0, c_tries, v_tries + 1);
-        WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
-        BEGIN
-            v_until = COALESCE(v_until, DATEADD(c_seconds SECOND TO mq_utc_now()));
-            IF (mq_utc_now() NOT BETWEEN DATEADD(-c_seconds SECOND TO v_until) AND v_until) THEN
-                EXCEPTION;
-            v_conflicts = v_conflicts + 1;
-            -- Something that takes longer than another try: the transaction that has the row needs the processor too.
-            IF (v_conflicts > 2) THEN
-                IN AUTONOMOUS TRANSACTION DO
-                    SELECT COUNT(*) FROM mq_stripe WHERE n = 0 INTO v_seen;
+            v_until = COALESCE(v_until, DATEADD(v_milliseconds MILLISECOND TO mq_utc_now()));
+            IF (mq_utc_now() BETWEEN DATEADD(-v_milliseconds MILLISECOND TO v_until) AND v_until) THEN
+            BEGIN
+                EXECUTE PROCEDURE mq_wait_lock(v_table, v_stripe, p_name, p_consumer, v_waits, v_holder)
+                RETURNING_VALUES v_again;
+                v_waits = v_waits + 1;
+            END
+            ELSE IF (p_milliseconds IS NOT NULL) THEN
+            BEGIN
+                number = -1;
+                EXIT;
+            END
+            -- Another transaction keeps it: this ends in a lock conflict, or waits.
+            ELSE IF (v_table = 'batch') THEN
+                UPDATE mq_batch SET lease_seconds = lease_seconds WHERE batch_key = :p_name;
+            ELSE IF (v_table = 'polled_batch') THEN
+                UPDATE mq_polled_batch SET lease_seconds = lease_seconds WHERE batch_key = :p_name;
+            ELSE
+                UPDATE mq_stripe SET n = n WHERE n = :v_stripe;
         END
     END
+    number = NULL;
 END^
 
 SET TERM ; ^

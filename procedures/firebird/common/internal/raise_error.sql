@@ -12,6 +12,7 @@ CREATE OR ALTER EXCEPTION mq_50004 'queue_not_empty';
 CREATE OR ALTER EXCEPTION mq_50005 'not_found';
 CREATE OR ALTER EXCEPTION mq_50006 'unsuitable_table';
 CREATE OR ALTER EXCEPTION mq_50007 'already_exists';
+CREATE OR ALTER EXCEPTION mq_50008 'lease_lost';
 
 SET TERM ^ ;
 
@@ -38,8 +39,10 @@ BEGIN
         EXCEPTION mq_50005 v_text;
     ELSE IF (p_name = 'unsuitable_table') THEN
         EXCEPTION mq_50006 v_text;
-    ELSE
+    ELSE IF (p_name = 'already_exists') THEN
         EXCEPTION mq_50007 v_text;
+    ELSE
+        EXCEPTION mq_50008 v_text;
 END^
 
 SET TERM ; ^

@@ -1,5 +1,6 @@
--- read_failures: the items of finish_batch's list of failures.
--- Arguments:   p_failures (one a line: id,retry_after_seconds,error)
+-- read_failures: the items of a list of failures, as finish_batch and finish_rows are given it.
+-- Arguments:   p_failures (one a line: id,retry_after_seconds,error; a line that does not begin with two such fields is
+--              part of the error above it)
 -- Returns:     id, retry (NULL: the queue's backoff), error (cut at 4,000 characters)
 -- Errors:      50002 invalid_argument, naming the line
 -- Transaction: reads nothing
@@ -16,42 +17,62 @@ RETURNS (
     error mq_error
 )
 AS
+DECLARE c_error integer = 4000;
 DECLARE v_n integer;
+DECLARE v_last integer;
 DECLARE v_item mq_text;
-DECLARE v_quoted smallint;
-DECLARE v_head varchar(40) CHARACTER SET UTF8;
+DECLARE v_quoted smallint = 1;
+DECLARE v_head mq_error;
+DECLARE v_good smallint;
+DECLARE v_retry integer;
 DECLARE v_comma integer;
 DECLARE v_error mq_text;
 DECLARE v_said varchar(200) CHARACTER SET UTF8;
 BEGIN
-    FOR SELECT n, item, quoted FROM mq_split_list('failures', :p_failures) INTO v_n, v_item, v_quoted DO
+    FOR SELECT n, item FROM mq_split_list('failures', :p_failures, 0) INTO v_n, v_item DO
     BEGIN
         -- 18 digits, a comma, 9 digits and a comma are the longest that counts.
         v_head = SUBSTRING(v_item FROM 1 FOR 30);
-        v_comma = POSITION(',', v_head);
-        retry = NULL;
-        IF (v_quoted = 0 AND v_head SIMILAR TO '[0-9]{1,18},(|\-1|[0-9]{1,9}),%' ESCAPE '\') THEN
+        v_retry = NULL;
+        v_good = IIF(v_head SIMILAR TO '[0-9]{1,18},(|\-1|[0-9]{1,9}),%' ESCAPE '\', 1, 0);
+        IF (v_good = 1) THEN
         BEGIN
-            id = LEFT(v_head, v_comma - 1);
-            v_head = SUBSTRING(v_head FROM v_comma + 1);
-            v_comma = v_comma + POSITION(',', v_head);
-            IF (LEFT(v_head, 1) <> ',') THEN
-                retry = LEFT(v_head, POSITION(',', v_head) - 1);
+            v_comma = POSITION(',', v_head, POSITION(',', v_head) + 1);
+            v_said = SUBSTRING(v_head FROM POSITION(',', v_head) + 1 FOR v_comma - POSITION(',', v_head) - 1);
+            IF (CHAR_LENGTH(v_said) > 0) THEN
+                v_retry = v_said;
+            IF (v_retry > 315360000) THEN
+                v_good = 0;
+        END
+        IF (v_good = 0) THEN
+        BEGIN
+            v_head = SUBSTRING(v_item FROM 1 FOR c_error);
+            IF (v_quoted = 1 OR LEFT(v_head, 1) BETWEEN '0' AND '9' AND v_head SIMILAR TO '[0-9]+,[\-0-9]*,%' ESCAPE '\') THEN
+                EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'failures: line ' || v_n || ': must be id,retry_after_seconds,'
+                    || 'error where retry_after_seconds is empty, -1, or 0 to 315,360,000');
+            -- The line feeds of empty lines too.
+            error = error || RPAD('', MINVALUE(v_n - v_last, c_error - CHAR_LENGTH(error)), ASCII_CHAR(10));
+            error = error || LEFT(v_head, c_error - CHAR_LENGTH(error));
         END
         ELSE
-            retry = -2;
-        IF (retry NOT BETWEEN -1 AND 315360000) THEN
-            EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'failures: line ' || v_n || ': must be id,retry_after_seconds,'
-                || 'error where retry_after_seconds is empty, -1, or 0 to 315,360,000');
-        v_error = SUBSTRING(v_item FROM v_comma + 1);
-        IF (LEFT(v_error, 1) = '"') THEN
         BEGIN
-            v_said = 'failures: line ' || v_n || ': the error begins with a double quote and is not a JSON string';
-            SELECT LIST(j.piece, '') FROM mq_json_text(:v_error, :v_said) AS j INTO v_error;
+            IF (v_last IS NOT NULL) THEN
+                SUSPEND;
+            id = LEFT(v_head, POSITION(',', v_head) - 1);
+            retry = v_retry;
+            v_error = SUBSTRING(v_item FROM v_comma + 1);
+            v_quoted = IIF(LEFT(v_error, 1) = '"', 1, 0);
+            IF (v_quoted = 1) THEN
+            BEGIN
+                v_said = 'failures: line ' || v_n || ': the error begins with a double quote and is not a JSON string';
+                SELECT LIST(j.piece, '') FROM mq_json_text(:v_error, :v_said) AS j INTO v_error;
+            END
+            error = SUBSTRING(v_error FROM 1 FOR c_error);
         END
-        error = SUBSTRING(v_error FROM 1 FOR 4000);
-        SUSPEND;
+        v_last = v_n;
     END
+    IF (v_last IS NOT NULL) THEN
+        SUSPEND;
 END^
 
 SET TERM ; ^

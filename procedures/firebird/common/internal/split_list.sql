@@ -1,6 +1,6 @@
 -- split_list: the items of a list in the contract's format: one a line, empty lines passed over; a line that begins
 --             with a double quote is a JSON string and stands for its value.
--- Arguments:   p_argument (its name in the contract), p_list
+-- Arguments:   p_argument (its name in the contract), p_list, p_json (0: a line that begins with a double quote is one like any)
 -- Returns:     n (the line's number), item, quoted (1: the item was a JSON string)
 -- Errors:      50002 invalid_argument, naming the line
 -- Transaction: reads nothing
@@ -13,7 +13,8 @@ SET TERM ^ ;
 
 CREATE OR ALTER PROCEDURE mq_split_list (
     p_argument varchar(30) CHARACTER SET ASCII,
-    p_list mq_text
+    p_list mq_text,
+    p_json smallint = 1
 )
 RETURNS (
     n integer,
@@ -67,7 +68,7 @@ BEGIN
                         v_long = SUBSTRING(v_list FROM v_line FOR v_end - v_line);
                     v_short = SUBSTRING(v_long FROM 1 FOR 1);
                 END
-                quoted = IIF(LEFT(v_short, 1) = '"', 1, 0);
+                quoted = IIF(p_json = 1 AND LEFT(v_short, 1) = '"', 1, 0);
                 IF (quoted = 1) THEN
                 BEGIN
                     v_error = p_argument || ': line ' || n || ' begins with a double quote and is not a JSON string';

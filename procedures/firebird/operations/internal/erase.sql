@@ -68,6 +68,7 @@ BEGIN
     IF (gone = 1) THEN
     BEGIN
         DELETE FROM mq_message WHERE id = :p_id;
+        DELETE FROM mq_result WHERE id = :p_id;
         IF (v_dedup_key IS NOT NULL) THEN
             DELETE FROM mq_dedup WHERE type = :p_type AND dedup_key = :v_dedup_key;
         IF (p_ordered = 1) THEN

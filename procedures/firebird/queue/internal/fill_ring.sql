@@ -1,5 +1,6 @@
--- fill_ring: rescue the expired claims of a ring, promote what is due, and measure how long it took to look for them.
--- Arguments:   p_type, p_size (of the claim), p_full_scan (1: expired claims are looked for too), p_promoted_to (nothing due before
+-- fill_ring: rescue the expired claims of a ring, send what its schedules have due, promote what is due, and measure how long it
+--            took to look for them.
+-- Arguments:   p_type, p_size (of the claim), p_full_scan (1: expired claims and schedules too), p_promoted_to (nothing due before
 --              is left to promote), p_now, p_long (milliseconds: a scan that took longer is repeated)
 -- Returns:     promoted_to (from now on), scanned (the milliseconds that it took to look)
 -- Errors:      none
@@ -46,6 +47,8 @@ BEGIN
     END
     IF (v_expired = 1) THEN
         EXECUTE PROCEDURE mq_rescue(p_type, c_rescue) RETURNING_VALUES v_moved;
+    IF (p_full_scan = 1 AND EXISTS (SELECT * FROM mq_schedule WHERE type = :p_type)) THEN
+        EXECUTE PROCEDURE mq_send_due(p_type, v_promote);
     -- Not up to now: somebody may be about to commit a failure that is due already.
     promoted_to = DATEADD(-1 SECOND TO p_now);
     IF (v_due = 1) THEN

@@ -1,5 +1,5 @@
--- pick: take up to p_size ready messages of a type out of the ready table, in claim order; expired claims are rescued
---       and due messages promoted on the way.
+-- pick: take up to p_size ready messages of a type out of the ready table, in claim order; expired claims are rescued, due
+--       messages promoted and those of schedules sent on the way.
 -- Arguments:   p_type, p_size, p_ordered (the policy), p_take (1: the caller's transaction may be long: see pick_ordered)
 -- Returns:     id and attempt (the number of this attempt)
 -- Errors:      none
@@ -71,6 +71,7 @@ DECLARE v_found varchar(400) CHARACTER SET ASCII = '';
 BEGIN
     v_now = mq_utc_now();
     v_left = p_size;
+    v_promote = IIF(p_take = 1, p_size, MAXVALUE(2 * p_size, 100));
     v_lowered_to = CAST('9999-12-31' AS timestamp);
     SELECT n FROM mq_mark WHERE type = :p_type ORDER BY type DESC, n DESC ROWS 1 INTO v_n;
     IF (v_n IS NOT NULL) THEN
@@ -87,10 +88,11 @@ BEGIN
         -- What a take rescues or promotes stays hidden from others until its commit: no more than it may want itself.
         IF (EXISTS (SELECT * FROM mq_batch WHERE type = :p_type AND lease_until <= :v_now)) THEN
             EXECUTE PROCEDURE mq_rescue(p_type, IIF(p_take = 1, 1, 20)) RETURNING_VALUES v_moved;
+        IF (EXISTS (SELECT * FROM mq_schedule WHERE type = :p_type)) THEN
+            EXECUTE PROCEDURE mq_send_due(p_type, v_promote);
         v_promoted_to = c_long_ago;
     END
 
-    v_promote = IIF(p_take = 1, p_size, MAXVALUE(2 * p_size, 100));
     IF (EXISTS (SELECT * FROM mq_delayed WHERE type = :p_type AND run_at > :v_promoted_to AND run_at <= :v_now)) THEN
     BEGIN
         EXECUTE PROCEDURE mq_promote(p_type, v_promoted_to, v_now, v_promote, p_ordered) RETURNING_VALUES v_moved, v_next_run_at;

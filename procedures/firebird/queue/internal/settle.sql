@@ -36,11 +36,13 @@ BEGIN
         BEGIN
             SELECT id FROM mq_message WHERE id = :p_id FOR UPDATE WITH LOCK INTO v_id;
             INSERT INTO mq_archive (id, completed_at, created_at, priority, attempts, type, body, headers, group_key,
-                dedup_key, source, reader)
-            SELECT id, :p_done_at, created_at, priority, :p_attempt, type, body, headers, group_key, dedup_key, source,
-                :p_reader
-            FROM mq_message
-            WHERE id = :p_id;
+                dedup_key, source, reader, result)
+            SELECT m.id, :p_done_at, m.created_at, m.priority, :p_attempt, m.type, m.body, m.headers, m.group_key, m.dedup_key,
+                m.source, :p_reader, r.result
+            FROM mq_message AS m
+            LEFT JOIN mq_result AS r ON r.id = m.id
+            WHERE m.id = :p_id;
+            DELETE FROM mq_result WHERE id = :p_id;
         END
         DELETE FROM mq_message WHERE id = :p_id RETURNING type, group_key, dedup_key INTO v_type, v_group_key, v_dedup_key;
         v_done = 1;

@@ -1,4 +1,4 @@
--- send_changes: send a message for a changed row to each of its subscriptions.
+-- send_changes: send a message for a changed row to each of the subscribed types, and to those of subscribed topics.
 -- Arguments:   p_watched (the table's id in mq_watched), p_action (I, U or D), p_key and p_old_key (JSON; NULL unless U)
 -- Returns:     nothing
 -- Errors:      none
@@ -17,10 +17,8 @@ AS
 DECLARE v_now timestamp;
 DECLARE v_source mq_name;
 DECLARE v_body mq_text;
+DECLARE v_topic mq_name;
 DECLARE v_type mq_name;
-DECLARE v_ordered smallint;
-DECLARE v_notify smallint;
-DECLARE v_id bigint;
 BEGIN
     v_now = mq_utc_now();
     v_source = mq_reader_name(NULL);
@@ -29,21 +27,18 @@ BEGIN
     FROM mq_watched AS w WHERE w.id = :p_watched
     INTO v_body;
     FOR
-        SELECT s.type FROM mq_subscription AS s WHERE s.watched = :p_watched AND s.action = :p_action
-        ORDER BY s.watched, s.action, s.type
-        INTO v_type
+        SELECT s.type, s.topic FROM mq_subscription AS s WHERE s.watched = :p_watched AND s.action = :p_action
+        ORDER BY s.watched, s.action, s.type, s.topic
+        INTO v_type, v_topic
     DO
-    BEGIN
-        SELECT ordered, notify FROM mq_policy(:v_type) INTO v_ordered, v_notify;
-        v_id = NEXT VALUE FOR mq_message_id;
-        INSERT INTO mq_message (id, run_at, created_at, priority, type, body, source)
-        VALUES (:v_id, :v_now, :v_now, 0, :v_type, :v_body, :v_source);
-        IF (v_ordered = 1) THEN
-            INSERT INTO mq_grouped (type, group_key, id, attempts) VALUES (:v_type, '', :v_id, 0);
-        INSERT INTO mq_ready (type, priority, run_at, id, attempts) VALUES (:v_type, 0, :v_now, :v_id, 0);
-        IF (v_notify = 1) THEN
-            EXECUTE PROCEDURE mq_wake(v_type);
-    END
+        IF (v_topic = '') THEN
+            EXECUTE PROCEDURE mq_write_message(NEXT VALUE FOR mq_message_id, v_type, v_body, v_now, v_now, 0, NULL, NULL, NULL, NULL,
+                v_source);
+        ELSE
+            FOR SELECT type FROM mq_topic_types(:v_topic) INTO v_type DO
+                -- A topic needs no escapes in JSON, see require_topic.
+                EXECUTE PROCEDURE mq_write_message(NEXT VALUE FOR mq_message_id, v_type, v_body, v_now, v_now, 0, NULL, NULL, NULL,
+                    '{"topic":"' || v_topic || '"}', v_source);
 END^
 
 SET TERM ; ^

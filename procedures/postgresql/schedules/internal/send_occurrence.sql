@@ -13,8 +13,9 @@ CREATE OR REPLACE FUNCTION mq.send_occurrence(
 LANGUAGE plpgsql
 AS $$
 BEGIN
-    id := (mq.send_one(p_schedule.type, p_schedule.body, p_run_at, p_schedule.priority, p_schedule.group_key, NULL, NULL,
-        p_schedule.headers, 'schedule', NULL, NULL)).id;
+    SELECT m.id INTO id
+    FROM mq.send_message(p_schedule.type, p_schedule.body, p_run_at, p_schedule.priority, p_schedule.group_key,
+        p_headers => p_schedule.headers, p_source => 'schedule') AS m;
     UPDATE mq.schedule AS s SET last_at = p_run_at, last_id = send_occurrence.id WHERE s.name = p_schedule.name;
 END
 $$;

@@ -47,7 +47,7 @@ _IO_ERROR = 335544344
 _UNIQUE = 335544665
 NO_CHARSET = 335544509
 # Keys that another transaction may have put there and not committed yet.
-_AWAITED = re.compile("MQ_(DEDUP_PK|WATCHED_LABEL|SUBSCRIPTION_PK)")
+_AWAITED = re.compile("MQ_(DEDUP_PK|WATCHED_LABEL|SUBSCRIPTION_PK|BINDING_PK|SCHEDULE_PK)")
 _NO_METADATA_UPDATE = 335544351
 
 
@@ -68,7 +68,7 @@ def _of_contract(text: str) -> QueueError | None:
     found = re.search(
         r"^-?MQ_(50\d{3})\n-?(.*?)(?:\n-?At (?:procedure|function|block|trigger|sub) .*)?\Z", text, re.M | re.S
     )
-    return QueueError(int(found[1]), found[2]) if found else None
+    return QueueError(int(found[1]), " ".join(found[2].split("\n"))) if found else None
 
 
 def translate(error: BaseException) -> Exception:

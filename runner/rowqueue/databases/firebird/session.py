@@ -25,7 +25,8 @@ from .events import Listener
 # These wait for the locks of others; all other calls pass over what is locked, or are tried again.
 _WAITING = {"send", "send_message", "send_batch", "set_queue", "pause", "resume", "extend_lease"} | {
     *("advance_sequence", "create_feed", "drop_feed", "advance_feed", "rewind_feed"),
-    *("subscribe", "unsubscribe", "unwatch_table"),
+    *("subscribe", "unsubscribe", "unwatch_table", "bind_topic", "unbind_topic", "publish", "set_result"),
+    *("set_schedule", "drop_schedule", "run_schedule"),
 }
 # A prepared statement goes on with the procedure as it was when it was prepared, after an upgrade too.
 _STATEMENT_SECONDS = 5.0
@@ -35,6 +36,14 @@ _TRUNCATION = 335544914
 _ATTEMPTS = 10
 _FIRST_PAUSE = 0.002
 _LONGEST_PAUSE = 0.1
+
+
+def _waits(procedure: str, known: Sequence[contract.Argument], arguments: Sequence[Any]) -> bool:
+    """Whether a call waits for the locks of others. One that may change a live message passes over those of claims."""
+    if procedure not in _WAITING:
+        return False
+    conflicts = [value for argument, value in zip(known, arguments, strict=False) if argument.name == "on_conflict"]
+    return conflicts in ([], [None], ["keep"])
 
 
 class Server(Protocol):
@@ -70,7 +79,7 @@ class FirebirdSession(Session):
         if self._connection.guarded:
             found = self._run(self._main, text, known, values)
         else:
-            transaction = self._waiting if procedure in _WAITING else self._polling
+            transaction = self._waiting if _waits(procedure, known, arguments) else self._polling
             found = self._run_again(transaction, text, known, values)
         return shape(procedure).rows(found)
 

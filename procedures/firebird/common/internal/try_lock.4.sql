@@ -1,0 +1,88 @@
+-- try_lock: lock a row of the queue until the transaction ends, unless another transaction has it.
+-- Arguments:   p_table (stripe, batch, polled_batch, polled, counter, feed, feed_consumer), p_stripe (n of the row of mq_stripe),
+--              p_name (the key of any other row), p_consumer (of feed_consumer; else NULL)
+-- Returns:     locked: 1, 0 when another transaction has the row, NULL when there is none; number: that of a counter or a feed, the
+--              position of a feed_consumer, 1 for others; NULL when it is not locked; holder: the transaction that has the row,
+--              where try_lock.4.sql is the body; else NULL
+-- Errors:      none
+-- Transaction: joins the caller's
+-- Example:     EXECUTE PROCEDURE mq_try_lock('feed', NULL, 'orders', NULL) RETURNING_VALUES v_locked, v_number, v_holder;
+--
+-- This is the body for Firebird 4.0, beside try_lock.sql: there the error can be read, and tells which transaction has the row.
+--
+-- In a transaction that waits, this waits. What a row says is read before, and the row is locked only if it still says so: beside a
+-- rollback the engine can lock a row with what was rolled back, and then that stays. try_lock.5.sql is the body
+-- for Firebird 5.0.
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_try_lock (
+    p_table varchar(13) CHARACTER SET ASCII,
+    p_stripe integer,
+    p_name mq_argument,
+    p_consumer mq_name
+)
+RETURNS (
+    locked integer,
+    number bigint,
+    holder bigint
+)
+AS
+DECLARE v_until timestamp;
+DECLARE v_place TYPE OF COLUMN mq_polled.place;
+DECLARE v_ident mq_ident;
+DECLARE v_copies integer;
+-- The words of the engine before the number of the transaction.
+DECLARE c_before varchar(20) CHARACTER SET ASCII = 'number is ';
+DECLARE v_message varchar(2000) CHARACTER SET UTF8;
+BEGIN
+    IF (p_table = 'stripe') THEN
+        UPDATE mq_stripe SET n = n WHERE n = :p_stripe RETURNING 1 INTO number;
+    ELSE IF (p_table = 'batch') THEN
+    BEGIN
+        SELECT 1, lease_until FROM mq_batch WHERE batch_key = :p_name INTO number, v_until;
+        UPDATE mq_batch SET lease_seconds = lease_seconds WHERE batch_key = :p_name AND lease_until = :v_until;
+    END
+    ELSE IF (p_table = 'polled_batch') THEN
+    BEGIN
+        SELECT 1, lease_until FROM mq_polled_batch WHERE batch_key = :p_name INTO number, v_until;
+        UPDATE mq_polled_batch SET lease_seconds = lease_seconds WHERE batch_key = :p_name AND lease_until = :v_until;
+    END
+    ELSE IF (p_table = 'polled') THEN
+    BEGIN
+        SELECT 1, place, place_ident, copies FROM mq_polled WHERE name = :p_name INTO number, v_place, v_ident, v_copies;
+        UPDATE mq_polled SET reader = reader
+        WHERE name = :p_name AND place IS NOT DISTINCT FROM :v_place AND place_ident IS NOT DISTINCT FROM :v_ident
+            AND copies IS NOT DISTINCT FROM :v_copies;
+    END
+    ELSE IF (p_table = 'counter') THEN
+    BEGIN
+        SELECT last_number FROM mq_counter WHERE name = :p_name INTO number;
+        UPDATE mq_counter SET last_number = last_number WHERE name = :p_name AND last_number = :number;
+    END
+    ELSE IF (p_table = 'feed') THEN
+    BEGIN
+        SELECT last_number FROM mq_feed WHERE name = :p_name INTO number;
+        UPDATE mq_feed SET last_number = last_number WHERE name = :p_name AND last_number = :number;
+    END
+    ELSE
+    BEGIN
+        SELECT "POSITION" FROM mq_feed_consumer WHERE feed = :p_name AND consumer = :p_consumer INTO number;
+        UPDATE mq_feed_consumer SET moved_at = moved_at WHERE feed = :p_name AND consumer = :p_consumer AND "POSITION" = :number;
+    END
+    locked = IIF(ROW_COUNT > 0, 1, IIF(number IS NULL, NULL, 0));
+    number = IIF(locked = 1, number, NULL);
+    WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+    BEGIN
+        locked = 0;
+        number = NULL;
+        v_message = RDB$ERROR(MESSAGE);
+        IF (POSITION(c_before, v_message) > 0) THEN
+        BEGIN
+            v_message = SUBSTRING(v_message FROM POSITION(c_before, v_message) + CHAR_LENGTH(c_before) FOR 20) || ASCII_CHAR(10);
+            holder = CAST(LEFT(v_message, POSITION(ASCII_CHAR(10), v_message) - 1) AS bigint);
+        END
+    END
+END^
+
+SET TERM ; ^

@@ -1,0 +1,70 @@
+-- try_lock: lock a row of the queue until the transaction ends, unless another transaction has it.
+-- Arguments:   p_table (stripe, batch, polled_batch, polled, counter, feed, feed_consumer), p_stripe (n of the row of mq_stripe),
+--              p_name (the key of any other row), p_consumer (of feed_consumer; else NULL)
+-- Returns:     locked: 1, 0 when another transaction has the row, NULL when there is none; number: that of a counter or a feed, the
+--              position of a feed_consumer, 1 for others; NULL when it is not locked; holder: the transaction that has the row,
+--              where try_lock.4.sql is the body; else NULL
+-- Errors:      none
+-- Transaction: joins the caller's
+-- Example:     EXECUTE PROCEDURE mq_try_lock('feed', NULL, 'orders', NULL) RETURNING_VALUES v_locked, v_number, v_holder;
+--
+-- This is the body for Firebird 5.0 and later, beside try_lock.sql. There (5.0.4) UPDATEs that meet each other and rollbacks end the
+-- server sooner or later. SKIP LOCKED meets nothing. It also passes over a row that another transaction has locked and let go since
+-- this call began: locked is 0 then too.
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_try_lock (
+    p_table varchar(13) CHARACTER SET ASCII,
+    p_stripe integer,
+    p_name mq_argument,
+    p_consumer mq_name
+)
+RETURNS (
+    locked integer,
+    number bigint,
+    holder bigint
+)
+AS
+-- How long a turn of wait_lock lasts at most.
+DECLARE c_turn integer = 50;
+BEGIN
+    IF (p_table = 'stripe') THEN
+        FOR SELECT 1 AS one FROM mq_stripe
+        WHERE n = :p_stripe
+            AND (turn_until IS NULL OR turn_of = CURRENT_CONNECTION
+                OR turn_until NOT BETWEEN mq_utc_now() AND DATEADD(:c_turn MILLISECOND TO mq_utc_now()))
+        WITH LOCK SKIP LOCKED INTO number AS CURSOR a DO
+            locked = 1;
+    ELSE IF (p_table = 'batch') THEN
+        FOR SELECT 1 AS one FROM mq_batch WHERE batch_key = :p_name WITH LOCK SKIP LOCKED INTO number AS CURSOR b DO
+            locked = 1;
+    ELSE IF (p_table = 'polled_batch') THEN
+        FOR SELECT 1 AS one FROM mq_polled_batch WHERE batch_key = :p_name WITH LOCK SKIP LOCKED INTO number AS CURSOR c DO
+            locked = 1;
+    ELSE IF (p_table = 'polled') THEN
+        FOR SELECT 1 AS one FROM mq_polled WHERE name = :p_name WITH LOCK SKIP LOCKED INTO number AS CURSOR d DO
+            locked = 1;
+    ELSE IF (p_table = 'counter') THEN
+        FOR SELECT last_number FROM mq_counter WHERE name = :p_name WITH LOCK SKIP LOCKED INTO number AS CURSOR e DO
+            locked = 1;
+    ELSE IF (p_table = 'feed') THEN
+        FOR SELECT last_number FROM mq_feed WHERE name = :p_name WITH LOCK SKIP LOCKED INTO number AS CURSOR f DO
+            locked = 1;
+    ELSE
+        FOR SELECT "POSITION" FROM mq_feed_consumer
+        WHERE feed = :p_name AND consumer = :p_consumer
+        WITH LOCK SKIP LOCKED INTO number AS CURSOR g DO
+            locked = 1;
+    IF (locked IS NULL AND (p_table = 'stripe'
+        OR p_table = 'batch' AND EXISTS (SELECT * FROM mq_batch WHERE batch_key = :p_name)
+        OR p_table = 'polled_batch' AND EXISTS (SELECT * FROM mq_polled_batch WHERE batch_key = :p_name)
+        OR p_table = 'polled' AND EXISTS (SELECT * FROM mq_polled WHERE name = :p_name)
+        OR p_table = 'counter' AND EXISTS (SELECT * FROM mq_counter WHERE name = :p_name)
+        OR p_table = 'feed' AND EXISTS (SELECT * FROM mq_feed WHERE name = :p_name)
+        OR p_table = 'feed_consumer'
+            AND EXISTS (SELECT * FROM mq_feed_consumer WHERE feed = :p_name AND consumer = :p_consumer))) THEN
+        locked = 0;
+END^
+
+SET TERM ; ^

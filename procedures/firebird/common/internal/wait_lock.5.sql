@@ -1,0 +1,68 @@
+-- wait_lock: let the transaction go on that has a row which try_lock did not get.
+-- Arguments:   those of try_lock, p_waits (how often the call has waited before), p_holder (the transaction that has the row, as
+--              try_lock says)
+-- Returns:     again: 1 when the engine is about to begin the caller's call again, and nothing else is to be done; else 0
+-- Errors:      none
+-- Transaction: one of its own, which ends at once
+-- Example:     EXECUTE PROCEDURE mq_wait_lock('feed', NULL, 'orders', NULL, 0, v_holder) RETURNING_VALUES v_again;
+--
+-- This is the body for Firebird 5.0 and later, beside wait_lock.sql. There try_lock also passes over a row that another transaction
+-- has locked and let go since the call began. A transaction of its own tells: it gets the row. Then the call has to begin again, to
+-- see what the other has done. An UPDATE of a spare row, which the same transaction has just locked and nobody else wants, makes the
+-- engine do so. Without ReadConsistency it changes that row, and the caller's next try_lock sees what is committed.
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_wait_lock (
+    p_table varchar(13) CHARACTER SET ASCII,
+    p_stripe integer,
+    p_name mq_argument,
+    p_consumer mq_name,
+    p_waits integer,
+    p_holder bigint
+)
+RETURNS (
+    again integer
+)
+AS
+-- A row whose stripe the caller has: a rollback is restoring it, and after that it is free. So long is waited for that.
+DECLARE c_waits integer = 50;
+DECLARE c_turn integer = 50;
+-- Where the spare rows begin; each connection has some; where connections begin again with the first; how many rows are tried.
+DECLARE c_spare integer = 20480;
+DECLARE c_each integer = 8;
+DECLARE c_apart integer = 4032;
+DECLARE c_rows integer = 64;
+DECLARE v_from integer;
+DECLARE v_spare integer;
+DECLARE v_locked integer;
+DECLARE v_number bigint;
+DECLARE v_seen bigint;
+BEGIN
+    IN AUTONOMOUS TRANSACTION DO
+    BEGIN
+        IF (p_table = 'stripe' OR p_waits > c_waits) THEN
+            EXECUTE PROCEDURE mq_try_lock(p_table, p_stripe, p_name, p_consumer) RETURNING_VALUES v_locked, v_number, v_seen;
+        ELSE
+            SELECT 0 FROM mq_stripe WHERE n = 0 INTO v_locked;
+        IF (v_locked IS DISTINCT FROM 0) THEN
+        BEGIN
+            IF (p_table = 'stripe') THEN
+                UPDATE mq_stripe SET turn_of = CURRENT_CONNECTION, turn_until = DATEADD(:c_turn MILLISECOND TO mq_utc_now())
+                WHERE n = :p_stripe;
+            v_from = c_spare + MOD(c_each * CURRENT_CONNECTION, c_apart);
+            FOR SELECT n FROM mq_stripe WHERE n BETWEEN :v_from AND :v_from + :c_rows - 1 WITH LOCK SKIP LOCKED
+                INTO v_spare AS CURSOR s
+            DO
+                LEAVE;
+        END
+    END
+    again = 0;
+    IF (v_spare IS NOT NULL) THEN
+    BEGIN
+        UPDATE mq_stripe SET n = n WHERE n = :v_spare;
+        again = 1 - ROW_COUNT;
+    END
+END^
+
+SET TERM ; ^

@@ -1,0 +1,79 @@
+-- change_message: replace or postpone a live message of a dedup_key, if it is new.
+-- Arguments:   p_type, p_id, p_on_conflict (replace or postpone), p_now (when the call began), p_run_at, p_priority, p_body,
+--              p_headers (those of the call)
+-- Returns:     changed: 1, or 0 when it is not new, is being claimed at this moment, or is not postponed by it
+-- Errors:      none
+-- Transaction: joins the caller's, which is NO WAIT
+-- Example:     EXECUTE PROCEDURE mq_change_message('email', 17, 'replace', v_now, v_now, 0, '{}', NULL) RETURNING_VALUES changed;
+--
+-- The caller keeps other changes of the message away. It is taken out of its place as erase does it, in the same order, and put
+-- where a message with this run_at is put when it is sent. A group of an ordered queue that has waited for its failed head goes on.
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_change_message (
+    p_type mq_name,
+    p_id bigint,
+    p_on_conflict mq_argument,
+    p_now timestamp,
+    p_run_at timestamp,
+    p_priority smallint,
+    p_body mq_text,
+    p_headers mq_text
+)
+RETURNS (
+    changed smallint
+)
+AS
+DECLARE v_ordered smallint;
+DECLARE v_notify smallint;
+DECLARE v_replace smallint;
+DECLARE v_run_at timestamp;
+DECLARE v_priority smallint;
+DECLARE v_group_key mq_name;
+DECLARE v_attempts smallint;
+DECLARE v_error mq_error;
+BEGIN
+    changed = 0;
+    v_replace = IIF(p_on_conflict = 'replace', 1, 0);
+    SELECT ordered, notify FROM mq_policy(:p_type) INTO v_ordered, v_notify;
+    SELECT m.run_at, m.priority, COALESCE(m.group_key, '') FROM mq_message AS m WHERE m.id = :p_id
+    INTO v_run_at, v_priority, v_group_key;
+    EXECUTE PROCEDURE mq_leave_place(p_type, v_ordered, p_id, v_group_key,
+        IIF(v_replace = 1, CAST('9999-12-31' AS timestamp), p_run_at), v_run_at) RETURNING_VALUES v_attempts, v_error;
+    IF (v_attempts IS NULL) THEN
+        EXIT;
+
+    changed = 1;
+    IF (v_replace = 1) THEN
+    BEGIN
+        UPDATE mq_message SET run_at = :p_run_at, priority = :p_priority, body = :p_body, headers = :p_headers WHERE id = :p_id;
+        v_priority = p_priority;
+        v_attempts = 0;
+        v_error = NULL;
+    END
+    ELSE
+        UPDATE mq_message SET run_at = :p_run_at WHERE id = :p_id;
+    IF (p_run_at > p_now) THEN
+        INSERT INTO mq_delayed (id, type, run_at, priority, attempts, error)
+        VALUES (:p_id, :p_type, :p_run_at, :v_priority, :v_attempts, :v_error);
+    ELSE
+    BEGIN
+        IF (v_ordered = 1) THEN
+            INSERT INTO mq_grouped (type, group_key, id, attempts) VALUES (:p_type, :v_group_key, :p_id, :v_attempts);
+        EXECUTE PROCEDURE mq_place_ready(p_type, v_priority, p_run_at, p_id, v_attempts) RETURNING_VALUES v_run_at;
+        EXECUTE PROCEDURE mq_lower_ring(p_type, p_id);
+        IF (p_run_at < p_now) THEN
+            EXECUTE PROCEDURE mq_lower_mark(p_type);
+    END
+    IF (v_ordered = 1) THEN
+    BEGIN
+        DELETE FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key AND id = :p_id;
+        IF (NOT EXISTS (SELECT * FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key)) THEN
+            EXECUTE PROCEDURE mq_issue_tickets(p_type, v_group_key);
+    END
+    IF (v_notify = 1) THEN
+        EXECUTE PROCEDURE mq_wake(p_type);
+END^
+
+SET TERM ; ^

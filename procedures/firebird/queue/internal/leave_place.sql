@@ -1,0 +1,61 @@
+-- leave_place: take a new message that nobody holds out of ready or delayed, if its run_at lies before a time.
+-- Arguments:   p_type, p_ordered (the policy), p_id, p_group_key ('' for none), p_before, p_run_at (the message's own: in an ordered
+--              queue that counts for what is due)
+-- Returns:     attempts (NULL: it stays, or is being claimed at this moment) and error of the last one
+-- Errors:      none
+-- Transaction: joins the caller's, which is NO WAIT
+-- Example:     EXECUTE PROCEDURE mq_leave_place('email', 0, 17, '', '9999-12-31', mq_utc_now()) RETURNING_VALUES v_attempts, v_error;
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_leave_place (
+    p_type mq_name,
+    p_ordered smallint,
+    p_id bigint,
+    p_group_key mq_name,
+    p_before timestamp,
+    p_run_at timestamp
+)
+RETURNS (
+    attempts smallint,
+    error mq_error
+)
+AS
+DECLARE v_run_at timestamp;
+BEGIN
+    -- The delayed table first: a claim may be promoting it.
+    BEGIN
+        DELETE FROM mq_delayed WHERE id = :p_id AND run_at < :p_before RETURNING attempts, error INTO attempts, error;
+        WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+            attempts = NULL;
+    END
+    IF (attempts IS NULL AND p_ordered = 0) THEN
+    BEGIN
+        DELETE FROM mq_ready WHERE type = :p_type AND id = :p_id AND run_at < :p_before PLAN (mq_ready INDEX (mq_ready_ring))
+        RETURNING attempts INTO attempts;
+        WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+            attempts = NULL;
+    END
+    IF (attempts IS NULL AND p_ordered = 1 AND p_run_at < p_before) THEN
+    BEGIN
+        DELETE FROM mq_grouped WHERE type = :p_type AND group_key = :p_group_key AND id = :p_id RETURNING attempts INTO attempts;
+        WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+            attempts = NULL;
+    END
+    IF (attempts IS NOT NULL AND p_ordered = 1) THEN
+        -- Its tickets.
+        FOR SELECT r.run_at
+            FROM mq_ready AS r
+            WHERE r.type = :p_type AND r.id = :p_id
+            PLAN (r ORDER mq_ready_ring)
+            ORDER BY r.type, r.id
+            INTO v_run_at AS CURSOR c
+        DO
+        BEGIN
+            DELETE FROM mq_ready WHERE CURRENT OF c;
+            WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+                v_run_at = NULL;
+        END
+END^
+
+SET TERM ; ^

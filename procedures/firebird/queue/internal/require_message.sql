@@ -1,0 +1,63 @@
+-- require_message: refuse what a message cannot have; NULL passes where it means 'the default'.
+-- Arguments:   those of send_message but the type
+-- Returns:     nothing
+-- Errors:      50001 wrong_isolation (with on_conflict replace or postpone), 50002 invalid_argument
+-- Transaction: reads nothing
+-- Example:     EXECUTE PROCEDURE mq_require_message('{}', NULL, 0, NULL, 'a-1', NULL, NULL, NULL, 60, 'replace');
+--
+-- What is NULL is not asked after: a call would cost every sender more than the question.
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_require_message (
+    p_body mq_text,
+    p_run_at timestamp,
+    p_priority bigint,
+    p_group_key mq_argument,
+    p_dedup_key mq_argument,
+    p_max_attempts bigint,
+    p_headers mq_text,
+    p_source mq_argument,
+    p_delay_seconds bigint,
+    p_on_conflict mq_argument
+)
+AS
+BEGIN
+    IF (p_body IS NULL OR OCTET_LENGTH(p_body) > 16777216) THEN
+        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'body: must be a text of up to 16 MiB (16,777,216 bytes)');
+    IF (p_run_at > DATEADD(315360000 SECOND TO mq_utc_now())) THEN
+        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'run_at: must be at most 315,360,000 seconds (ten years) ahead');
+    IF (p_priority IS NOT NULL) THEN
+        EXECUTE PROCEDURE mq_require_range('priority', p_priority, -32768, 32767);
+    IF (p_group_key IS NOT NULL) THEN
+        EXECUTE PROCEDURE mq_require_name('group_key', p_group_key, 1);
+    IF (p_dedup_key IS NOT NULL) THEN
+        EXECUTE PROCEDURE mq_require_name('dedup_key', p_dedup_key, 1);
+    IF (p_max_attempts IS NOT NULL) THEN
+        EXECUTE PROCEDURE mq_require_range('max_attempts', p_max_attempts, 1, 1000);
+    IF (OCTET_LENGTH(p_headers) > 65536) THEN
+        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'headers: must be a text of up to 64 KiB (65,536 bytes)');
+    IF (p_source IS NOT NULL) THEN
+        EXECUTE PROCEDURE mq_require_name('source', p_source, 1);
+    IF (p_delay_seconds IS NOT NULL) THEN
+    BEGIN
+        EXECUTE PROCEDURE mq_require_range('delay_seconds', p_delay_seconds, 0, 315360000);
+        IF (p_run_at IS NOT NULL) THEN
+            EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'delay_seconds: run_at is given too');
+    END
+    IF (p_on_conflict IS NOT NULL) THEN
+    BEGIN
+        -- LIKE: = would take 'keep ' for the same.
+        IF (p_on_conflict NOT LIKE 'keep' AND p_on_conflict NOT LIKE 'replace' AND p_on_conflict NOT LIKE 'postpone') THEN
+            EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'on_conflict: must be keep, replace or postpone');
+        IF (p_on_conflict <> 'keep') THEN
+        BEGIN
+            IF (p_dedup_key IS NULL) THEN
+                EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'on_conflict: needs a dedup_key');
+            -- What a claim has at this moment is passed over, as in cancel.
+            EXECUTE PROCEDURE mq_require_read_committed;
+        END
+    END
+END^
+
+SET TERM ; ^

@@ -1,0 +1,46 @@
+-- write_message: write a new message and put it into its place: ready, or delayed when it is not due yet.
+-- Arguments:   p_id (a number of mq_message_id), p_type, p_body, p_now, p_run_at, p_priority, p_group_key, p_dedup_key,
+--              p_max_attempts, p_headers and p_source (as they are to be)
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's; what it changes is new rows only
+-- Example:     EXECUTE PROCEDURE mq_write_message(17, 'email', '{}', v_now, v_now, 0, NULL, NULL, NULL, NULL, 'shop');
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_write_message (
+    p_id bigint,
+    p_type mq_name,
+    p_body mq_text,
+    p_now timestamp,
+    p_run_at timestamp,
+    p_priority smallint,
+    p_group_key mq_name,
+    p_dedup_key mq_name,
+    p_max_attempts smallint,
+    p_headers mq_text,
+    p_source mq_name
+)
+AS
+DECLARE v_ordered smallint;
+DECLARE v_notify smallint;
+BEGIN
+    SELECT ordered, notify FROM mq_policy(:p_type) INTO v_ordered, v_notify;
+    INSERT INTO mq_message (id, run_at, created_at, priority, max_attempts, type, body, headers, group_key, dedup_key, source)
+    VALUES (:p_id, :p_run_at, :p_now, :p_priority, :p_max_attempts, :p_type, :p_body, :p_headers, :p_group_key, :p_dedup_key,
+        :p_source);
+    IF (p_run_at > p_now) THEN
+        INSERT INTO mq_delayed (id, type, run_at, priority, attempts) VALUES (:p_id, :p_type, :p_run_at, :p_priority, 0);
+    ELSE
+    BEGIN
+        IF (v_ordered = 1) THEN
+            INSERT INTO mq_grouped (type, group_key, id, attempts) VALUES (:p_type, COALESCE(:p_group_key, ''), :p_id, 0);
+        INSERT INTO mq_ready (type, priority, run_at, id, attempts) VALUES (:p_type, :p_priority, :p_run_at, :p_id, 0);
+        IF (p_run_at < p_now) THEN
+            EXECUTE PROCEDURE mq_lower_mark(p_type);
+    END
+    IF (v_notify = 1) THEN
+        EXECUTE PROCEDURE mq_wake(p_type);
+END^
+
+SET TERM ; ^

@@ -1,0 +1,24 @@
+-- drop_schedule: forget a schedule; messages that it has sent stay.
+-- Arguments:   p_name (1 to 200 characters)
+-- Returns:     count (1, or 0 when there was none)
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's; a NO WAIT one fails with a lock conflict while a claim is sending the schedule's message
+-- Example:     SELECT * FROM mq_drop_schedule('nightly');
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_drop_schedule (
+    p_name mq_argument
+)
+RETURNS (
+    "COUNT" bigint
+)
+AS
+BEGIN
+    EXECUTE PROCEDURE mq_require_name('name', p_name, 0);
+    DELETE FROM mq_schedule WHERE name = :p_name;
+    "COUNT" = ROW_COUNT;
+    SUSPEND;
+END^
+
+SET TERM ; ^

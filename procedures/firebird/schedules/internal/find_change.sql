@@ -1,0 +1,38 @@
+-- find_change: when the clocks of a time zone are changed.
+-- Arguments:   p_zone, p_from and p_until (minutes since 1970-01-01 00:00 UTC, at most three days apart)
+-- Returns:     the first minute with the offset of p_until; NULL when it is that of p_from
+-- Errors:      the server's own when it does not know the zone
+-- Transaction: reads nothing
+-- Example:     SELECT mq_find_change('Europe/Paris', 29577600, 29581920) FROM rdb$database; -- 29579100: 2026-03-29 01:00 UTC
+
+SET TERM ^ ;
+
+CREATE OR ALTER FUNCTION mq_find_change (
+    p_zone mq_name,
+    p_from bigint,
+    p_until bigint
+)
+RETURNS bigint
+AS
+DECLARE v_minutes integer;
+DECLARE v_before bigint;
+DECLARE v_change bigint;
+DECLARE v_middle bigint;
+BEGIN
+    v_minutes = mq_zone_minutes(p_zone, p_until);
+    IF (mq_zone_minutes(p_zone, p_from) = v_minutes) THEN
+        RETURN NULL;
+    v_before = p_from;
+    v_change = p_until;
+    WHILE (v_change - v_before > 1) DO
+    BEGIN
+        v_middle = (v_before + v_change) / 2;
+        IF (mq_zone_minutes(p_zone, v_middle) = v_minutes) THEN
+            v_change = v_middle;
+        ELSE
+            v_before = v_middle;
+    END
+    RETURN v_change;
+END^
+
+SET TERM ; ^

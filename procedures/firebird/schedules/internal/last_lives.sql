@@ -1,0 +1,35 @@
+-- last_lives: tell whether the last message of a schedule keeps the next one away.
+-- Arguments:   p_last_id and p_overlap (of the schedule)
+-- Returns:     1 while the last message is new, and without overlap while it is active too; a dead letter keeps nothing away
+-- Errors:      none
+-- Transaction: reads only
+-- Example:     SELECT mq_last_lives(s.last_id, s.overlap) FROM mq_schedule AS s;
+
+SET TERM ^ ;
+
+CREATE OR ALTER FUNCTION mq_last_lives (
+    p_last_id bigint,
+    p_overlap smallint
+)
+RETURNS smallint
+AS
+DECLARE v_type mq_name;
+DECLARE v_group_key mq_name;
+DECLARE v_ordered smallint;
+BEGIN
+    SELECT m.type, COALESCE(m.group_key, '') FROM mq_message AS m WHERE m.id = :p_last_id INTO v_type, v_group_key;
+    IF (v_type IS NULL OR EXISTS (SELECT * FROM mq_dead WHERE id = :p_last_id)) THEN
+        RETURN 0;
+    SELECT ordered FROM mq_policy(:v_type) INTO v_ordered;
+    -- A message that has none of these is active.
+    IF (p_overlap = 0 OR EXISTS (SELECT * FROM mq_delayed WHERE id = :p_last_id)
+        OR EXISTS (SELECT * FROM mq_grouped WHERE type = :v_type AND group_key = :v_group_key AND id = :p_last_id)
+        OR v_ordered = 0 AND EXISTS (
+            SELECT * FROM mq_ready AS r WHERE r.type = :v_type AND r.id = :p_last_id PLAN (r INDEX (mq_ready_ring))
+        ))
+    THEN
+        RETURN 1;
+    RETURN 0;
+END^
+
+SET TERM ; ^

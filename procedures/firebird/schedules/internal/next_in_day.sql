@@ -1,0 +1,56 @@
+-- next_in_day: the first moment of a date that a cron expression names.
+-- Arguments:   p_minutes, p_hours and p_real_time (of read_cron), p_zone, p_day (a date that matches: days since 1970-01-01),
+--              p_minute (the first moment that may be it: minutes since 1970-01-01 00:00 UTC)
+-- Returns:     minutes since 1970-01-01 00:00 UTC, or NULL
+-- Errors:      the server's own when it does not know the zone
+-- Transaction: reads nothing
+-- Example:     SELECT mq_next_in_day(c.minutes, c.hours, 0, 'UTC', 20000, 28800000) FROM ...; -- for '30 2 * * *' 28800150
+--
+-- When the clocks are set forward, what is named in the hour that does not exist comes once, as they are changed. When they are set
+-- back, the hour that comes twice counts once. With * for the hour nothing is moved or left out: what comes every ten minutes goes on
+-- every ten minutes, as in Vixie's cron.
+
+SET TERM ^ ;
+
+CREATE OR ALTER FUNCTION mq_next_in_day (
+    p_minutes varchar(60) CHARACTER SET ASCII,
+    p_hours varchar(60) CHARACTER SET ASCII,
+    p_real_time smallint,
+    p_zone mq_name,
+    p_day integer,
+    p_minute bigint
+)
+RETURNS bigint
+AS
+DECLARE v_midnight bigint;
+DECLARE v_before integer;
+DECLARE v_after integer;
+DECLARE v_change bigint;
+DECLARE v_found bigint;
+BEGIN
+    -- No zone is a day away from UTC: all of the date lies between the two.
+    v_midnight = CAST(p_day AS bigint) * 1440;
+    v_before = mq_zone_minutes(p_zone, v_midnight - 1440);
+    v_after = mq_zone_minutes(p_zone, v_midnight + 2880);
+    v_change = mq_find_change(p_zone, v_midnight - 1440, v_midnight + 2880);
+    v_found = mq_next_minute(p_minutes, p_hours, MAXVALUE(p_minute + v_before - v_midnight, 0),
+        COALESCE(v_change - 1 + v_before - v_midnight, 1439));
+    IF (v_found IS NOT NULL) THEN
+        RETURN v_midnight + v_found - v_before;
+    IF (v_change IS NULL) THEN
+        RETURN NULL;
+
+    IF (v_after > v_before AND p_real_time = 0 AND p_minute <= v_change) THEN
+    BEGIN
+        v_found = mq_next_minute(p_minutes, p_hours, MAXVALUE(v_change + v_before - v_midnight, 0),
+            v_change + v_after - 1 - v_midnight);
+        IF (v_found IS NOT NULL) THEN
+            RETURN v_change;
+    END
+
+    v_found = mq_next_minute(p_minutes, p_hours, MAXVALUE(MAXVALUE(p_minute, v_change) + v_after - v_midnight,
+        IIF(p_real_time = 1, 0, v_change + v_before - v_midnight), 0), 1439);
+    RETURN v_midnight + v_found - v_after;
+END^
+
+SET TERM ; ^

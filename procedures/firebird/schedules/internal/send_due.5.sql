@@ -1,0 +1,44 @@
+-- send_due: send the messages of those schedules of a type that are due.
+-- Arguments:   p_type, p_size (at most so many schedules)
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's; passes over schedules that another transaction has locked
+-- Example:     EXECUTE PROCEDURE mq_send_due('report', 100);
+--
+-- The first claim of each second calls this. One transaction locks the row of a schedule, sends its message and sets its next
+-- time. So each time is sent once, whoever dies. Times that have passed meanwhile are made up for by one message.
+--
+-- This is the body for Firebird 5.0 and later, beside send_due.sql: see take_ready.5.sql.
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_send_due (
+    p_type mq_name,
+    p_size integer
+)
+AS
+-- A time that was set by a clock so many hours ahead is set again; after a smaller step back nothing is sent twice, as in cron.
+DECLARE c_set_back integer = 3;
+DECLARE v_now timestamp;
+DECLARE v_ahead timestamp;
+DECLARE v_name mq_name;
+BEGIN
+    v_now = mq_utc_now();
+    v_ahead = DATEADD(c_set_back HOUR TO v_now);
+    FOR SELECT s.name
+        FROM mq_schedule AS s
+        WHERE s.type = :p_type AND (s.next_at <= :v_now OR s.moved_at > :v_ahead)
+        PLAN (s ORDER mq_schedule_due)
+        ORDER BY s.type, s.next_at
+        WITH LOCK SKIP LOCKED
+        INTO v_name AS CURSOR c
+    DO
+    BEGIN
+        EXECUTE PROCEDURE mq_move_schedule(v_name, v_now);
+        p_size = p_size - 1;
+        IF (p_size = 0) THEN
+            LEAVE;
+    END
+END^
+
+SET TERM ; ^

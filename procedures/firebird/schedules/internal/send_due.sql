@@ -1,0 +1,59 @@
+-- send_due: send the messages of those schedules of a type that are due.
+-- Arguments:   p_type, p_size (at most so many schedules)
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's, which is NO WAIT; passes over schedules that another transaction has locked
+-- Example:     EXECUTE PROCEDURE mq_send_due('report', 100);
+--
+-- The first claim of each second calls this. One transaction locks the row of a schedule, sends its message and sets its next
+-- time. So each time is sent once, whoever dies. Times that have passed meanwhile are made up for by one message.
+--
+-- A row of mq_stripe is locked first, which never changes: a row that many try to change can keep what one of them has rolled
+-- back, and then a time would be lost. See docs/decisions/0008_firebird.md. send_due.5.sql is the body for Firebird 5.0 and later.
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_send_due (
+    p_type mq_name,
+    p_size integer
+)
+AS
+-- A time that was set by a clock so many hours ahead is set again; after a smaller step back nothing is sent twice, as in cron.
+DECLARE c_set_back integer = 3;
+DECLARE v_now timestamp;
+DECLARE v_ahead timestamp;
+DECLARE v_name mq_name;
+DECLARE v_next_at timestamp;
+DECLARE v_mine integer;
+BEGIN
+    v_now = mq_utc_now();
+    v_ahead = DATEADD(c_set_back HOUR TO v_now);
+    FOR SELECT s.name, s.next_at
+        FROM mq_schedule AS s
+        WHERE s.type = :p_type AND (s.next_at <= :v_now OR s.moved_at > :v_ahead)
+        PLAN (s ORDER mq_schedule_due)
+        ORDER BY s.type, s.next_at
+        INTO v_name, v_next_at
+    DO
+    BEGIN
+        BEGIN
+            EXECUTE PROCEDURE mq_lock_group('mq_schedule', v_name) RETURNING_VALUES v_mine;
+            IF (v_mine = 1) THEN
+            BEGIN
+                UPDATE mq_schedule SET moved_at = :v_now WHERE name = :v_name AND next_at IS NOT DISTINCT FROM :v_next_at;
+                v_mine = ROW_COUNT;
+            END
+            WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+                v_mine = 0;
+        END
+        IF (v_mine = 1) THEN
+        BEGIN
+            EXECUTE PROCEDURE mq_move_schedule(v_name, v_now);
+            p_size = p_size - 1;
+        END
+        IF (p_size = 0) THEN
+            LEAVE;
+    END
+END^
+
+SET TERM ; ^

@@ -1,0 +1,26 @@
+-- zone_minutes: by how much the clocks of a time zone are ahead of UTC.
+-- Arguments:   p_zone, p_minute (a moment: minutes since 1970-01-01 00:00 UTC)
+-- Returns:     minutes; negative west of Greenwich
+-- Errors:      the server's own when it does not know the zone
+-- Transaction: reads nothing
+-- Example:     SELECT mq_zone_minutes('Europe/Paris', 0) FROM rdb$database; -- 60
+--
+-- This is the body for Firebird 4.0 and later, beside zone_minutes.sql for 3.0.
+
+SET TERM ^ ;
+
+CREATE OR ALTER FUNCTION mq_zone_minutes (
+    p_zone mq_name,
+    p_minute bigint
+)
+RETURNS integer
+AS
+DECLARE v_at timestamp WITH TIME ZONE;
+BEGIN
+    IF (UPPER(p_zone) = 'UTC') THEN
+        RETURN 0;
+    v_at = CAST(DATEADD(p_minute MINUTE TO timestamp '1970-01-01 00:00:00') || ' UTC' AS timestamp WITH TIME ZONE) AT TIME ZONE p_zone;
+    RETURN EXTRACT(TIMEZONE_HOUR FROM v_at) * 60 + EXTRACT(TIMEZONE_MINUTE FROM v_at);
+END^
+
+SET TERM ; ^

@@ -1,0 +1,41 @@
+-- list_schedules: the schedules, with when each was and will be due.
+-- Arguments:   p_type (1 to 200 characters; NULL: all)
+-- Returns:     name, type, cron, time_zone, body, headers, priority, group_key, overlap, next_at, last_at, last_id; by name
+-- Errors:      50002 invalid_argument
+-- Transaction: reads only
+-- Example:     SELECT name, next_at FROM mq_list_schedules;
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_list_schedules (
+    p_type mq_argument = NULL
+)
+RETURNS (
+    name mq_name,
+    type mq_name,
+    cron mq_name,
+    time_zone mq_name,
+    body mq_text,
+    headers mq_text,
+    priority bigint,
+    group_key mq_name,
+    overlap bigint,
+    next_at timestamp,
+    last_at timestamp,
+    last_id bigint
+)
+AS
+BEGIN
+    EXECUTE PROCEDURE mq_require_name('type', p_type, 1);
+    FOR
+        SELECT s.name, s.type, s.cron, s.time_zone, s.body, s.headers, s.priority, s.group_key, s.overlap, s.next_at, s.last_at,
+            s.last_id
+        FROM mq_schedule AS s
+        WHERE :p_type IS NULL OR s.type = :p_type
+        ORDER BY s.name
+        INTO name, type, cron, time_zone, body, headers, priority, group_key, overlap, next_at, last_at, last_id
+    DO
+        SUSPEND;
+END^
+
+SET TERM ; ^

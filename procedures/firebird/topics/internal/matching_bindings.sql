@@ -1,0 +1,33 @@
+-- matching_bindings: the bindings whose pattern matches a topic.
+-- Arguments:   p_topic
+-- Returns:     pattern and type
+-- Errors:      none
+-- Transaction: reads only
+-- Example:     SELECT * FROM mq_matching_bindings('orders.eu.paid');
+--
+-- LIKE rules out most patterns at little cost. With a dot on each side of every word % stands for whole words, so it is # as
+-- it stands; for * it may stand for too many of them, and topic_matches decides.
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_matching_bindings (
+    p_topic mq_name
+)
+RETURNS (
+    pattern mq_name,
+    type mq_name
+)
+AS
+DECLARE v_topic varchar(500) CHARACTER SET UTF8;
+BEGIN
+    v_topic = '.' || REPLACE(p_topic, '.', '..') || '.';
+    FOR SELECT b.pattern, b.type
+        FROM mq_binding AS b
+        WHERE :v_topic LIKE b.like_pattern ESCAPE '\'
+        INTO pattern, type
+    DO
+        IF (POSITION('*' IN pattern) = 0 OR mq_topic_matches(pattern, p_topic) = 1) THEN
+            SUSPEND;
+END^
+
+SET TERM ; ^

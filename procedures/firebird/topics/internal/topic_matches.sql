@@ -1,0 +1,62 @@
+-- topic_matches: whether a pattern matches a topic.
+-- Arguments:   p_pattern, p_topic (as require_topic takes them)
+-- Returns:     1 or 0
+-- Errors:      none
+-- Transaction: reads nothing
+-- Example:     SELECT mq_topic_matches('orders.#.paid', 'orders.eu.paid') FROM rdb$database;
+--
+-- When a word does not match, the last # takes one word more. An earlier # need not: whatever it could leave to the part
+-- between the two, that part has found further in front. So no pattern takes longer than all words times all words.
+
+SET TERM ^ ;
+
+CREATE OR ALTER FUNCTION mq_topic_matches (
+    p_pattern mq_name,
+    p_topic mq_name
+)
+RETURNS smallint
+AS
+-- With a dot after each word, the last one too; the others are places in them.
+DECLARE v_pattern varchar(201) CHARACTER SET UTF8;
+DECLARE v_topic varchar(201) CHARACTER SET UTF8;
+DECLARE v_at integer = 1;
+DECLARE v_word integer = 1;
+DECLARE v_next integer;
+DECLARE v_part varchar(201) CHARACTER SET UTF8;
+DECLARE v_last integer;
+DECLARE v_taken integer;
+BEGIN
+    v_pattern = p_pattern || '.';
+    v_topic = p_topic || '.';
+    WHILE (v_word <= CHAR_LENGTH(v_topic)) DO
+    BEGIN
+        v_part = '';
+        IF (v_at <= CHAR_LENGTH(v_pattern)) THEN
+            v_part = SUBSTRING(v_pattern FROM v_at FOR POSITION('.', v_pattern, v_at) - v_at + 1);
+        v_next = POSITION('.', v_topic, v_word) + 1;
+        IF (v_part = '#.') THEN
+        BEGIN
+            v_at = v_at + 2;
+            v_last = v_at;
+            v_taken = v_word;
+        END
+        ELSE IF (v_part IN ('*.', SUBSTRING(v_topic FROM v_word FOR v_next - v_word))) THEN
+        BEGIN
+            v_at = v_at + CHAR_LENGTH(v_part);
+            v_word = v_next;
+        END
+        ELSE IF (v_last IS NOT NULL) THEN
+        BEGIN
+            v_taken = POSITION('.', v_topic, v_taken) + 1;
+            v_word = v_taken;
+            v_at = v_last;
+        END
+        ELSE
+            RETURN 0;
+    END
+    WHILE (SUBSTRING(v_pattern FROM v_at FOR 2) = '#.') DO
+        v_at = v_at + 2;
+    RETURN IIF(v_at > CHAR_LENGTH(v_pattern), 1, 0);
+END^
+
+SET TERM ; ^

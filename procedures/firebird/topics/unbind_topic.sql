@@ -1,0 +1,26 @@
+-- unbind_topic: take bindings away.
+-- Arguments:   p_pattern (as it was bound; NULL: all), p_type (NULL: all)
+-- Returns:     count (bindings taken away)
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's; messages that were sent stay
+-- Example:     SELECT * FROM mq_unbind_topic('orders.*.paid', 'invoice');
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_unbind_topic (
+    p_pattern mq_argument = NULL,
+    p_type mq_argument = NULL
+)
+RETURNS (
+    "COUNT" bigint
+)
+AS
+BEGIN
+    EXECUTE PROCEDURE mq_require_name('pattern', p_pattern, 1);
+    EXECUTE PROCEDURE mq_require_name('type', p_type, 1);
+    DELETE FROM mq_binding AS b WHERE (:p_pattern IS NULL OR b.pattern = :p_pattern) AND (:p_type IS NULL OR b.type = :p_type);
+    "COUNT" = ROW_COUNT;
+    SUSPEND;
+END^
+
+SET TERM ; ^
