@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from crowd import Crowd, Member, until
-from rowqueue.databases import QueueError, Session
+from rowqueue.databases import Conflict, QueueError, Row, Session
 
 SENDERS = CONSUMERS = 8
 KEYS = 4
@@ -23,6 +23,15 @@ Look = Callable[[str], dict[str, int]]
 Accepted = tuple[int, str, int, float, float]
 
 
+def again(member: Member, procedure: str, *arguments: Any) -> list[Row]:
+    """The call, repeated when the database has undone it because of others."""
+    while True:
+        try:
+            return member.session.call(procedure, *arguments)
+        except Conflict:
+            continue
+
+
 def debounce(member: Member, type: str) -> tuple[list[Accepted], int]:
     """Sends to few keys, each call with a body of its own; also says how many calls changed nothing."""
     chance = random.Random(member.number)
@@ -33,7 +42,7 @@ def debounce(member: Member, type: str) -> tuple[list[Accepted], int]:
         how, delay = ("postpone", 0) if chance.random() < 0.2 else ("replace", chance.choice([None, 0, 0, 1]))
         options = (None, chance.randrange(3), key, key, None, None, None, delay, how)
         begun = time.monotonic()
-        [row] = member.session.call("send_message", type, body, *options)
+        [row] = again(member, "send_message", type, body, *options)
         if row["created"] or (row["changed"] and how == "replace"):
             accepted.append((row["id"], body, row["created"], begun, time.monotonic()))
         passed_over += not (row["created"] or row["changed"])
@@ -45,13 +54,13 @@ def work_off(member: Member, type: str) -> list[tuple[int, str]]:
     chance = random.Random(member.number)
     done = []
     while not member.stopped():
-        rows = member.session.call("claim_batch", type, 2, None, 600)
+        rows = again(member, "claim_batch", type, 2, None, 600)
         if not rows:
             time.sleep(0.005)
             continue
         time.sleep(chance.random() * 0.01)
         done += [(row["id"], row["body"]) for row in rows]
-        assert member.session.call("complete_batch", rows[0]["batch_key"])[0]["count"] == len(rows)
+        assert again(member, "complete_batch", rows[0]["batch_key"])[0]["count"] == len(rows)
     return done
 
 
@@ -77,6 +86,25 @@ def test_each_debounced_message_is_handled_once_with_the_last_body_that_was_acce
     assert sum(not created for _, _, created, _, _ in accepted) > CALLS // 4
     assert sum(passed_over for _, passed_over in sent) > 0
     assert rest(queue) == {}
+
+
+def replace(member: Member, type: str) -> set[tuple[int, int]]:
+    """Replaces one message again and again; returns what the calls have said: (created, changed)."""
+    said = set()
+    for n in range(CALLS):
+        options = (None, None, None, "key", None, None, None, None, "replace")
+        [row] = member.session.call("send_message", type, f"{member.number}/{n}", *options)
+        said.add((row["created"], row["changed"]))
+    return said
+
+
+@pytest.mark.one_engine
+def test_senders_never_pass_over_what_another_sender_is_changing(crowd: Crowd, session: Session, queue: str) -> None:
+    """Nobody claims: each call comes after another one and changes the message."""
+    session.call("send_message", queue, "first", None, None, None, "key")
+    said = crowd.results(crowd.start(replace, queue, count=SENDERS))
+    assert set().union(*said) == {(0, 1)}
+    assert len(session.call("peek", queue, "N", 10)) == 1
 
 
 def leave_results(member: Member, type: str) -> dict[int, str]:

@@ -5,8 +5,8 @@
 -- Transaction: joins the caller's, which is NO WAIT; passes over schedules that another transaction has locked
 -- Example:     EXECUTE PROCEDURE mq_send_due('report', 100);
 --
--- The first claim of each second calls this. One transaction locks the row of a schedule, sends its message and sets its next time,
--- so each time is sent once, whoever dies. Times that have passed meanwhile are made up for by one message.
+-- The first claim of each second calls this. One transaction locks the row of a schedule, sends its message and sets its next
+-- time. So each time is sent once, whoever dies. Times that have passed meanwhile are made up for by one message.
 --
 -- A row of mq_stripe is locked first, which never changes: a row that many try to change can keep what one of them has rolled
 -- back, and then a time would be lost. See docs/decisions/0008_firebird.md. send_due.5.sql is the body for Firebird 5.0 and later.

@@ -1,10 +1,10 @@
 -- change_message: replace or postpone a live message of a dedup_key, if it is new.
 -- Arguments:   p_type, p_ordered (the policy), p_ring (1: the type is a ring), p_id, p_on_conflict (replace or postpone), p_now
---              (when the call began), p_run_at, p_priority, p_body, p_headers (those of the call)
+--              (when the call began), p_run_at, p_priority, p_body, p_headers (those of the call), p_own (what begin_call said)
 -- Returns:     p_changed: 1, or 0: it is not new, is being claimed at this moment, or is not postponed by it
 -- Errors:      none
 -- Transaction: joins the caller's, which has locked the key; never waits for a claim
--- Example:     CALL mq_change_message('email', 0, 0, 17, 'replace', v_now, v_now, 0, '{}', NULL, v_changed);
+-- Example:     CALL mq_change_message('email', 0, 0, 17, 'replace', v_now, v_now, 0, '{}', NULL, v_own, v_changed);
 --
 -- It is taken out of its place as cancel does it, and put where a message with this run_at is put when it is sent. In an ordered
 -- queue a failed head no longer keeps its group waiting.
@@ -24,21 +24,29 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_change_message(
     IN p_priority smallint,
     IN p_body longtext CHARACTER SET utf8mb4,
     IN p_headers longtext CHARACTER SET utf8mb4,
+    IN p_own tinyint,
     OUT p_changed smallint
 )
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 whole: BEGIN
+    DECLARE v_level varchar(20) CHARACTER SET ascii DEFAULT /*M! @@SESSION.tx_isolation */ /*!80000 @@SESSION.transaction_isolation */;
     DECLARE v_replace tinyint DEFAULT p_on_conflict = 'replace';
     DECLARE v_group varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_priority, v_attempts smallint;
     DECLARE v_run_at datetime(6);
     DECLARE v_error text CHARACTER SET utf8mb4;
     SET p_changed = 0;
-    SELECT MAX(m.priority), MAX(m.run_at), MAX(m.group_key) INTO v_priority, v_run_at, v_group
-    FROM (
-        SELECT priority, run_at, COALESCE(group_key, '') AS group_key FROM mq_message WHERE id = p_id FOR UPDATE SKIP LOCKED
-    ) AS m;
+    IF p_own = 1 OR v_level = 'READ-COMMITTED' THEN
+        -- Without a lock: whoever finishes the message has locked it, and may be waiting for its key.
+        SELECT MAX(priority), MAX(run_at), MAX(COALESCE(group_key, '')) INTO v_priority, v_run_at, v_group
+        FROM mq_message FORCE INDEX (PRIMARY) WHERE id = p_id;
+    ELSE
+        SELECT MAX(m.priority), MAX(m.run_at), MAX(m.group_key) INTO v_priority, v_run_at, v_group
+        FROM (
+            SELECT priority, run_at, COALESCE(group_key, '') AS group_key FROM mq_message WHERE id = p_id FOR UPDATE SKIP LOCKED
+        ) AS m;
+    END IF;
     IF v_run_at IS NOT NULL AND (v_replace OR p_run_at > v_run_at) THEN
         CALL mq_leave_place(p_type, p_ordered, p_ring, p_id, v_group, v_priority, v_run_at, v_attempts, v_error);
     END IF;

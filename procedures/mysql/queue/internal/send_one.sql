@@ -78,7 +78,7 @@ BEGIN
                 CALL mq_require_read_committed();
             END IF;
             CALL mq_change_message(p_type, v_ordered, v_ring, v_live, p_on_conflict, v_now, v_run_at, COALESCE(p_priority, 0),
-                p_body, p_headers, p_changed);
+                p_body, p_headers, p_own, p_changed);
         END IF;
     ELSEIF v_run_at > v_now THEN
         INSERT INTO mq_delayed (type, run_at, id, priority, attempts)

@@ -6,7 +6,7 @@
 -- Example:     SELECT mq.send_due('report', 100);
 --
 -- The first claim of each second calls this. Whoever locks the row of a schedule sends its message and sets its next time in one
--- transaction: so each time is sent once, whoever dies. Times that have passed meanwhile are made up for by one message.
+-- transaction. So each time is sent once, whoever dies. Times that have passed meanwhile are made up for by one message.
 
 CREATE OR REPLACE FUNCTION mq.send_due(
     p_type text,
