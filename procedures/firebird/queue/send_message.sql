@@ -12,8 +12,8 @@
 -- Example:     SELECT * FROM mq_send_message('email', '{}', DATEADD(1 HOUR TO mq_utc_now()), NULL, NULL, 'a-1');
 --
 -- To change a live message, a call locks a row of mq_stripe first: so two of them come one after the other. From Firebird 4.0 on a
--- call does not see a message that was committed since it began. Then a row of mq_stripe is written in an autonomous transaction:
--- to write it here as well makes the engine begin the whole call again.
+-- call does not see a message that was committed since it began. Then a spare row of mq_stripe is written in an autonomous
+-- transaction: to write it here as well makes the engine begin the whole call again (see wait_lock), and nothing else is to be done.
 
 SET TERM ^ ;
 
@@ -41,8 +41,12 @@ DECLARE v_now timestamp;
 DECLARE v_run_at timestamp;
 DECLARE v_new bigint;
 DECLARE v_until timestamp;
-DECLARE v_locked bigint;
-DECLARE v_stripe integer;
+DECLARE v_locked bigint = 1;
+-- Where the spare rows begin; each connection has some; where connections begin again with the first.
+DECLARE c_spare integer = 20480;
+DECLARE c_each integer = 8;
+DECLARE c_apart integer = 4032;
+DECLARE v_spare integer;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
     EXECUTE PROCEDURE mq_require_message(p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, p_headers, p_source,
@@ -53,6 +57,7 @@ BEGIN
     changed = 0;
     IF (p_on_conflict <> 'keep') THEN
         EXECUTE PROCEDURE mq_lock_row('stripe', p_type, p_dedup_key) RETURNING_VALUES v_locked;
+    created = IIF(v_locked IS NULL, 0, NULL);
     -- Not a check first: what is seen may be being finished, and the INSERT waits for that where the transaction may wait.
     WHILE (p_dedup_key IS NOT NULL AND created IS NULL) DO
     BEGIN
@@ -73,13 +78,13 @@ BEGIN
                 -- Finished meanwhile: send after all. Or not seen yet.
                 IF (changed = 0 AND NOT EXISTS (SELECT * FROM mq_message AS m WHERE m.id = :id)) THEN
                 BEGIN
-                    created = NULL;
-                    v_stripe = MOD(v_new, 16384);
+                    v_spare = c_spare + MOD(c_each * CURRENT_CONNECTION, c_apart);
                     IN AUTONOMOUS TRANSACTION DO
-                        UPDATE mq_stripe SET n = n WHERE n = :v_stripe;
-                    UPDATE mq_stripe SET n = n WHERE n = :v_stripe;
+                        UPDATE mq_stripe SET n = n WHERE n = :v_spare;
+                    UPDATE mq_stripe SET n = n WHERE n = :v_spare;
+                    created = IIF(ROW_COUNT = 1, NULL, 0);
                     WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
-                        v_stripe = NULL;
+                        created = NULL;
                 END
             END
             -- Neither ours nor committed: somebody is sending it, or finishing it. A WAIT transaction has waited for it.
