@@ -88,6 +88,25 @@ def test_each_debounced_message_is_handled_once_with_the_last_body_that_was_acce
     assert rest(queue) == {}
 
 
+def replace(member: Member, type: str) -> set[tuple[int, int]]:
+    """Replaces one message again and again; returns what the calls have said: (created, changed)."""
+    said = set()
+    for n in range(CALLS):
+        options = (None, None, None, "key", None, None, None, None, "replace")
+        [row] = member.session.call("send_message", type, f"{member.number}/{n}", *options)
+        said.add((row["created"], row["changed"]))
+    return said
+
+
+@pytest.mark.one_engine
+def test_senders_never_pass_over_what_another_sender_is_changing(crowd: Crowd, session: Session, queue: str) -> None:
+    """Nobody claims: each call comes after another one and changes the message."""
+    session.call("send_message", queue, "first", None, None, None, "key")
+    said = crowd.results(crowd.start(replace, queue, count=SENDERS))
+    assert set().union(*said) == {(0, 1)}
+    assert len(session.call("peek", queue, "N", 10)) == 1
+
+
 def leave_results(member: Member, type: str) -> dict[int, str]:
     """Claims with leases that mostly run out, leaves a result each, and says which messages it has finished itself."""
     chance = random.Random(member.number)

@@ -289,6 +289,9 @@ def required(queue: Queue, procedure: str) -> dict[str, Any]:
     values |= {"topic": "a.b", "pattern": f"a.{queue.name}.#", "result": "r"}
     if procedure == "subscribe":
         names.append("type")  # or a topic
+    values["cron"] = "@yearly"
+    if procedure in {"run_schedule", "drop_schedule"}:
+        call(queue.session, "set_schedule", queue.name, queue.name, "@yearly", "b")
     if "action" in names or procedure in {"watch_table", "unwatch_table", "unsubscribe"}:
         values |= {"table": make_watched(queue), "action": "IUD"}
     elif "table" in names:

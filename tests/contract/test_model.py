@@ -353,6 +353,12 @@ class PlainQueue(RuleBasedStateMachine):
                 message.due, message.failed = retry in (None, 0), True
                 # The next claim may have it already, so that its time can no longer be seen: it is the latest.
                 message.run_at = self.seen_run_at(message)
+        # Which of its own failures a call takes first is a matter of its clock.
+        again = [m for m in batch if m.id in failed and m.state == "N" and m.due]
+        taken = [m for id in ids(rows) for m in again if m.id == id]
+        first = min((m.run_at for m in again if m not in taken), default=in_an_hour())
+        for n, message in enumerate(reversed(taken), 1):
+            message.run_at = first - timedelta(microseconds=n)
         self.lost.append(key)
         if next_size:
             self.note_claimed(rows, next_size)

@@ -1,5 +1,6 @@
 """Every procedure of the contract: its result's columns and types, NULL for a default, limits and their errors."""
 
+import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -105,6 +106,13 @@ def rows_of(q: Queue, procedure: str) -> list[dict[str, Any]]:
         call(q.session, "subscribe", table := make_watched(q), "I", q.name)
         call(q.session, "subscribe", table, "I", None, "a.b")
         return call(q.session, procedure, table)
+    if procedure == "list_schedules":
+        call(q.session, "set_schedule", q.name, q.name, "@every 1", "b", "UTC", "{}", 0, "g")
+        time.sleep(1.1)
+        q.claim()
+        rows = call(q.session, procedure, q.name)
+        call(q.session, "drop_schedule", q.name)
+        return rows
     if procedure == "list_bindings":
         call(q.session, "bind_topic", "a.b", q.name)
     if procedure == "get_result":
@@ -188,6 +196,11 @@ def test_a_required_argument_is_never_null(q: Queue, procedure: str, argument: A
         call(q.session, procedure, **values)
 
 
+# What is no name but has the length of one.
+SCHEDULED = {
+    "cron": Limit(("@daily", "0," * 95 + "0 * * * *"), LIMITS["name"].beyond, ""),
+    "time_zone": Limit(("UTC",), LIMITS["name"].beyond, ""),
+}
 # There they are a JSON object.
 PUBLISHED = Limit(
     ("{}", '{"a":"' + "x" * 65_514 + '"}'), ("{" + "x" * 65_535 + "}", "{" + "é" * 32_768 + "}"), "64 KiB"
@@ -196,6 +209,8 @@ PUBLISHED = Limit(
 
 def limit_of(procedure: str, argument: Argument) -> Limit:
     assert argument.limit is not None
+    if argument.name in {"cron", "time_zone"}:
+        return SCHEDULED[argument.name]
     return PUBLISHED if (procedure, argument.name) == ("publish", "headers") else LIMITS[argument.limit]
 
 
@@ -219,6 +234,8 @@ def test_a_value_on_the_edge_of_its_limit_is_taken(q: Queue, procedure: str, arg
         if (procedure, argument.name, value) == ("wait_for_message", "seconds", 315_360_000):
             q.send()  # else it would wait
         values = values_beside(q, procedure, argument)
+        if (procedure, argument.name) == ("run_schedule", "name"):
+            call(q.session, "set_schedule", value, q.name, "@yearly", "b")
         if argument.name == "feed" and "table" not in values:
             # A name that no feed has is good as a name.
             call(q.session, "drop_feed", value)

@@ -21,7 +21,7 @@ from servers import Server
 pytestmark = pytest.mark.one_engine
 
 READING = {"queue_stats", "queue_health", "installed_files", "peek", "wait_for_message", "fetch_feed", "feed_stats"}
-READING |= {"list_subscriptions", "list_bindings", "get_result"}
+READING |= {"list_subscriptions", "list_bindings", "get_result", "list_schedules", "next_occurrence"}
 # Triggers are made and dropped outside of the caller's transaction on some databases: see test_subscriptions.py.
 # Polling tables have their own, see test_polling_tables.py.
 CHANGING = sorted(CONTRACT.procedures.keys() - READING - POLLING - {"watch_table", "unwatch_table"})
@@ -181,6 +181,11 @@ def published_to(q: Queue) -> dict[str, Any]:
     return options(q) | {"topic": topic, "on_conflict": "replace"}
 
 
+def scheduled(q: Queue) -> dict[str, Any]:
+    call(q.session, "set_schedule", q.name, q.name, "@yearly", "b")
+    return {}
+
+
 # What is to be there before, and the arguments of the call, without the type.
 PREPARE: dict[str, Callable[[Queue], dict[str, Any]]] = {
     "send": lambda q: {"body": "b"},
@@ -216,6 +221,9 @@ PREPARE: dict[str, Callable[[Queue], dict[str, Any]]] = {
     "bind_topic": lambda q: {"pattern": "a.#", "type": q.name},
     "unbind_topic": bound,
     "publish": published_to,
+    "set_schedule": lambda q: {"type": q.name, "cron": "@yearly", "body": "b"},
+    "drop_schedule": scheduled,
+    "run_schedule": scheduled,
 }
 CASES = [
     pytest.param(name, ordered, id=f"{name}-{'ordered' if ordered else 'plain'}")
@@ -405,7 +413,8 @@ def test_a_call_that_fails_half_way_leaves_nothing(prepared: Call) -> None:
     """One kind of change after the other fails: inside the caller's transaction, which goes on, and outside of one."""
     before = prepared.rows()
     met, mine = 0, 0
-    place, of_feeds = prepared.place, first_argument(prepared.procedure) in FEED_NAMES
+    place = prepared.place
+    of_feeds = first_argument(prepared.procedure) in FEED_NAMES and "schedule" not in prepared.procedure
     for where in map(" ".join, product(place.feed_stems if of_feeds else (*place.stems, "result"), EVENTS)):
         prepared.fault(where)
         goes_on = prepared.place.server.undoes(where)

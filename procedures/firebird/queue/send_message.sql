@@ -10,6 +10,10 @@
 --              that has sent or changed the same dedup_key, in a NO WAIT transaction for two seconds, and then fails with
 --              isc_unique_key_violation or a lock conflict
 -- Example:     SELECT * FROM mq_send_message('email', '{}', DATEADD(1 HOUR TO mq_utc_now()), NULL, NULL, 'a-1');
+--
+-- To change a live message, a call locks a row of mq_stripe first: so two of them come one after the other. From Firebird 4.0 on a
+-- call does not see a message that was committed since it began. Then a spare row of mq_stripe is written in an autonomous
+-- transaction: to write it here as well makes the engine begin the whole call again (see wait_lock), and nothing else is to be done.
 
 SET TERM ^ ;
 
@@ -32,12 +36,70 @@ RETURNS (
     changed bigint
 )
 AS
+DECLARE c_seconds integer = 2;
+DECLARE v_now timestamp;
+DECLARE v_run_at timestamp;
+DECLARE v_new bigint;
+DECLARE v_until timestamp;
+DECLARE v_locked bigint = 1;
+-- Where the spare rows begin; each connection has some; where connections begin again with the first.
+DECLARE c_spare integer = 20480;
+DECLARE c_each integer = 8;
+DECLARE c_apart integer = 4032;
+DECLARE v_spare integer;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
     EXECUTE PROCEDURE mq_require_message(p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, p_headers, p_source,
         p_delay_seconds, p_on_conflict);
-    EXECUTE PROCEDURE mq_send_one(p_type, p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, p_headers, p_source,
-        p_delay_seconds, p_on_conflict) RETURNING_VALUES id, created, changed;
+    v_now = mq_utc_now();
+    v_run_at = COALESCE(p_run_at, DATEADD(p_delay_seconds SECOND TO v_now), v_now);
+    v_new = NEXT VALUE FOR mq_message_id;
+    changed = 0;
+    IF (p_on_conflict <> 'keep') THEN
+        EXECUTE PROCEDURE mq_lock_row('stripe', p_type, p_dedup_key) RETURNING_VALUES v_locked;
+    created = IIF(v_locked IS NULL, 0, NULL);
+    -- Not a check first: what is seen may be being finished, and the INSERT waits for that where the transaction may wait.
+    WHILE (p_dedup_key IS NOT NULL AND created IS NULL) DO
+    BEGIN
+        INSERT INTO mq_dedup (type, dedup_key, id) VALUES (:p_type, :p_dedup_key, :v_new);
+        created = 1;
+    WHEN GDSCODE unique_key_violation, GDSCODE no_dup DO
+        BEGIN
+            SELECT d.id, 0 FROM mq_dedup AS d
+            WHERE d.type = :p_type AND d.dedup_key = :p_dedup_key AND d.rdb$record_version = CURRENT_TRANSACTION
+            INTO id, created;
+            IF (created IS NULL) THEN
+                IN AUTONOMOUS TRANSACTION DO
+                    SELECT d.id, 0 FROM mq_dedup AS d WHERE d.type = :p_type AND d.dedup_key = :p_dedup_key INTO id, created;
+            IF (created = 0 AND p_on_conflict <> 'keep') THEN
+            BEGIN
+                EXECUTE PROCEDURE mq_change_message(p_type, id, p_on_conflict, v_now, v_run_at, COALESCE(p_priority, 0), p_body,
+                    p_headers) RETURNING_VALUES changed;
+                -- Finished meanwhile: send after all. Or not seen yet.
+                IF (changed = 0 AND NOT EXISTS (SELECT * FROM mq_message AS m WHERE m.id = :id)) THEN
+                BEGIN
+                    v_spare = c_spare + MOD(c_each * CURRENT_CONNECTION, c_apart);
+                    IN AUTONOMOUS TRANSACTION DO
+                        UPDATE mq_stripe SET n = n WHERE n = :v_spare;
+                    UPDATE mq_stripe SET n = n WHERE n = :v_spare;
+                    created = IIF(ROW_COUNT = 1, NULL, 0);
+                    WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+                        created = NULL;
+                END
+            END
+            -- Neither ours nor committed: somebody is sending it, or finishing it. A WAIT transaction has waited for it.
+            v_until = COALESCE(v_until, DATEADD(c_seconds SECOND TO mq_utc_now()));
+            IF (created IS NULL AND mq_utc_now() NOT BETWEEN DATEADD(-c_seconds SECOND TO v_until) AND v_until) THEN
+                EXCEPTION;
+        END
+    END
+    created = COALESCE(created, 1);
+    IF (created = 1) THEN
+    BEGIN
+        id = v_new;
+        EXECUTE PROCEDURE mq_write_message(id, p_type, p_body, v_now, v_run_at, COALESCE(p_priority, 0), p_group_key, p_dedup_key,
+            p_max_attempts, p_headers, mq_reader_name(p_source));
+    END
     SUSPEND;
 END^
 

@@ -1,5 +1,6 @@
 -- publish: send one message to each type that is bound to the topic.
--- Arguments:   @topic (words with dots between them), @headers (a JSON object; NULL: none but the topic); the others as of send_message:
+-- Arguments:   @topic (words with dots between them), @headers (a JSON object, up to 64 KiB with the topic in it; NULL: none but the
+--              topic); the others as of send_message:
 --              @body, @run_at, @priority, @group_key, @dedup_key, @max_attempts, @source, @delay_seconds, @on_conflict
 -- Returns:     count: messages sent; those that a live message of the dedup_key stood for are not counted
 -- Errors:      50002 invalid_argument
@@ -27,11 +28,11 @@ BEGIN
     DECLARE @types TABLE (type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY NONCLUSTERED);
     BEGIN TRY
         EXEC mq.require_topic 'topic', @topic, 0;
-        EXEC mq.require_message @body, @run_at OUTPUT, @priority, @group_key, @dedup_key, @max_attempts, @headers, @source,
-            @delay_seconds, @on_conflict, @now;
         SET @headers = mq.topic_headers(@topic, @headers);
         IF @headers IS NULL
             EXEC mq.raise_error 'invalid_argument', N'headers: must be a JSON object';
+        EXEC mq.require_message @body, @run_at OUTPUT, @priority, @group_key, @dedup_key, @max_attempts, @headers, @source,
+            @delay_seconds, @on_conflict, @now;
         IF @own = 1
             BEGIN TRANSACTION;
         INSERT INTO @types (type) SELECT type FROM mq.topic_types(@topic);

@@ -231,7 +231,7 @@ def test_a_write_without_subscription_reads_one_index_entry(sql: Sql, session: S
     for name in (table, other):
         sql(f"CREATE TABLE {name} (id integer PRIMARY KEY)")
         watch(session, name)
-    sql("INSERT INTO mq.subscription SELECT %s, 'I', 'many.' || n FROM generate_series(1, 5000) AS n", other)
+    sql("INSERT INTO mq.subscription SELECT %s, 'I', 'many.' || n, '' FROM generate_series(1, 5000) AS n", other)
     sql("ANALYZE mq.subscription")
     [row] = sql(f"EXPLAIN (FORMAT JSON) SELECT FROM mq.subscription WHERE label = '{table}' AND action = 'I'")
     assert "Seq Scan" not in json.dumps(row)

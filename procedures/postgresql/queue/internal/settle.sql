@@ -18,22 +18,25 @@ SET enable_bitmapscan = off
 AS $$
 DECLARE
     v_now timestamptz;
+    v_results boolean;
 BEGIN
     IF p_queue.on_complete = 'archive' THEN
         v_now := clock_timestamp();
+        -- Few messages have one: a join would cost all the others more than this question.
+        v_results := EXISTS (SELECT FROM mq.result WHERE id = ANY (p_ids));
         WITH done AS (
             DELETE FROM mq.message WHERE id = ANY (p_ids) RETURNING *
-        ), results AS (
-            DELETE FROM mq.result WHERE id = ANY (p_ids) RETURNING *
         )
         INSERT INTO mq.archive (id, completed_at, created_at, priority, attempts, month, type, body, headers, group_key,
             dedup_key, source, reader, result)
         SELECT d.id, v_now, d.created_at, d.priority, u.attempts, extract(month FROM v_now AT TIME ZONE 'UTC'), d.type,
             d.body, d.headers, d.group_key, d.dedup_key, d.source, p_reader,
-            r.result
+            CASE WHEN v_results THEN (SELECT r.result FROM mq.result AS r WHERE r.id = d.id) END
         FROM done AS d
-        JOIN unnest(p_ids, p_attempts) AS u (id, attempts) ON u.id = d.id
-        LEFT JOIN results AS r ON r.id = d.id;
+        JOIN unnest(p_ids, p_attempts) AS u (id, attempts) ON u.id = d.id;
+        IF v_results THEN
+            DELETE FROM mq.result WHERE id = ANY (p_ids);
+        END IF;
     ELSE
         DELETE FROM mq.message WHERE id = ANY (p_ids);
     END IF;

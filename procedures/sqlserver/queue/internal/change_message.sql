@@ -8,7 +8,7 @@
 --
 -- The message is locked first, as erase does it; one that is at work or dead is not even locked, or whoever finishes it would wait for
 -- the caller. Then it is taken out of its place and put where a message with this run_at is put when it is sent. In an ordered queue a
--- failed head that is postponed goes on keeping its group waiting; in any other case its group goes on.
+-- failed head no longer keeps its group waiting.
 
 CREATE OR ALTER PROCEDURE mq.change_message
     @type nvarchar(400),
@@ -87,7 +87,7 @@ BEGIN
         IF @run_at <= @now
             -- As when a failed head is promoted: it is the first of its group again.
             DELETE FROM mq.group_lock WITH (ROWLOCK) WHERE id = @id;
-        ELSE IF @replace = 1
+        ELSE
             EXEC mq.free_groups @type, @items;
         EXEC mq.issue_tickets @type, @items;
     END;

@@ -21,12 +21,12 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     -- A blank ends each field, and only one.
-    DECLARE @left nvarchar(max) = LTRIM(RTRIM(REPLACE(@cron COLLATE Latin1_General_100_BIN2, NCHAR(9), N' ')));
+    DECLARE @left nvarchar(max) = RTRIM(REPLACE(@cron COLLATE Latin1_General_100_BIN2, NCHAR(9), N' '));
     DECLARE @count int = 0, @at int, @field nvarchar(400), @all nvarchar(400), @digits nvarchar(400), @detail nvarchar(2000);
     DECLARE @minute nvarchar(400), @hour nvarchar(400), @day nvarchar(400), @month nvarchar(400), @weekday nvarchar(400);
     -- Blanks at the end do no harm here.
     EXEC mq.require_name 'cron', @left, 0;
-    SET @every = NULL;
+    SELECT @every = NULL, @left = LTRIM(@left);
     SET @all = CASE LOWER(@left COLLATE Latin1_General_100_BIN2)
         WHEN N'@hourly' THEN N'0 * * * *'
         WHEN N'@daily' THEN N'0 0 * * *'

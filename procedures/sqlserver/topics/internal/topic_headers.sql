@@ -11,7 +11,7 @@ AS
 BEGIN
     DECLARE @object nvarchar(max) = LTRIM(RTRIM(COALESCE(@headers, N'{}'))), @rest nvarchar(max);
     -- By their numbers: to most collations a wide bracket is a bracket.
-    IF DATALENGTH(@object) < 4 OR UNICODE(@object) <> 123 OR UNICODE(RIGHT(@object, 1)) <> 125
+    IF LEN(@object) < 2 OR UNICODE(@object) <> 123 OR UNICODE(RIGHT(@object, 1)) <> 125
         RETURN NULL;
     SET @rest = STUFF(@object COLLATE Latin1_General_100_BIN2, 1, 1, N'');
     -- An object of nothing but white space has no comma.

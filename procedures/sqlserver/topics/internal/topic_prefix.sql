@@ -9,7 +9,9 @@ CREATE OR ALTER FUNCTION mq.topic_prefix (@pattern nvarchar(400))
 RETURNS nvarchar(400)
 AS
 BEGIN
-    DECLARE @at int = PATINDEX(N'%[*#]%', @pattern COLLATE Latin1_General_100_BIN2);
+    DECLARE @star int = CHARINDEX(N'*', @pattern COLLATE Latin1_General_100_BIN2);
+    DECLARE @hash int = CHARINDEX(N'#', @pattern COLLATE Latin1_General_100_BIN2);
+    DECLARE @at int = CASE WHEN @star = 0 OR @hash BETWEEN 1 AND @star THEN @hash ELSE @star END;
     RETURN CASE @at
         WHEN 0 THEN @pattern
         WHEN 1 THEN N''
