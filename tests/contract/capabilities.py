@@ -350,6 +350,14 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
             "test_finish_batch_takes_any_other_error_as_it_stands",
             "test_finish_batch_cuts_an_error_at_4000_characters",
             "test_finish_batch_changes_nothing_for_one_bad_line_and_names_it",
+            "test_finish_batch_refuses_a_first_line_that_is_no_failure[a string without end]",
+            "test_finish_batch_refuses_a_first_line_that_is_no_failure[text after the string]",
+            "test_finish_batch_refuses_to_continue_a_json_string",
+            *(
+                f"test_finish_batch_takes_a_line_that_is_no_failure_as_part_of_the_error_above[{case}]"
+                for case in ("a carriage return", "digits of another script")
+            ),
+            "test_finish_batch_keeps_a_stack_trace",
             "test_a_body_comes_back_byte_for_byte_by_every_way",
             "test_a_list_of_failures_keeps_a_hostile_error",
             "test_send_batch_reads_a_line_that_begins_with_a_quote_as_a_json_string",
@@ -386,6 +394,9 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
                 for case in ("send-body", "send_message-body", "send_message-headers")
             ),
             "test_bad_arguments_are_refused_and_change_nothing[wrong9-headers:]",
+            "test_the_longest_headers_have_the_topic_in_them",
+            "test_a_bad_argument_is_refused_also_when_nobody_is_bound[True-body-body: ]",
+            "test_a_bad_argument_is_refused_also_when_nobody_is_bound[False-body-body: ]",
         },
         "has no WAITFOR": {
             "test_wait_for_message_gives_up_when_the_time_is_up",

@@ -103,7 +103,7 @@ def all_calls(connection: Client, type: str) -> Iterator[Cost]:
 
     tomorrow = "UTC_TIMESTAMP() + INTERVAL 1 DAY"
     yield cost("send(%s, 'x')", type)
-    yield cost(f"send_message(%s, 'x', {tomorrow}, 3, 'g', %s, NULL, NULL, NULL)", type, uuid.uuid4().hex)
+    yield cost(f"send_message(%s, 'x', {tomorrow}, 3, 'g', %s, NULL, NULL, NULL, NULL, NULL)", type, uuid.uuid4().hex)
     yield cost("send_batch(%s, %s)", type, "x\n" * (SIZE - 1) + "x")
     yield cost("claim_batch(%s, %s, NULL, NULL)", type, SIZE)
     key = held(connection, type)

@@ -1,76 +1,76 @@
--- read_failures: the failures in finish_batch's list.
+-- read_failures: the failures in a list of them, as finish_batch and finish_rows are given it.
 -- Arguments:   @failures (one a line: id,retry_after_seconds,error; a line that does not begin with two such fields is part of the error
 --              above it)
--- Returns:     n (the line's number), id, retry (NULL: the queue's backoff), error, valid (0: the line is none, and nothing after it was
---              read), valid_error (0: the error begins with a double quote and is not a JSON string); starts and ends: where the error
---              stands in the list
+-- Returns:     n (the line's number), id, retry (NULL: the queue's backoff), error (what is beyond 4,000 characters of several lines may be
+--              cut), valid (0: the line is none), quoted (1: the error was a JSON string), valid_error (0: it began as one and is none)
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     SELECT n, id, retry, error FROM mq.read_failures(N'17,30,busy');
 --
--- All is read code unit by code unit: elsewhere 0-9 also holds digits of other scripts, and a wide comma is a comma.
+-- All lines at once; only those that go on with an error are added to it one by one.
 
 CREATE OR ALTER FUNCTION mq.read_failures (@failures nvarchar(max))
 RETURNS @read TABLE (
-    n int NOT NULL PRIMARY KEY, id bigint, retry int, error nvarchar(max), valid bit NOT NULL, valid_error bit NOT NULL,
-    starts int, ends int
+    n int NOT NULL PRIMARY KEY, id bigint, retry int, error nvarchar(max), valid bit NOT NULL, quoted bit NOT NULL, valid_error bit NOT NULL
 )
 AS
 BEGIN
-    -- LEN does not count blanks at the end.
-    DECLARE @length int = LEN((@failures + N'.') COLLATE Latin1_General_100_BIN2) - 1, @n int = 0, @at int = 1, @to int;
-    DECLARE @line nvarchar(max), @first int, @second int, @id nvarchar(max), @retry nvarchar(max), @head bit, @valid bit = 1;
-    DECLARE @entry int, @quoted bit;
-    WHILE @at <= @length AND @valid = 1
+    DECLARE @lines TABLE (
+        n int NOT NULL PRIMARY KEY, line nvarchar(max) COLLATE Latin1_General_100_BIN2, first int, second int, head bit NOT NULL
+    );
+    DECLARE @n int = 0, @line nvarchar(max), @above int, @entry int, @refused bit;
+    -- A head is a line that begins with two fields of digits, with hyphens in the second or nothing.
+    INSERT INTO @lines (n, line, first, second, head)
+    SELECT l.n, l.line, a.comma, b.comma,
+        CASE
+            WHEN b.comma IS NULL OR a.comma = 1 OR LEFT(l.line, a.comma - 1) LIKE N'%[^0-9]%' THEN 0
+            WHEN SUBSTRING(l.line, a.comma + 1, b.comma - a.comma - 1) LIKE N'%[^-0-9]%' THEN 0
+            ELSE 1
+        END
+    FROM mq.split_lines(@failures) AS l
+    CROSS APPLY (SELECT NULLIF(CHARINDEX(N',', l.line), 0) AS comma) AS a
+    CROSS APPLY (SELECT NULLIF(CHARINDEX(N',', l.line, a.comma + 1), 0) AS comma) AS b
+    WHERE DATALENGTH(l.line) > 0;
+
+    INSERT INTO @read (n, id, retry, error, valid, quoted, valid_error)
+    SELECT h.n, TRY_CAST(h.id AS bigint), TRY_CAST(NULLIF(h.retry, N'') AS int), CASE WHEN e.quoted = 1 THEN e.item ELSE h.error END,
+        CASE
+            WHEN LEN(h.id) > 18 THEN 0
+            WHEN h.retry NOT IN (N'', N'-1') AND (h.retry LIKE N'%-%' OR LEN(h.retry) > 9) THEN 0
+            WHEN TRY_CAST(NULLIF(h.retry, N'') AS int) > 315360000 THEN 0
+            ELSE 1
+        END, COALESCE(e.quoted, 0), COALESCE(e.valid, 1)
+    FROM (
+        SELECT n, LEFT(line, first - 1) AS id, SUBSTRING(line, first + 1, second - first - 1) AS retry,
+            SUBSTRING(line, second + 1, LEN(line + N'.')) AS error
+        FROM @lines
+        WHERE head = 1
+    ) AS h
+    OUTER APPLY (
+        SELECT MAX(s.item) AS item, MAX(s.quoted) AS quoted, MIN(s.valid) AS valid
+        FROM mq.split_list(h.error) AS s
+        WHERE h.error LIKE N'"%'
+    ) AS e;
+
+    WHILE @n IS NOT NULL
     BEGIN
-        SELECT @n = @n + 1, @to = CHARINDEX(NCHAR(10), @failures COLLATE Latin1_General_100_BIN2, @at), @head = 0;
-        IF @to = 0
-            SET @to = @length + 1;
-        IF @to > @at
+        SET @n = (SELECT MIN(n) FROM @lines WHERE head = 0 AND n > @n);
+        SELECT @line = line FROM @lines WHERE n = @n;
+        SELECT @above = MAX(n) FROM @lines WHERE n < @n;
+        SELECT @entry = MAX(n) FROM @read WHERE n < @n;
+        SET @refused = 1;
+        SELECT @refused = quoted FROM @read WHERE n = @entry;
+        IF @n IS NOT NULL AND @refused = 1
         BEGIN
-            SET @line = SUBSTRING(@failures COLLATE Latin1_General_100_BIN2, @at, @to - @at);
-            SET @first = CHARINDEX(N',', @line COLLATE Latin1_General_100_BIN2);
-            SET @second = CASE WHEN @first > 1 THEN CHARINDEX(N',', @line COLLATE Latin1_General_100_BIN2, @first + 1) ELSE 0 END;
-            IF @second > 0
-            BEGIN
-                SET @id = LEFT(@line COLLATE Latin1_General_100_BIN2, @first - 1);
-                SET @retry = SUBSTRING(@line COLLATE Latin1_General_100_BIN2, @first + 1, @second - @first - 1);
-                IF @id COLLATE Latin1_General_100_BIN2 NOT LIKE N'%[^0-9]%'
-                    AND @retry COLLATE Latin1_General_100_BIN2 NOT LIKE N'%[^-0-9]%'
-                    SET @head = 1;
-            END;
-            IF @head = 1
-            BEGIN
-                -- Any other hyphen makes it no number; more than nine digits are beyond the limit too.
-                IF LEN(@id) > 18 OR LEN(@retry) > 9 OR TRY_CAST(@retry AS int) > 315360000 OR (
-                    @retry COLLATE Latin1_General_100_BIN2 LIKE N'%-%' AND @retry COLLATE Latin1_General_100_BIN2 <> N'-1'
-                )
-                    SET @valid = 0;
-                SET @quoted = CASE UNICODE(SUBSTRING(@line COLLATE Latin1_General_100_BIN2, @second + 1, 1)) WHEN 34 THEN 1 ELSE 0 END;
-                SET @entry = @n;
-                INSERT INTO @read (n, id, retry, valid, valid_error, starts, ends)
-                VALUES (@n, TRY_CAST(@id AS bigint), TRY_CAST(NULLIF(@retry, N'') AS int), @valid, 1, @at + @second, @to - 1);
-                IF @quoted = 1
-                    UPDATE r
-                    SET error = s.item, valid_error = s.valid
-                    FROM @read AS r
-                    CROSS JOIN mq.split_list(SUBSTRING(@line COLLATE Latin1_General_100_BIN2, @second + 1, @to)) AS s
-                    WHERE r.n = @n;
-            END
-            ELSE IF @quoted = 0
-                UPDATE @read SET ends = @to - 1 WHERE n = @entry;
-            ELSE
-            BEGIN
-                -- The first line, or one below a JSON string, which has its line feeds in itself.
-                SET @valid = 0;
-                INSERT INTO @read (n, valid, valid_error) VALUES (@n, 0, 1);
-            END;
+            -- The first line, or one below a JSON string, which has its line feeds in itself.
+            INSERT INTO @read (n, valid, quoted, valid_error) VALUES (@n, 0, 0, 1);
+            BREAK;
         END;
-        SET @at = @to + 1;
+        -- With the empty lines between them. In code units: two for each character, if they are such.
+        UPDATE @read
+        SET error = CONCAT(error, REPLICATE(NCHAR(10), CASE WHEN @n - @above < 4000 THEN @n - @above ELSE 4000 END), @line)
+        WHERE n = @entry AND DATALENGTH(error) < 16000;
     END;
-    UPDATE @read
-    SET error = SUBSTRING(@failures COLLATE Latin1_General_100_BIN2, starts, ends - starts + 1)
-    WHERE error IS NULL AND valid_error = 1 AND starts IS NOT NULL;
     RETURN;
 END;
 GO

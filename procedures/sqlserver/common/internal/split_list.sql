@@ -6,9 +6,6 @@
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     SELECT n, item FROM mq.split_list(N'{"a":1}' + NCHAR(10) + N'"two\nlines"');
---
--- The list is made a JSON array of its lines, which the server reads in one pass and numbers. STRING_ESCAPE leaves no control
--- character in it: so U+0001 can stand for an escaped backslash while the escaped line feeds become ends of items.
 
 CREATE OR ALTER FUNCTION mq.split_list (@list nvarchar(max))
 RETURNS TABLE
@@ -21,15 +18,9 @@ RETURN
             ELSE 1
         END AS valid
     FROM (
-        -- Code unit by code unit: to most collations a wide quote is a quote, and control characters are nothing.
-        SELECT CAST(j.[key] AS int) + 1 AS n, j.value COLLATE Latin1_General_100_BIN2 AS item,
-            CASE UNICODE(j.value) WHEN 34 THEN 1 ELSE 0 END AS quoted
-        FROM OPENJSON(
-            N'["' + REPLACE(REPLACE(REPLACE(
-                STRING_ESCAPE(@list, 'json') COLLATE Latin1_General_100_BIN2, N'\\', NCHAR(1)
-            ), N'\n', N'","'), NCHAR(1), N'\\') + N'"]'
-        ) AS j
-        WHERE DATALENGTH(j.value) > 0
+        SELECT n, line AS item, CASE UNICODE(line) WHEN 34 THEN 1 ELSE 0 END AS quoted
+        FROM mq.split_lines(@list)
+        WHERE DATALENGTH(line) > 0
     ) AS l
     OUTER APPLY (
         SELECT MAX(CASE v.type WHEN 1 THEN v.value END) AS item, SUM(CASE v.type WHEN 1 THEN 1 ELSE 2 END) AS parts
