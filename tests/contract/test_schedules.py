@@ -19,7 +19,7 @@ pytestmark = pytest.mark.one_engine
 ZONES = {
     "Europe/Paris": "Romance Standard Time",
     "America/New_York": "Eastern Standard Time",
-    "Australia/Lord_Howe": "Lord Howe Standard Time",
+    "Australia/Sydney": "AUS Eastern Standard Time",
     "Asia/Kolkata": "India Standard Time",
 }
 MONDAY = datetime(2026, 11, 23, 10, 30, 15, tzinfo=UTC)
