@@ -162,7 +162,7 @@ def test_no_call_reads_more_than_it_needs_on_a_backlog(
             connection.rollback()
 
 
-@pytest.mark.parametrize("statistics", ["as-they-are", "of-empty-tables"])
+@pytest.mark.parametrize("statistics", ["as-they-are", pytest.param("of-empty-tables", marks=pytest.mark.long)])
 def test_a_claim_of_a_ring_reads_what_it_takes(server: Server, backlogs: str, statistics: str) -> None:
     with server.client(backlogs) as connection:
         set_statistics(connection, statistics)
