@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+import pytest
 from queues import LONG_AGO, NO_KEY, Queue, ids
 
 
