@@ -64,7 +64,7 @@ def work_off(member: Member, type: str) -> list[tuple[int, str]]:
     return done
 
 
-@pytest.mark.one_engine
+@pytest.mark.any_engine
 @pytest.mark.parametrize("ordered", [0, 1])
 def test_each_debounced_message_is_handled_once_with_the_last_body_that_was_accepted(
     crowd: Crowd, session: Session, queue: str, holds: Look, rest: Look, ordered: int
@@ -98,7 +98,7 @@ def replace(member: Member, type: str) -> set[tuple[int, int]]:
     return said
 
 
-@pytest.mark.one_engine
+@pytest.mark.any_engine
 def test_senders_never_pass_over_what_another_sender_is_changing(crowd: Crowd, session: Session, queue: str) -> None:
     """Nobody claims: each call comes after another one and changes the message."""
     session.call("send_message", queue, "first", None, None, None, "key")
@@ -136,7 +136,7 @@ def rescue(member: Member, type: str) -> None:
         member.session.call("rescue_expired", type)
 
 
-@pytest.mark.one_engine
+@pytest.mark.any_engine
 def test_a_message_keeps_the_result_of_whoever_has_finished_it(
     crowd: Crowd, session: Session, queue: str, holds: Look
 ) -> None:
@@ -167,7 +167,7 @@ def rebind(member: Member, pattern: str, type: str) -> None:
         member.session.call("unbind_topic", pattern, type)
 
 
-@pytest.mark.one_engine
+@pytest.mark.any_engine
 def test_what_is_published_goes_to_the_types_that_are_bound_at_that_moment(
     crowd: Crowd, session: Session, queue: str, holds: Look
 ) -> None:

@@ -140,6 +140,7 @@ def kill_some(crowd: Crowd, consumers: list[int], replace: Callable[[], list[int
         consumers += replace()
 
 
+@pytest.mark.any_engine
 def test_groups_keep_their_order_through_failures_crashes_and_cancels(
     crowd: Crowd, session: Session, queue: str, diary: str, sql: Sql, holds: Look, rest: Look
 ) -> None:

@@ -62,6 +62,7 @@ class Groups:
         return sum(map(len, self.sent.values())) - sum(map(len, self.done.values()))
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize("steps", list(product(STEPS, repeat=2)), ids=", ".join)
 @pytest.mark.parametrize("last", ["take", "claim"])
 def test_every_message_of_every_group_is_handled_in_order(q: Queue, steps: tuple[str, str], last: str) -> None:

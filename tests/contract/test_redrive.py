@@ -81,7 +81,7 @@ def test_redrive_keeps_the_dedup_key_taken(q: Queue) -> None:
     assert q.call("send_message", "b", dedup_key="d") == [{"id": id, "created": 0, "changed": 0}]
 
 
-@pytest.mark.one_engine
+@pytest.mark.any_engine
 def test_redrive_does_the_10000_oldest_dead_a_call(q: Queue) -> None:
     old = q.send_many(10_000)
     q.on("finish_batch", q.claim_key(10_000), "\n".join(f"{id},-1,broken" for id in old))

@@ -90,7 +90,7 @@ def test_rescue_expired_passes_over_what_is_being_extended(q: Queue, other: Queu
     assert q.one("complete_batch", key) == 1
 
 
-@pytest.mark.one_engine
+@pytest.mark.any_engine
 def test_rescue_expired_does_at_most_1000_claims_a_call(q: Queue) -> None:
     q.send_many(1_001)
     with q.session.transaction():

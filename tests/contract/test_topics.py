@@ -12,6 +12,8 @@ import pytest
 from queues import LONG_AGO, Queue, call, ids, in_an_hour, make_watched, refused
 from rowqueue.databases import Session
 
+pytestmark = pytest.mark.one_engine
+
 TOPIC = "topic: must be words with dots between them, without *, #, quotes, backslashes and white space"
 PATTERN = "pattern: must be words with dots between them; a word may be * or #"
 

@@ -408,6 +408,7 @@ def fails(prepared: Call, goes_on: bool) -> bool:
     return failed
 
 
+@pytest.mark.any_engine
 @each
 def test_a_call_that_fails_half_way_leaves_nothing(prepared: Call) -> None:
     """One kind of change after the other fails: inside the caller's transaction, which goes on, and outside of one."""

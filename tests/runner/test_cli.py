@@ -251,6 +251,7 @@ def test_send_waits_in_vain_for_a_queue_that_deletes(runner: Runner, start: Star
 # ---- topics --------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_topics_are_bound_listed_published_to_and_unbound(runner: Runner, queue: str, messages: Messages) -> None:
     topic = queue.rpartition(".")[2]
     assert runner("topic", "bind", f"{topic}.*.paid", "--type", queue).stdout == "bound\n"
@@ -271,6 +272,7 @@ def test_topics_are_bound_listed_published_to_and_unbound(runner: Runner, queue:
     assert runner("topic", "unbind", "--type", queue).stdout == "1 removed\n"
 
 
+@pytest.mark.any_engine
 def test_a_watched_table_is_subscribed_to_a_topic(
     runner: Runner, queue: str, messages: Messages, sql: Sql, server: Server, database: Database
 ) -> None:

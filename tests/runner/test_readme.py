@@ -28,7 +28,7 @@ def block(language: str, start: str) -> str:
     return found[1]
 
 
-@pytest.mark.one_engine
+@pytest.mark.any_engine
 def test_the_quick_start_delivers_retries_discards_and_redrives(empty_database: Database, tmp_path: Path) -> None:
     (tmp_path / "mail.py").write_text(block("python", "# mail.py"))
     environment = os.environ | {
@@ -63,7 +63,7 @@ HANDLERS = {
 }
 
 
-@pytest.mark.one_engine
+@pytest.mark.any_engine
 @pytest.mark.parametrize("heading", ["Schedules", "Topics", "Feeds", "A table of yours as a queue"])
 def test_a_section_does_what_it_says(
     heading: str, installed_database: Database, server: servers.Server, tmp_path: Path

@@ -24,7 +24,7 @@ from pymysql.cursors import DictCursor
 from . import base, fetch
 
 _READY_SECONDS = 60
-_TIME_ZONES = ("Europe/Paris", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata")
+_TIME_ZONES = ("Europe/Paris", "America/New_York", "Australia/Sydney", "Asia/Kolkata")
 USER = "tester"
 PASSWORD = "p@ss:w/rd %+"  # what a URL must quote
 

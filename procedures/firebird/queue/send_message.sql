@@ -13,7 +13,7 @@
 --
 -- To change a live message, a call locks a row of mq_stripe first: so two of them come one after the other. From Firebird 4.0 on a
 -- call does not see a message that was committed since it began. Then a spare row of mq_stripe is written in an autonomous
--- transaction: to write it here as well makes the engine begin the whole call again (see wait_lock), and nothing else is to be done.
+-- transaction. To write it here as well makes the engine begin the whole call again (see wait_lock), and nothing else is to be done.
 
 SET TERM ^ ;
 

@@ -16,8 +16,13 @@ RETURNS (
 AS
 BEGIN
     EXECUTE PROCEDURE mq_require_name('name', p_name, 0);
-    DELETE FROM mq_schedule WHERE name = :p_name;
-    "COUNT" = ROW_COUNT;
+    BEGIN
+        DELETE FROM mq_schedule WHERE name = :p_name;
+        "COUNT" = ROW_COUNT;
+        -- 3.0: another call has just dropped it.
+        WHEN GDSCODE random, GDSCODE no_cur_rec DO
+            "COUNT" = 0;
+    END
     SUSPEND;
 END^
 

@@ -15,11 +15,23 @@ RETURNS (
     "COUNT" bigint
 )
 AS
+DECLARE v_type mq_name;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('pattern', p_pattern, 1);
     EXECUTE PROCEDURE mq_require_name('type', p_type, 1);
-    DELETE FROM mq_binding AS b WHERE (:p_pattern IS NULL OR b.pattern = :p_pattern) AND (:p_type IS NULL OR b.type = :p_type);
-    "COUNT" = ROW_COUNT;
+    "COUNT" = 0;
+    FOR SELECT b.type
+        FROM mq_binding AS b
+        WHERE (:p_pattern IS NULL OR b.pattern = :p_pattern) AND (:p_type IS NULL OR b.type = :p_type)
+        INTO v_type AS CURSOR c
+    DO
+    BEGIN
+        DELETE FROM mq_binding WHERE CURRENT OF c;
+        "COUNT" = "COUNT" + 1;
+        -- 3.0: another call has just taken it away.
+        WHEN GDSCODE random, GDSCODE no_cur_rec DO
+            v_type = NULL;
+    END
     SUSPEND;
 END^
 

@@ -103,7 +103,7 @@ def all_calls(connection: Client, type: str) -> Iterator[Cost]:
 
     tomorrow = "UTC_TIMESTAMP() + INTERVAL 1 DAY"
     yield cost("send(%s, 'x')", type)
-    yield cost(f"send_message(%s, 'x', {tomorrow}, 3, 'g', %s, NULL, NULL, NULL)", type, uuid.uuid4().hex)
+    yield cost(f"send_message(%s, 'x', {tomorrow}, 3, 'g', %s, NULL, NULL, NULL, NULL, NULL)", type, uuid.uuid4().hex)
     yield cost("send_batch(%s, %s)", type, "x\n" * (SIZE - 1) + "x")
     yield cost("claim_batch(%s, %s, NULL, NULL)", type, SIZE)
     key = held(connection, type)
@@ -162,7 +162,7 @@ def test_no_call_reads_more_than_it_needs_on_a_backlog(
             connection.rollback()
 
 
-@pytest.mark.parametrize("statistics", ["as-they-are", "of-empty-tables"])
+@pytest.mark.parametrize("statistics", ["as-they-are", pytest.param("of-empty-tables", marks=pytest.mark.long)])
 def test_a_claim_of_a_ring_reads_what_it_takes(server: Server, backlogs: str, statistics: str) -> None:
     with server.client(backlogs) as connection:
         set_statistics(connection, statistics)

@@ -73,7 +73,7 @@ def test_a_session_may_have_set_what_it_likes(server: Server, database: Database
         [policy] = call("set_queue(%s, 60, 5, 0, 0, 'archive', 1, 1)", ordered)
         assert (policy["ordered"], policy["on_complete"]) == (1, "archive")
         for type in (queue, ordered):
-            call("send_message(%s, 'a\"b', NULL, 0, 'g', 'd', NULL, NULL, NULL)", type)
+            call("send_message(%s, 'a\"b', NULL, 0, 'g', 'd', NULL, NULL, NULL, NULL, NULL)", type)
             assert call("send_batch(%s, %s)", type, "x\ny\nz")
             if name != "big-selects":  # of the calls that only read the session's limit is the limit
                 assert call("queue_stats(%s)", type)[0]["ready"] == 4

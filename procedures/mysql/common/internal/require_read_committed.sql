@@ -19,11 +19,7 @@ BEGIN
     DECLARE v_running varchar(20) CHARACTER SET utf8mb4;
     IF v_level <> 'READ-COMMITTED' THEN
         -- SET TRANSACTION may have set another for this transaction alone.
-        BEGIN
-            -- In a trigger this cannot be asked.
-            DECLARE CONTINUE HANDLER FOR 1336 BEGIN END;
-            CALL mq_transaction_level(v_running);
-        END;
+        CALL mq_transaction_level(v_running);
         IF COALESCE(v_running, '') <> 'READ COMMITTED' THEN
             CALL mq_raise_error('wrong_isolation', CONCAT(IF(v_running IS NULL, 'this session is ', 'this transaction is '),
                 COALESCE(v_running, REPLACE(v_level, '-', ' ')), ': SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED first'));

@@ -2,13 +2,13 @@
 -- Arguments:   none
 -- Returns:     p_level: READ COMMITTED, REPEATABLE READ ...; NULL when it cannot be known
 -- Errors:      none
--- Transaction: an open one, which keeps a savepoint mq_call; may wait for 0.1 s where the performance schema is off
+-- Transaction: an open one, which keeps a savepoint mq_call; on MariaDB it may wait for 0.1 s
 -- Example:     CALL mq_transaction_level(v_level);
 --
--- No variable shows it. Two places do, to which mq_owner needs a right: the performance schema, and innodb_trx, which is filled
--- again only when nobody has read it for 0.1 s, so that what it shows may be an earlier transaction of this session. Neither is
--- believed without a proof that it is about this moment: the first must count a savepoint that is set between two reads,
--- and the second must show the text of this very statement, which holds a new UUID. Several sessions that ask for the second wait for
+-- No variable shows it. Two places do, to which mq_owner needs a right: MySQL's performance schema, and for MariaDB, where that is mostly
+-- off, innodb_trx. This is filled again only when nobody has read it for 0.1 s, and may show an earlier transaction of the session.
+-- Neither is believed without a proof that it is about this moment: the first must count a savepoint that is set between two reads,
+-- and the second must show the text of this very statement, in which the server has written the value of a variable: a new UUID. Several sessions that ask for the second wait for
 -- each other: each read would put off the next filling. One filling answers all that are waiting, because their text is there, too.
 
 DROP PROCEDURE IF EXISTS mq_transaction_level;
@@ -28,7 +28,7 @@ BEGIN
     DECLARE v_proof varchar(36) CHARACTER SET utf8mb4 DEFAULT UUID();
     DECLARE v_tries int DEFAULT 0;
     DECLARE v_ignored int DEFAULT 0;
-    -- MySQL 8.0.16 and later; MariaDB, where the performance schema is mostly off, does not read this block.
+    -- MySQL 8.0.16 and later.
     /*!80016 BEGIN
         DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
         -- No right, or another server's tables.
@@ -42,33 +42,28 @@ BEGIN
             SET p_level = v_level;
         END IF;
     END; */
-    IF p_level IS NULL THEN
-        BEGIN
-            DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN END;
-            -- A transaction that has only begun is not there yet.
-            SELECT COUNT(*) INTO v_ignored FROM mq_queue WHERE type = '';
-            SET @mq_level = CONCAT('SELECT GET_LOCK(''mq_innodb_trx'', 2) INTO @mq_level /* ', v_proof, ' */');
-            PREPARE mq_level FROM @mq_level;
-            EXECUTE mq_level;
-            SET @mq_level = CONCAT('SELECT MAX(trx_isolation_level) INTO @mq_level FROM information_schema.innodb_trx '
-                'WHERE trx_mysql_thread_id = CONNECTION_ID() AND LOCATE(''', v_proof, ''', trx_query) > 0');
-            PREPARE mq_level FROM @mq_level;
-            asking: LOOP
-                EXECUTE mq_level;
-                SET p_level = @mq_level, v_tries = v_tries + 1;
-                IF p_level IS NOT NULL OR v_tries = c_tries THEN
-                    LEAVE asking;
-                END IF;
-                DO SLEEP(0.11);
-            END LOOP;
-            DEALLOCATE PREPARE mq_level;
-        END;
-        -- More than once: a call that was killed has kept its own.
-        WHILE RELEASE_LOCK('mq_innodb_trx') DO
-            SET v_ignored = v_ignored + 1;
-        END WHILE;
-        SET @mq_level = NULL;
-    END IF;
+    -- MariaDB.
+    /*M! BEGIN
+        DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN END;
+        -- A transaction that has only begun is not there yet.
+        SELECT COUNT(*) INTO v_ignored FROM mq_queue WHERE type = '';
+        -- The server writes the values of variables into the text of a statement, here and below.
+        SELECT COALESCE(GET_LOCK('mq_innodb_trx', 2), LENGTH(v_proof)) INTO v_ignored;
+        asking: LOOP
+            SELECT MAX(trx_isolation_level) INTO p_level
+            FROM information_schema.innodb_trx
+            WHERE trx_mysql_thread_id = CONNECTION_ID() AND LOCATE(v_proof, trx_query) > 0;
+            SET v_tries = v_tries + 1;
+            IF p_level IS NOT NULL OR v_tries = c_tries THEN
+                LEAVE asking;
+            END IF;
+            DO SLEEP(0.11);
+        END LOOP;
+    END;
+    -- More than once: a call that was killed has kept its own.
+    WHILE RELEASE_LOCK('mq_innodb_trx') DO
+        SET v_ignored = v_ignored + 1;
+    END WHILE; */
 END//
 
 DELIMITER ;

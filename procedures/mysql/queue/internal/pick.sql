@@ -53,7 +53,7 @@ BEGIN
     END;
     -- A full scan that is noted further ahead, or a promotion in the future: the clock was set back since.
     SET v_full_scan = COALESCE(v_now NOT BETWEEN v_scanned_at - INTERVAL c_ahead + 1 SECOND
-            AND v_scanned_at - INTERVAL MICROSECOND(v_scanned_at) MICROSECOND + INTERVAL c_late SECOND
+            AND v_scanned_at + INTERVAL c_late SECOND
         OR v_promoted_to > v_now + INTERVAL 100000 MICROSECOND, 1);
     IF v_full_scan THEN
         SELECT EXISTS (

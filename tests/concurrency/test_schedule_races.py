@@ -10,7 +10,7 @@ from crowd import Crowd, Member
 from rowqueue.databases import Conflict, Session
 from servers import Server
 
-pytestmark = pytest.mark.one_engine
+pytestmark = pytest.mark.any_engine
 
 CONSUMERS = 8
 SCHEDULES = 5
