@@ -48,8 +48,6 @@ BEGIN
     END;
     SET v_own = NULL;
     CALL mq_require_topic('topic', p_topic, 0);
-    CALL mq_require_message(p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, p_headers, p_source,
-        p_delay_seconds, p_on_conflict);
     SET v_headers = TRIM(p_headers);
     IF LEFT(v_headers, 1) <> '{' OR RIGHT(v_headers, 1) <> '}' OR CHAR_LENGTH(v_headers) < 2 THEN
         CALL mq_raise_error('invalid_argument', 'headers: must be a JSON object');
@@ -57,6 +55,9 @@ BEGIN
     -- A topic holds nothing that JSON would escape.
     SET v_headers = COALESCE(NULLIF(TRIM(SUBSTRING(v_headers, 2)), '}'), '');
     SET v_headers = CONCAT('{"topic":"', p_topic, '"', IF(v_headers = '', '}', CONCAT(',', SUBSTRING(TRIM(p_headers), 2))));
+    -- Also when nobody is bound.
+    CALL mq_require_message(p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, v_headers, p_source,
+        p_delay_seconds, p_on_conflict);
     CALL mq_begin_call(0, v_own);
     CALL mq_topic_path(p_topic, v_path);
     OPEN bound;
