@@ -144,7 +144,7 @@ def test_the_marks_are_read_and_emptied_as_their_page_says(shop: Shop, database:
 OWN_HEADINGS = {
     "postgresql": {"Vacuum"},
     "mysql": {"Purge and disk space"},
-    "firebird": {"Transactions in isql", "Sweep and disk space", "Time zones", "Events", "Embedded use"},
+    "firebird": {"Transactions in isql", "Sweep and disk space", "Events", "Embedded use"},
     "sqlserver": {"Ghosts and disk space"},
 }
 

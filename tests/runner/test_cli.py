@@ -76,6 +76,7 @@ def test_commands_are_those_of_the_design() -> None:
         *("queue peek", "queue pause", "queue resume", "queue cancel", "queue purge", "dead list", "dead redrive"),
         *("feed publish", "feed consume", "feed list", "feed create", "feed drop", "feed rewind"),
         *("table adopt", "table consume", "table release", "table retry", "table peek"),
+        *("schedule set", "schedule list", "schedule next", "schedule run", "schedule drop"),
         *("topic bind", "topic unbind", "topic list", "topic publish"),
         *("subscription watch", "subscription unwatch"),
         *("subscription list", "subscription add", "subscription remove"),
