@@ -286,20 +286,22 @@ def test_a_user_without_a_role_may_call_nothing_from_another_database(server: Se
             open_database(url).connect("nobody")
 
 
-def test_queue_health_names_the_right_that_the_owner_lacks_and_does_without(database: Database, server: Server) -> None:
-    session = database.connect("test")
-    lines = server.query(database.url, f"SHOW GRANTS FOR {QUOTED}")
+def test_queue_health_names_the_right_that_the_owner_lacks_and_does_without(
+    installed_database: Database, server: Server
+) -> None:
+    session = installed_database.connect("test")
+    lines = server.query(installed_database.url, f"SHOW GRANTS FOR {QUOTED}")
     granted = any("GRANT PROCESS ON *.*" in str(line) for line in lines)
     try:
         if granted:
-            server.query(database.url, f"REVOKE PROCESS ON *.* FROM {QUOTED}")
+            server.query(installed_database.url, f"REVOKE PROCESS ON *.* FROM {QUOTED}")
         without = {row["name"]: row for row in session.call("queue_health")}
         with server.watching():
             given = {row["name"]: row for row in session.call("queue_health")}
     finally:
         session.close()
         if granted:
-            server.query(database.url, f"GRANT PROCESS ON *.* TO {QUOTED}")
+            server.query(installed_database.url, f"GRANT PROCESS ON *.* TO {QUOTED}")
     assert without["oldest_transaction"]["verdict"] == "warn" and without["oldest_transaction"]["value"] is None
     assert "GRANT PROCESS ON *.* TO 'mq_owner'@'localhost'" in without["oldest_transaction"]["detail"]
     assert given["oldest_transaction"]["verdict"] == "ok" and given["oldest_transaction"]["value"] >= 0
