@@ -30,7 +30,8 @@ def slow_claim(server: Server, database: Database, connect: Callable[..., Sessio
             with other.transaction(force_rollback=True):
                 other.execute(
                     "INSERT INTO mq.group_lock (id, type, group_key)"
-                    " SELECT min(id), type, group_key FROM mq.grouped WHERE type = %s AND group_key = 'a' GROUP BY 2, 3",
+                    " SELECT min(id), type, group_key FROM mq.grouped WHERE type = %s AND group_key = 'a'"
+                    " GROUP BY type, group_key",
                     [queue],
                 )
                 thread.start()
