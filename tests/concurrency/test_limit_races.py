@@ -154,7 +154,7 @@ def test_never_more_than_max_active_are_at_work(
         assert len(rows) <= 3, rows
 
     def consume(count: int = 1) -> list[int]:
-        return crowd.start(handle, queue, diary, 2, 0.02, 0.02, count=count)
+        return crowd.start(handle, queue, diary, 2, 0.02, 0.12, count=count)
 
     with watched(connect("observer"), queue, check) as seen:
         consumers = consume(CONSUMERS)

@@ -516,6 +516,18 @@ def test_a_failed_take_is_counted_with_limits_by_group(q: Queue) -> None:
     assert q.claim(10) == []
 
 
+def test_a_group_goes_on_when_a_take_of_it_was_counted_as_failed_and_purged(q: Queue) -> None:
+    """The ticket of the group was that message's own."""
+    sent = in_groups(q, 3, "a", group_max_active=1)
+    key = q.claim_key()
+    for _ in range(2):
+        assert q.claim(10) == []
+    q.on("complete_batch", key)
+    assert q.one("fail", sent["a"][1], None, "no", -1) == "E"
+    assert q.count("purge", "E") == 1
+    assert ids(q.claim(10)) == [sent["a"][2]]
+
+
 def test_a_group_goes_on_while_a_failed_message_of_it_waits(q: Queue) -> None:
     sent = in_groups(q, 3, "a", group_max_active=1)
     q.on("fail", sent["a"][0], q.claim_key(), "no", 3_600)
