@@ -659,3 +659,19 @@ def test_port_in_use_is_told(runner: Runner, queue: str) -> None:
         port = taken.getsockname()[1]
         done = runner("consume", "--type", queue, "--exec", "true", "--health-port", port, "--drain")
     one_line(done, 1, "use")
+
+
+@pytest.mark.any_engine
+def test_a_policy_is_set_in_parts_and_shown_whole(runner: Runner, queue: str) -> None:
+    done = runner("queue", "set", queue, "--max-active", 3, "--rate", 100, "--rate-seconds", 10, "--no-notify")
+    assert done.returncode == 0, done.stderr
+    done = runner("queue", "set", queue, "--group-max-active", 2, "--on-complete", "archive", "--json")
+    row = json.loads(done.stdout)
+    limits = ("max_active", "rate", "rate_seconds", "group_max_active", "group_rate", "group_rate_seconds")
+    assert [row[name] for name in limits] == [3, 100, 10, 2, 0, 1], done.stderr
+    assert (row["type"], row["on_complete"], row["notify"], row["ordered"]) == (queue, "archive", 0, 0)
+    assert "max_active\t3" in runner("queue", "set", queue).stdout.splitlines()
+    assert runner("queue", "set", queue, "--rate", -1).returncode == 2
+    done = runner("queue", "set", queue, "--ordered")
+    assert done.returncode == 1 and "group_max_active" in done.stderr
+    assert json.loads(runner("queue", "set", queue, "--json").stdout) == row

@@ -17,7 +17,7 @@ from email import message_from_string
 from email.header import decode_header, make_header
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from capabilities import BY_DATABASE
@@ -275,6 +275,67 @@ def test_a_sender_gets_the_result_as_the_page_says(installed_database: Database)
     finally:
         consumer.terminate()
         consumer.wait(60)
+
+
+# ---- a service with limits --------------------------------------------------------------------------
+
+
+class Busy(BaseHTTPRequestHandler):
+    """A service that takes three requests at a time, and so many per second; the others are refused."""
+
+    lock = threading.Lock()
+    active = most = 0
+    began: ClassVar[list[float]] = []
+
+    def do_GET(self) -> None:
+        with self.lock:
+            Busy.active += 1
+            Busy.most = max(Busy.most, Busy.active)
+            self.began.append(time.monotonic())
+        time.sleep(0.02)
+        with self.lock:
+            Busy.active -= 1
+        body = b"" if self.path.endswith("nowhere") else b"known"
+        self.send_response(200 if body else 404)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.mark.any_engine
+def test_a_service_gets_no_more_requests_at_a_time_than_it_takes(installed_database: Database) -> None:
+    folder, asked = EXAMPLES / "address_checks", 60
+    lines = map(shlex.split, blocks(folder / "README.md")[0].splitlines())
+    words = {line[1]: line[1:] for line in lines}
+    runner = [sys.executable, "-m", "rowqueue.cli"]
+    service = ThreadingHTTPServer(("127.0.0.1", 0), Busy)
+    threading.Thread(target=service.serve_forever, daemon=True).start()
+    env = environment(installed_database.url) | {"ADDRESS_SERVICE": f"http://127.0.0.1:{service.server_port}/"}
+    consumers = []
+    try:
+        done = run(*runner, *words["queue"], cwd=folder, env=env)
+        assert done.returncode == 0, done.stderr
+        assert {"max_active\t3", "rate\t20", "on_complete\tarchive"} <= set(done.stdout.splitlines())
+        addresses = [*(f"{n} Main Street" for n in range(asked - 1)), "nowhere"]
+        with closing(installed_database.connect("test")) as session:
+            session.call("send_batch", "addresses", "\n".join(json.dumps({"address": each}) for each in addresses))
+            command = [*runner, *words["consume"]]
+            consumers = [subprocess.Popen(command, cwd=folder, env=env, stderr=subprocess.DEVNULL) for _ in range(2)]
+            until(lambda: len(Busy.began) == asked, 60)
+            until(lambda: session.call("queue_stats", "addresses")[0]["active"] == 0, 60)
+            assert session.call("queue_stats", "addresses")[0]["dead"] == 1
+            found = session.call("peek", "addresses", "C", 1)
+            assert session.call("get_result", found[0]["id"])[0]["result"] == "known"
+    finally:
+        for consumer in consumers:
+            consumer.terminate()
+            consumer.wait(60)
+        service.shutdown()
+    assert Busy.most == 3
+    # 20 at once, the others when their token has come.
+    assert Busy.began[-1] - Busy.began[0] > (asked - 20) / 20 - 0.5
 
 
 # ---- callers in other languages ---------------------------------------------------------------------

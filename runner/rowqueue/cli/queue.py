@@ -10,7 +10,11 @@ from ..databases import Row
 from .common import Failed, Json, OptionalType, Size, Type, Url, connected, group, say, until_none
 
 top = group()
-app = group("One queue: look at its messages, pause it, delete from it.")
+app = group("One queue: set its policy, look at its messages, pause it, delete from it.")
+
+_SECONDS = 315_360_000
+_LIMIT = 1_000_000
+_DAY = 86_400
 
 _STATS = ("type", "ready", "delayed", "active", "expired", "dead", "oldest_ready_seconds", "paused")
 _COUNTS = ("ready", "delayed", "active", "expired", "dead")
@@ -24,6 +28,13 @@ class State(StrEnum):
     A = "A"
     E = "E"
     C = "C"
+
+
+class OnComplete(StrEnum):
+    """What becomes of a completed message."""
+
+    delete = "delete"
+    archive = "archive"
 
 
 class Purgeable(StrEnum):
@@ -47,6 +58,49 @@ def stats(type: OptionalType = None, database: Url = None, json: Json = False) -
 def _readable(row: Row) -> Row:
     capped = {name: f"{_CAP}+" for name in _COUNTS if row["capped"] and row[name] >= _CAP}
     return row | capped | {"paused": "paused" if row["paused"] else ""}
+
+
+@app.command("set")
+def queue_set(
+    type: Type,
+    lease_seconds: Annotated[int | None, typer.Option(min=0, max=_SECONDS, help="How long a claim holds.")] = None,
+    max_attempts: Annotated[
+        int | None, typer.Option(min=1, max=1_000, help="Attempts before a message is dead.")
+    ] = None,
+    backoff_seconds: Annotated[
+        int | None, typer.Option(min=0, max=_SECONDS, help="Delay after the first failure, doubled each time.")
+    ] = None,
+    backoff_max_seconds: Annotated[int | None, typer.Option(min=0, max=_SECONDS, help="The longest delay.")] = None,
+    on_complete: Annotated[OnComplete | None, typer.Option(help="What becomes of a completed message.")] = None,
+    ordered: Annotated[
+        bool | None, typer.Option("--ordered/--no-ordered", help="One message at a time per group key, in order.")
+    ] = None,
+    notify: Annotated[
+        bool | None, typer.Option("--notify/--no-notify", help="Whether senders wake waiting consumers.")
+    ] = None,
+    max_active: Annotated[
+        int | None, typer.Option(min=0, max=_LIMIT, help="Messages active at one time over all consumers; 0: no limit.")
+    ] = None,
+    rate: Annotated[
+        int | None, typer.Option(min=0, max=_LIMIT, help="Messages claimed per --rate-seconds; 0: no limit.")
+    ] = None,
+    rate_seconds: Annotated[int | None, typer.Option(min=1, max=_DAY, help="The period of --rate.")] = None,
+    group_max_active: Annotated[
+        int | None, typer.Option(min=0, max=_LIMIT, help="As --max-active, for each group key.")
+    ] = None,
+    group_rate: Annotated[int | None, typer.Option(min=0, max=_LIMIT, help="As --rate, for each group key.")] = None,
+    group_rate_seconds: Annotated[int | None, typer.Option(min=1, max=_DAY, help="The period of --group-rate.")] = None,
+    database: Url = None,
+    json: Json = False,
+) -> None:
+    """Set a queue's policy, and show all of it; what is left out stays as it is."""
+    flags = [None if flag is None else int(flag) for flag in (ordered, notify)]
+    policy = (lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete and on_complete.value)
+    limits = (max_active, rate, rate_seconds, group_max_active, group_rate, group_rate_seconds)
+    with connected(database) as session:
+        [row] = session.call("set_queue", type, *policy, *flags, *limits)
+    found = [row] if json else [{"setting": name, "value": str(value)} for name, value in row.items()]
+    output.rows(found, ("setting", "value"), json)
 
 
 @app.command()
