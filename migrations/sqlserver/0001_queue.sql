@@ -25,6 +25,14 @@ CREATE TABLE mq.queue (
     on_complete varchar(7) NOT NULL CONSTRAINT queue_on_complete DEFAULT 'delete',
     ordered bit NOT NULL CONSTRAINT queue_ordered DEFAULT 0,
     notify bit NOT NULL CONSTRAINT queue_notify DEFAULT 1,
+    max_active int NOT NULL CONSTRAINT queue_max_active DEFAULT 0,
+    rate int NOT NULL CONSTRAINT queue_rate DEFAULT 0,
+    rate_seconds int NOT NULL CONSTRAINT queue_rate_seconds DEFAULT 1,
+    group_max_active int NOT NULL CONSTRAINT queue_group_max_active DEFAULT 0,
+    group_rate int NOT NULL CONSTRAINT queue_group_rate DEFAULT 0,
+    group_rate_seconds int NOT NULL CONSTRAINT queue_group_rate_seconds DEFAULT 1,
+    -- 1: ordered, or with a limit by group: due messages stand in mq.grouped.
+    grouped bit NOT NULL CONSTRAINT queue_grouped DEFAULT 0,
     paused bit NOT NULL CONSTRAINT queue_paused DEFAULT 0,
     CONSTRAINT queue_on_complete_known CHECK (on_complete IN ('delete', 'archive'))
 );
@@ -57,7 +65,7 @@ CREATE TABLE mq.dedup (
     CONSTRAINT dedup_key_once UNIQUE NONCLUSTERED (type, dedup_key)
 );
 
--- State N, due. In an ordered queue a row is a ticket: it says that its group has something to do. No second index: two
+-- State N, due. In a grouped queue a row is a ticket: it says that its group has something to do. No second index: two
 -- transactions that lock rows through two indexes can deadlock.
 CREATE TABLE mq.ready (
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
@@ -79,12 +87,13 @@ CREATE TABLE mq.delayed (
     CONSTRAINT delayed_pk PRIMARY KEY (type, run_at, id)
 );
 
--- One row per claim.
+-- One row per claim; counted: its messages are among those of mq.limited.active.
 CREATE TABLE mq.batch (
     batch_key uniqueidentifier NOT NULL CONSTRAINT batch_pk PRIMARY KEY,
     claimed_at datetime2(7) NOT NULL,
     lease_until datetime2(7) NOT NULL,
     lease_seconds int NOT NULL,
+    counted bit NOT NULL CONSTRAINT batch_counted DEFAULT 0,
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     reader nvarchar(400) NOT NULL
 );
@@ -187,6 +196,45 @@ CREATE TABLE mq.group_lock (
     group_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     id bigint NOT NULL CONSTRAINT group_lock_pk PRIMARY KEY,
     CONSTRAINT group_lock_once UNIQUE NONCLUSTERED (type, group_key)
+);
+
+-- One row per type that has, or had, max_active or rate: a claim locks it until its commit. active counts the messages that batches
+-- hold, and those of mq.freed; full_at is when the bucket is full of tokens again; counted_at: when batches without count were last
+-- searched for.
+CREATE TABLE mq.limited (
+    type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL CONSTRAINT limited_pk PRIMARY KEY,
+    active int NOT NULL CONSTRAINT limited_active DEFAULT 0,
+    full_at datetime2(6) NOT NULL CONSTRAINT limited_full_at DEFAULT '1900-01-01',
+    counted_at datetime2(7) NOT NULL CONSTRAINT limited_counted_at DEFAULT '1900-01-01'
+);
+
+-- Places that messages have left. Rows are inserted by whoever ends a claim, and deleted by claims, which subtract them from
+-- mq.limited.active: a row that is not committed is locked, so its places are still taken, under every kind of READ COMMITTED.
+CREATE TABLE mq.freed (
+    type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    n bigint IDENTITY (1, 1) NOT NULL,
+    places int NOT NULL,
+    CONSTRAINT freed_pk PRIMARY KEY (type, n)
+);
+
+-- The same by group, of grouped queues that are not ordered; of ordered ones only the tokens count. Whoever has the group's
+-- application lock reads and writes its row. No row: nothing active, and full.
+CREATE TABLE mq.bucket (
+    type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    group_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    active int NOT NULL,
+    full_at datetime2(6) NOT NULL,
+    CONSTRAINT bucket_pk PRIMARY KEY (type, group_key)
+);
+
+CREATE INDEX bucket_full ON mq.bucket (type, active, full_at);
+
+CREATE TABLE mq.group_freed (
+    type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    group_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    n bigint IDENTITY (1, 1) NOT NULL,
+    places int NOT NULL,
+    CONSTRAINT group_freed_pk PRIMARY KEY (type, group_key, n)
 );
 
 -- What one procedure passes to another.

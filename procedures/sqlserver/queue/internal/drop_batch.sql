@@ -13,11 +13,14 @@ CREATE OR ALTER PROCEDURE mq.drop_batch
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @counted bit;
     SET @type = NULL;
-    SELECT @type = type, @reader = reader, @lease_seconds = lease_seconds
+    SELECT @type = type, @reader = reader, @lease_seconds = lease_seconds, @counted = counted
     FROM mq.batch WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
     WHERE batch_key = @key;
-    IF @type IS NOT NULL
-        DELETE FROM mq.batch WHERE batch_key = @key;
+    IF @type IS NULL
+        RETURN;
+    DELETE FROM mq.batch WHERE batch_key = @key;
+    EXEC mq.free_places @type, @key, NULL, @counted;
 END;
 GO

@@ -1,9 +1,9 @@
--- pick_ordered: take the head messages of up to @size groups of an ordered queue, one a group.
+-- pick_grouped: take the head messages of up to @size groups of an ordered queue, one a group.
 -- Arguments:   @type, @size, @take (1: the messages are finished by the caller's own commit), @batch_key
 -- Returns:     @count: how many rows of mq.claimed have that key now
 -- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; never waits for another claim
--- Example:     EXEC mq.pick_ordered N'invoice', 10, 0, @batch_key, @count OUTPUT;
+-- Example:     EXEC mq.pick_grouped N'invoice', 10, 0, @batch_key, @count OUTPUT;
 --
 -- A row of mq.ready is a ticket here: 'the group of this message has something to do', and every message brings one, so that
 -- senders lock nothing. A ticket is only a hint, and is read without keeping a lock. Whether its group is free is checked under
@@ -16,7 +16,7 @@
 -- it holds that one and its message, so that no cancel can take it away. Tickets of messages that are not in mq.grouped are dropped:
 -- such messages get new ones when they return. The scan comes before the lock of the ticket: a cancel has had the ticket by then.
 
-CREATE OR ALTER PROCEDURE mq.pick_ordered
+CREATE OR ALTER PROCEDURE mq.pick_grouped
     @type nvarchar(400),
     @size int,
     @take bit,
