@@ -57,9 +57,7 @@ def sql(server: ExternalSQLServer, database: Database) -> Iterator[Sql]:
     connection = server.client(database.url)
 
     def query(text: str, *parameters: Any) -> Rows:
-        cursor = connection.execute(text, parameters or None)
-        names = [column[0] for column in cursor.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()] if names else []
+        return list(connection.execute(text, parameters or None).fetchall())
 
     yield query
     connection.close()
