@@ -33,6 +33,8 @@ CREATE TABLE mq.queue (
     group_rate_seconds int NOT NULL CONSTRAINT queue_group_rate_seconds DEFAULT 1,
     -- 1: ordered, or with a limit by group: due messages stand in mq.grouped.
     grouped bit NOT NULL CONSTRAINT queue_grouped DEFAULT 0,
+    -- The last change of a limit by group.
+    changed_at datetime2(7) NOT NULL CONSTRAINT queue_changed_at DEFAULT '1900-01-01',
     paused bit NOT NULL CONSTRAINT queue_paused DEFAULT 0,
     CONSTRAINT queue_on_complete_known CHECK (on_complete IN ('delete', 'archive'))
 );
@@ -87,13 +89,15 @@ CREATE TABLE mq.delayed (
     CONSTRAINT delayed_pk PRIMARY KEY (type, run_at, id)
 );
 
--- One row per claim; counted: its messages are among those of mq.limited.active.
+-- One row per claim; counted: its messages are among those of mq.limited.active; in_groups: they have rows in mq.group_lock that
+-- do not block.
 CREATE TABLE mq.batch (
     batch_key uniqueidentifier NOT NULL CONSTRAINT batch_pk PRIMARY KEY,
     claimed_at datetime2(7) NOT NULL,
     lease_until datetime2(7) NOT NULL,
     lease_seconds int NOT NULL,
     counted bit NOT NULL CONSTRAINT batch_counted DEFAULT 0,
+    in_groups bit NOT NULL CONSTRAINT batch_in_groups DEFAULT 0,
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     reader nvarchar(400) NOT NULL
 );
@@ -180,7 +184,7 @@ CREATE TABLE mq.ring (
 
 CREATE INDEX ring_newest ON mq.ring (type, reader, n DESC, after_id DESC) INCLUDE (low_until, promoted_to);
 
--- Due messages of ordered queues, by group; an empty group_key stands for messages sent without one.
+-- Due messages of grouped queues, by group; an empty group_key stands for messages sent without one.
 CREATE TABLE mq.grouped (
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     group_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
@@ -190,13 +194,17 @@ CREATE TABLE mq.grouped (
 
 CREATE UNIQUE INDEX grouped_order ON mq.grouped (type, group_key, id) INCLUDE (attempts);
 
--- Groups whose head (id) is being handled, or has failed and waits for its next attempt.
+-- Messages that keep places of their groups. blocks = 1: the group waits for this one, whose attempt is at work or has failed (ordered
+-- queues), or which waits for a token. blocks = 0: an active message of another queue with limits by group; it keeps its place until
+-- mq.group_freed has it too.
 CREATE TABLE mq.group_lock (
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     group_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     id bigint NOT NULL CONSTRAINT group_lock_pk PRIMARY KEY,
-    CONSTRAINT group_lock_once UNIQUE NONCLUSTERED (type, group_key)
+    blocks bit NOT NULL CONSTRAINT group_lock_blocks DEFAULT 1
 );
+
+CREATE INDEX group_lock_group ON mq.group_lock (type, group_key, blocks);
 
 -- One row per type that has, or had, max_active or rate: a claim locks it until its commit. active counts the messages that batches
 -- hold, and those of mq.freed; full_at is when the bucket is full of tokens again; counted_at: when batches without count were last
@@ -217,25 +225,23 @@ CREATE TABLE mq.freed (
     CONSTRAINT freed_pk PRIMARY KEY (type, n)
 );
 
--- The same by group, of grouped queues that are not ordered; of ordered ones only the tokens count. Whoever has the group's
--- application lock reads and writes its row. No row: nothing active, and full.
+-- The same by group: rows of mq.group_lock whose messages are no longer active. Claims delete both.
+CREATE TABLE mq.group_freed (
+    type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    group_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    id bigint NOT NULL,
+    CONSTRAINT group_freed_pk PRIMARY KEY (type, group_key, id)
+);
+
+-- Tokens of groups; no row: a full bucket. Only whoever has the group's application lock reads and writes it.
 CREATE TABLE mq.bucket (
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     group_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
-    active int NOT NULL,
     full_at datetime2(6) NOT NULL,
     CONSTRAINT bucket_pk PRIMARY KEY (type, group_key)
 );
 
-CREATE INDEX bucket_full ON mq.bucket (type, active, full_at);
-
-CREATE TABLE mq.group_freed (
-    type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
-    group_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
-    n bigint IDENTITY (1, 1) NOT NULL,
-    places int NOT NULL,
-    CONSTRAINT group_freed_pk PRIMARY KEY (type, group_key, n)
-);
+CREATE INDEX bucket_full ON mq.bucket (type, full_at);
 
 -- What one procedure passes to another.
 CREATE TYPE mq.items AS TABLE (

@@ -316,6 +316,10 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
             "test_of_two_claims_of_one_reader_at_once_the_one_that_went_further_counts",
             "test_readers_that_race_round_a_ring_share_its_messages",
             "test_fail_without_a_key_passes_over_what_is_being_taken",
+            "test_max_active_holds_for_takes_and_their_transactions",
+            "test_max_active_holds_through_rollbacks",
+            "test_rate_limits_finish_batch_and_takes",
+            "test_group_max_active_holds_for_finish_batch_and_takes",
             "test_purge_passes_over_what_is_being_claimed",
             "test_rescue_expired_passes_over_what_is_being_finished",
             "test_rescue_expired_passes_over_what_is_being_extended",
@@ -429,6 +433,7 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
         },
         "writes a sum of money of 0 as $.00": {
             "test_a_flag_is_0_or_1",
+            *(f"test_limits_have_ranges[{n}]" for n in ("max_active", "rate", "group_max_active", "group_rate")),
             *(
                 f"test_a_value_beyond_its_limit_is_refused_and_nothing_changes[{case}]"
                 for case in (

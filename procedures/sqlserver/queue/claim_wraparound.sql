@@ -110,7 +110,7 @@ BEGIN
             SELECT @count = COUNT(*) FROM mq.claimed WHERE batch_key = @batch_key;
             IF @limited = 1
                 EXEC mq.spend @name, @count, 1;
-            EXEC mq.hold @batch_key, @name, @who, @seconds, @counted;
+            EXEC mq.hold @batch_key, @name, @who, @seconds, @counted, 0;
         END;
         IF @own = 1
             COMMIT TRANSACTION;

@@ -41,7 +41,7 @@ BEGIN
         BEGIN
             INSERT INTO @heads (id, attempts) SELECT TOP (1000) id, 0 FROM mq.stuck_groups(@next) ORDER BY id;
             IF @@ROWCOUNT > 0
-                EXEC mq.issue_tickets @next, @heads;
+                EXEC mq.issue_tickets @next, @heads, 1;
         END;
         IF @own = 1
             COMMIT TRANSACTION;

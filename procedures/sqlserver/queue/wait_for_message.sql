@@ -15,7 +15,7 @@ BEGIN
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     -- For as long as this call: a snapshot never sees what was sent since, and locked rows are passed over.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    DECLARE @name nvarchar(400), @ready smallint = 0, @paused bit, @limited bit, @room bit, @token datetime2(6);
+    DECLARE @name nvarchar(400), @ready smallint = 0, @paused bit, @limited bit, @in_groups bit, @room bit, @token datetime2(6);
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @until datetime2(7), @next datetime2(7), @began datetime2(7);
     DECLARE @left bigint, @pause int, @delay nvarchar(12);
     EXEC mq.require_name 'type', @type, 0;
@@ -26,11 +26,16 @@ BEGIN
     WHILE 1 = 1
     BEGIN
         SET @began = @now;
-        SELECT @paused = paused, @limited = CASE WHEN max_active > 0 OR rate > 0 THEN 1 ELSE 0 END, @room = 1 FROM mq.policy(@name);
+        SELECT @paused = paused, @room = 1, @limited = CASE WHEN max_active > 0 OR rate > 0 THEN 1 ELSE 0 END,
+            @in_groups = CASE WHEN grouped = 1 AND (ordered = 0 OR group_rate > 0) THEN 1 ELSE 0 END
+        FROM mq.policy(@name);
         IF @paused = 0 AND @limited = 1
             SET @room = mq.has_room(@name, @now);
         -- What is locked is being claimed, or not sent yet.
-        IF @paused = 0 AND @room = 1 AND EXISTS (SELECT * FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @name)
+        IF @paused = 0 AND @room = 1 AND @in_groups = 0
+            AND EXISTS (SELECT * FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @name)
+            SET @ready = 1;
+        ELSE IF @paused = 0 AND @room = 1 AND @in_groups = 1 AND mq.has_group(@name) = 1
             SET @ready = 1;
         ELSE IF @paused = 0 AND @room = 1 AND EXISTS (
             SELECT * FROM mq.delayed WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @name AND run_at <= @now

@@ -1,4 +1,4 @@
-"""Limits step by step: places of finishes that are not committed, and what claims keep count of, with row versions and without."""
+"""Limits step by step: places of finishes that are not committed, with row versions and without."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -265,3 +265,104 @@ def test_no_rounding_lets_more_through(sql: Sql, rate: int, seconds: int) -> Non
             assert left in (tokens - take, tokens - take - 1)
             spent += take
         assert spent <= rate + (step * (seconds * 0.15 + 0.001)) * rate / seconds
+
+
+# --- by group -------------------------------------------------------------------------------------------------------
+
+
+@ending
+@pytest.mark.parametrize("by", ["complete_batch", "release_batch"])
+def test_a_place_of_a_group_is_free_when_the_finish_is_committed(
+    queue: str, session: Session, other: Session, by: str, ending: str
+) -> None:
+    set_queue(session, queue, group_max_active=2)
+    send(session, queue, 0, *"aaaaabbb")
+    held = session.call("claim_batch", queue, 2)
+    assert {row["group_key"] for row in held} == {"a"}
+    try:
+        with session.transaction():
+            finish(session, held, by=by)
+            rows = other.call("claim_batch", queue, 10)
+            assert [row["group_key"] for row in rows] == ["b", "b"]
+            assert other.call("claim_batch", queue, 10) == []
+            end(ending)
+    except Undo:
+        pass
+    rows = other.call("claim_batch", queue, 10)
+    assert [row["group_key"] for row in rows] == (["a", "a"] if ending == "commit" else [])
+
+
+@ending
+def test_a_group_is_claimed_from_while_another_call_finishes_one_of_its_messages(
+    queue: str, session: Session, other: Session, ending: str
+) -> None:
+    set_queue(session, queue, group_max_active=3)
+    send(session, queue, 0, *"aaaaaa")
+    held = session.call("claim_batch", queue, 1)
+    try:
+        with session.transaction():
+            finish(session, held)
+            first = other.call("claim_batch", queue, 10)
+            assert len(first) == 2
+            finish(other, first)
+            assert len(other.call("claim_batch", queue, 10)) == 2
+            end(ending)
+    except Undo:
+        pass
+    assert len(other.call("claim_batch", queue, 10)) == (1 if ending == "commit" else 0)
+
+
+def test_a_message_that_has_come_back_takes_one_place(queue: str, session: Session, sql: Sql) -> None:
+    set_queue(session, queue, group_max_active=2)
+    send(session, queue, 0, *"aaa")
+    for _ in range(3):
+        held = session.call("claim_batch", queue, 10)
+        assert len(held) == 2
+        finish(session, held, by="release_batch")
+    held = session.call("claim_batch", queue, 1)
+    assert len(session.call("claim_batch", queue, 10)) == 1
+    finish(session, held)
+    assert len(session.call("claim_batch", queue, 10)) == 1
+    rows = sql(
+        "SELECT l.id, f.id AS freed FROM mq.group_lock AS l LEFT JOIN mq.group_freed AS f ON f.id = l.id WHERE l.type = %s",
+        queue,
+    )
+    assert len([row for row in rows if row["freed"] is None]) == 2
+
+
+def test_a_claim_of_a_later_second_forgets_what_groups_have_left(queue: str, session: Session, sql: Sql) -> None:
+    set_queue(session, queue, group_max_active=2, group_rate=1000)
+    send(session, queue, 0, *"abc")
+    finish(session, session.call("claim_batch", queue, 10))
+    assert len(sql("SELECT * FROM mq.group_freed WHERE type = %s", queue)) == 3
+    time.sleep(1.2)
+    session.call("claim_batch", queue, 10)
+    for table in ("group_freed", "group_lock", "bucket"):
+        assert sql(f"SELECT * FROM mq.{table} WHERE type = %s", queue) == []
+
+
+def test_tickets_of_active_messages_give_them_to_nobody_else(queue: str, session: Session, sql: Sql) -> None:
+    set_queue(session, queue, group_max_active=2)
+    send(session, queue, 0, *"aaa")
+    held = session.call("claim_batch", queue, 10)
+    sql(
+        "INSERT INTO mq.ready (type, priority, run_at, id, attempts)"
+        " SELECT type, priority, run_at, id, 0 FROM mq.message WHERE id = %s",
+        held[0]["id"],
+    )
+    assert session.call("claim_batch", queue, 10) == []
+    finish(session, held[:1])
+    assert len(session.call("claim_batch", queue, 10)) == 1
+
+
+def test_no_group_is_stuck_after_its_places_were_taken_and_left(queue: str, session: Session, sql: Sql) -> None:
+    set_queue(session, queue, group_max_active=2)
+    send(session, queue, 0, *("a" * 60), *("b" * 60))
+    done = 0
+    while rows := session.call("claim_batch", queue, 50):
+        assert len(rows) <= 4
+        done += len(rows)
+        assert sql("SELECT * FROM mq.stuck_groups(%s)", queue) == []
+        finish(session, rows)
+        assert sql("SELECT * FROM mq.stuck_groups(%s)", queue) == []
+    assert done == 120

@@ -104,7 +104,7 @@ BEGIN
         BEGIN
             -- A head that waited for its next attempt is gone, or a ticket that stood for its group.
             EXEC mq.free_groups @type, @gone;
-            EXEC mq.issue_tickets @type, @gone;
+            EXEC mq.issue_tickets @type, @gone, 1;
         END;
         EXEC mq.forget_results @gone;
         EXEC mq.delete_messages @gone;

@@ -12,33 +12,36 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @step int = 1000, @took int = 1, @group_key nvarchar(400), @last bigint;
     DECLARE @heads mq.items;
-    DECLARE @first TABLE (group_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL, id bigint NOT NULL PRIMARY KEY);
-    DECLARE @waiting TABLE (
-        id bigint NOT NULL PRIMARY KEY, priority smallint NOT NULL, attempts smallint NOT NULL
-    );
+    DECLARE @first TABLE (group_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY, id bigint);
+    DECLARE @waiting TABLE (id bigint NOT NULL PRIMARY KEY, priority smallint NOT NULL, attempts smallint NOT NULL);
+    -- For some seconds claims search for groups that are stuck: one that began with the old limits may drop tickets at this moment.
+    UPDATE mq.queue SET changed_at = @now WHERE type = @type;
     -- Groups that could not go on have no ticket. One too many does no harm.
     WHILE @took > 0
     BEGIN
         DELETE FROM @first;
         DELETE FROM @heads;
         INSERT INTO @first (group_key, id)
-        SELECT TOP (@step) b.group_key, g.id
-        FROM mq.bucket AS b WITH (READUNCOMMITTED)
-        CROSS APPLY (
+        SELECT b.group_key, g.id
+        FROM (
+            SELECT DISTINCT TOP (@step) group_key
+            FROM mq.group_lock WITH (READUNCOMMITTED)
+            WHERE type = @type AND (@group_key IS NULL OR group_key > @group_key)
+            ORDER BY group_key
+        ) AS b
+        OUTER APPLY (
             SELECT TOP (1) id
             FROM mq.grouped WITH (READUNCOMMITTED)
             WHERE type = @type AND group_key = b.group_key
             ORDER BY id
         ) AS g
-        WHERE b.type = @type AND (@group_key IS NULL OR b.group_key > @group_key)
-        ORDER BY b.group_key
         OPTION (FORCE ORDER, LOOP JOIN);
         SET @took = @@ROWCOUNT;
         IF @took > 0
         BEGIN
             SELECT @group_key = MAX(group_key) FROM @first;
-            INSERT INTO @heads (id, attempts) SELECT id, 0 FROM @first;
-            EXEC mq.issue_tickets @type, @heads;
+            INSERT INTO @heads (id, attempts) SELECT id, 0 FROM @first WHERE id IS NOT NULL;
+            EXEC mq.issue_tickets @type, @heads, 1;
         END;
     END;
     -- Messages that wait for a token of their group are due now.
@@ -48,7 +51,7 @@ BEGIN
         DELETE FROM @heads;
         DELETE FROM @waiting;
         INSERT INTO @heads (id, attempts)
-        SELECT TOP (@step) id, 0 FROM mq.group_lock WITH (READUNCOMMITTED) WHERE type = @type AND id > @last ORDER BY id;
+        SELECT TOP (@step) id, 0 FROM mq.group_lock WITH (READUNCOMMITTED) WHERE type = @type AND blocks = 1 AND id > @last ORDER BY id;
         SET @took = @@ROWCOUNT;
         IF @took > 0
         BEGIN

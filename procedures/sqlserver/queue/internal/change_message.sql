@@ -86,10 +86,10 @@ BEGIN
         INSERT INTO @items (id, attempts) VALUES (@id, @attempts);
         IF @run_at <= @now
             -- As when a failed head is promoted: it is the first of its group again.
-            DELETE FROM mq.group_lock WITH (ROWLOCK) WHERE id = @id;
+            DELETE FROM mq.group_lock WITH (ROWLOCK) WHERE id = @id AND blocks = 1;
         ELSE
             EXEC mq.free_groups @type, @items;
-        EXEC mq.issue_tickets @type, @items;
+        EXEC mq.issue_tickets @type, @items, 1;
     END;
 END;
 GO

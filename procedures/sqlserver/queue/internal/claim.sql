@@ -14,9 +14,10 @@ CREATE OR ALTER PROCEDURE mq.claim
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @paused bit, @limited bit, @counted bit, @count int = 0, @batch_key uniqueidentifier = NEWID();
+    DECLARE @paused bit, @limited bit, @counted bit, @in_groups bit, @count int = 0, @batch_key uniqueidentifier = NEWID();
     SELECT @paused = paused, @lease_seconds = COALESCE(@lease_seconds, lease_seconds),
-        @limited = CASE WHEN max_active > 0 OR rate > 0 THEN 1 ELSE 0 END, @counted = CASE WHEN max_active > 0 THEN 1 ELSE 0 END
+        @limited = CASE WHEN max_active > 0 OR rate > 0 THEN 1 ELSE 0 END, @counted = CASE WHEN max_active > 0 THEN 1 ELSE 0 END,
+        @in_groups = CASE WHEN grouped = 1 AND ordered = 0 THEN 1 ELSE 0 END
     FROM mq.policy(@type);
     IF @paused = 0 AND @limited = 1
         EXEC mq.allowance @type, @size, @size OUTPUT;
@@ -25,7 +26,7 @@ BEGIN
     IF @count > 0 AND @limited = 1
         EXEC mq.spend @type, @count, 1;
     IF @count > 0
-        EXEC mq.hold @batch_key, @type, @reader, @lease_seconds, @counted;
+        EXEC mq.hold @batch_key, @type, @reader, @lease_seconds, @counted, @in_groups;
     ELSE
         EXEC mq.no_messages;
 END;

@@ -34,11 +34,12 @@ BEGIN
     DECLARE @promote int = CASE WHEN @take = 1 THEN @size WHEN 2 * @size > 100 THEN 2 * @size ELSE 100 END;
     DECLARE @start datetime2(7) = '1900-01-01', @now datetime2(7) = SYSUTCDATETIME(), @pause int;
     DECLARE @latest datetime2(7) = DATEADD(SECOND, -1, @now), @lowered_to datetime2(7) = '9999-12-31';
-    DECLARE @grouped bit, @full_scan bit = 1, @marks_changed bit = 0, @front_moved bit, @from_n bigint;
+    DECLARE @grouped bit, @tend bit, @full_scan bit = 1, @marks_changed bit = 0, @front_moved bit, @from_n bigint;
     DECLARE @n bigint, @scanned_at datetime2(7), @promoted_to datetime2(7), @rescued bigint, @moved int, @first_run_at datetime2(7);
 
     SET @count = 0;
-    SELECT @grouped = grouped FROM mq.policy(@type);
+    SELECT @grouped = grouped, @tend = CASE WHEN grouped = 1 AND (ordered = 0 OR group_rate > 0) THEN 1 ELSE 0 END
+    FROM mq.policy(@type);
     SELECT TOP (1) @n = n, @scanned_at = scanned_at, @promoted_to = promoted_to
     FROM mq.mark WITH (READPAST, READCOMMITTEDLOCK)
     WHERE type = @type
@@ -76,6 +77,8 @@ BEGIN
 
     IF @grouped = 1
     BEGIN
+        IF @tend = 1 AND @full_scan = 1 AND @take = 0
+            EXEC mq.tend_groups @type;
         EXEC mq.pick_grouped @type, @size, @take, @batch_key, @count OUTPUT;
         IF @full_scan = 1 AND @count > 0
             -- No claim of tickets starts at a mark. The marks only record the time of the last full scan.

@@ -30,7 +30,7 @@ BEGIN
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
         DELETE l
         FROM @items AS i
-        INNER JOIN mq.group_lock AS l WITH (ROWLOCK) ON l.id = i.id
+        INNER JOIN mq.group_lock AS l WITH (ROWLOCK) ON l.id = i.id AND l.blocks = 1
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
         -- An old ticket may be being dropped at this moment: the new one goes beside it, with a time of its own.
         INSERT INTO mq.ready (type, priority, run_at, id, attempts)

@@ -55,10 +55,10 @@ BEGIN
                 INNER JOIN mq.message AS m ON m.id = i.id
                 WHERE NOT EXISTS (SELECT * FROM mq.grouped AS g WHERE g.id = i.id)
                 OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
-                -- A failed head comes back: its group may go on, and it is the first of it again.
+                -- A failed head comes back, or one that waited for a token: its group may go on, and it is the first of it again.
                 DELETE l
                 FROM @due AS i
-                INNER JOIN mq.group_lock AS l WITH (ROWLOCK) ON l.id = i.id
+                INNER JOIN mq.group_lock AS l WITH (ROWLOCK) ON l.id = i.id AND l.blocks = 1
                 OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
             END;
             INSERT INTO mq.ready (type, priority, run_at, id, attempts)

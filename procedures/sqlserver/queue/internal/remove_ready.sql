@@ -15,16 +15,16 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @named nvarchar(400), @group_key nvarchar(400), @priority smallint, @run_at datetime2(7), @grouped bit, @ring bit;
-    DECLARE @resource nvarchar(255), @got int, @head bigint;
+    DECLARE @resource nvarchar(255), @got int, @head bigint, @ordered bit;
     SELECT @type = NULL, @attempt = NULL, @reader = NULL;
     SELECT @named = type, @group_key = COALESCE(group_key, N''), @priority = priority, @run_at = run_at
     FROM mq.message WITH (READPAST, READCOMMITTEDLOCK)
     WHERE id = @id;
     IF @named IS NULL
         RETURN;
-    SELECT @grouped = grouped FROM mq.policy(@named);
+    SELECT @grouped = grouped, @ordered = ordered FROM mq.policy(@named);
     SET @ring = mq.is_ring(@named);
-    IF @grouped = 1
+    IF @ordered = 1
     BEGIN
         -- As in pick_grouped: each call that takes a group or frees it holds this lock.
         SET @resource = mq.lock_name('group', @named, @group_key);
@@ -53,7 +53,8 @@ BEGIN
         IF @attempt IS NOT NULL
         BEGIN
             -- First this row, by which others see what we have: see issue_tickets.
-            INSERT INTO mq.group_lock (type, group_key, id) VALUES (@named, @group_key, @id);
+            IF @ordered = 1
+                INSERT INTO mq.group_lock (type, group_key, id) VALUES (@named, @group_key, @id);
             SET @head = @id;
             DELETE FROM mq.grouped WHERE id = @id;
         END;
@@ -78,11 +79,11 @@ BEGIN
     IF @attempt IS NOT NULL
     BEGIN
         -- As after a claim.
-        IF @grouped = 1 AND @head IS NULL
+        IF @ordered = 1 AND @head IS NULL
             INSERT INTO mq.group_lock (type, group_key, id) VALUES (@named, @group_key, @id);
         SELECT @type = @named, @reader = mq.reader_name(NULL);
     END
-    ELSE IF @grouped = 1
+    ELSE IF @ordered = 1
         EXEC sp_releaseapplock @Resource = @resource, @LockOwner = 'Transaction';
 END;
 GO
