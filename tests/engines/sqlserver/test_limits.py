@@ -324,7 +324,8 @@ def test_a_message_that_has_come_back_takes_one_place(queue: str, session: Sessi
     finish(session, held)
     assert len(session.call("claim_batch", queue, 10)) == 1
     rows = sql(
-        "SELECT l.id, f.id AS freed FROM mq.group_lock AS l LEFT JOIN mq.group_freed AS f ON f.id = l.id WHERE l.type = %s",
+        "SELECT l.id, f.id AS freed FROM mq.group_lock AS l LEFT JOIN mq.group_freed AS f ON f.id = l.id"
+        " WHERE l.type = %s",
         queue,
     )
     assert len([row for row in rows if row["freed"] is None]) == 2

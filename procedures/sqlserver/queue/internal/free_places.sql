@@ -14,15 +14,28 @@ CREATE OR ALTER PROCEDURE mq.free_places
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @step int = 1000, @took int = 1, @last bigint = -9223372036854775808;
+    DECLARE @items mq.items;
     IF @counted = 1
         INSERT INTO mq.freed (type, places)
         SELECT @type, COUNT(*) FROM mq.claimed WHERE batch_key = @key AND (@id IS NULL OR id = @id);
-    IF @in_groups = 1
+    IF @in_groups = 1 AND @id IS NOT NULL
+        INSERT INTO @items (id, attempts) SELECT id, attempt FROM mq.claimed WHERE batch_key = @key AND id = @id;
+    WHILE @in_groups = 1 AND @took > 0
+    BEGIN
+        IF @id IS NULL
+        BEGIN
+            DELETE FROM @items;
+            INSERT INTO @items (id, attempts)
+            SELECT TOP (@step) id, attempt FROM mq.claimed WHERE batch_key = @key AND id > @last ORDER BY id;
+            SELECT @last = COALESCE(MAX(id), @last) FROM @items;
+        END;
         INSERT INTO mq.group_freed (type, group_key, id)
         SELECT l.type, l.group_key, l.id
-        FROM mq.claimed AS c
-        INNER JOIN mq.group_lock AS l WITH (READUNCOMMITTED) ON l.id = c.id AND l.blocks = 0
-        WHERE c.batch_key = @key AND (@id IS NULL OR c.id = @id)
+        FROM @items AS i
+        INNER JOIN mq.group_lock AS l WITH (READUNCOMMITTED) ON l.id = i.id AND l.blocks = 0
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+        SET @took = CASE WHEN @id IS NULL AND EXISTS (SELECT * FROM @items) THEN 1 ELSE 0 END;
+    END;
 END;
 GO

@@ -1,6 +1,6 @@
 -- take_group: take the first messages of a group that may go on; when it has no token left, put its first one off.
 -- Arguments:   @type, @group_key, @take (1: the messages are finished by the caller's own commit), @late (messages that have a ticket
---              and are in no group yet), @size (at most so many; an ordered queue: one), @priority and @run_at (of the ticket),
+--              and are in no group yet), @size (at most so many, and 1,000; an ordered queue: one), @priority and @run_at (of the ticket),
 --              @batch_key, @ordered, @places (0: no limit), @rate and @seconds (the policy)
 -- Returns:     @head: the first message that was taken, or put off; NULL when the group cannot go on; @attempts: its attempts so far;
 --              @count: how many rows of mq.claimed are new
@@ -32,6 +32,9 @@ BEGIN
     DECLARE @put_off bit = 0, @changed bit = 0, @full_at datetime2(6), @now datetime2(6), @last bigint = -9223372036854775808;
     DECLARE @some mq.items, @taken mq.items, @again mq.items;
     SELECT @head = NULL, @attempts = NULL, @count = 0;
+    -- Far from the 5,000 locks of one statement at which this server locks the whole table instead.
+    IF @size > 1000
+        SET @size = 1000;
     EXEC @got = sp_getapplock @Resource = @resource, @LockMode = 'Exclusive', @LockOwner = 'Transaction', @LockTimeout = 0;
     IF @got < 0
         RETURN;
@@ -70,7 +73,7 @@ BEGIN
     BEGIN
         DELETE FROM @some;
         INSERT INTO @some (id, attempts)
-        SELECT TOP (CASE WHEN @size < 1000 THEN @size ELSE 1000 END) id, attempts
+        SELECT TOP (@size) id, attempts
         FROM mq.grouped WITH (READUNCOMMITTED)
         WHERE type = @type AND group_key = @group_key AND id > @last
         ORDER BY id;
