@@ -116,7 +116,7 @@ BEGIN
     IF v_queue.max_active > 0 OR v_queue.rate > 0 THEN
         INSERT INTO mq.limited AS l (type, full_at) VALUES (p_type, clock_timestamp()) ON CONFLICT DO NOTHING;
     END IF;
-    IF (v_queue.group_max_active, v_queue.group_rate, v_queue.group_rate_seconds)
+    IF v_old.grouped AND (v_queue.group_max_active, v_queue.group_rate, v_queue.group_rate_seconds)
             <> (v_old.group_max_active, v_old.group_rate, v_old.group_rate_seconds) THEN
         PERFORM mq.loosen_groups(p_type);
     END IF;

@@ -4,6 +4,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -28,7 +29,12 @@ def slow_claim(server: Server, database: Database, connect: Callable[..., Sessio
         thread = threading.Thread(target=lambda: claimed.extend(slow.call("claim_batch", queue, 10, "slow", 60)))
         with server.client(database.url) as other, server.client(database.url) as looking:
             with other.transaction(force_rollback=True):
-                other.execute("INSERT INTO mq.group_lock (id, type, group_key) VALUES (-1, %s, 'a')", [queue])
+                other.execute(
+                    "INSERT INTO mq.group_lock (id, type, group_key)"
+                    " SELECT min(id), type, group_key FROM mq.grouped WHERE type = %s AND group_key = 'a'"
+                    " GROUP BY type, group_key",
+                    [queue],
+                )
                 thread.start()
                 deadline = time.monotonic() + 30
                 while not looking.execute(waiting).fetchone():
@@ -87,6 +93,25 @@ def test_a_message_that_is_redriven_while_a_claim_drops_its_old_ticket_gets_a_ne
     assert claim_one(ordered, queue, "b")["id"] == head
 
 
+def test_a_group_goes_on_when_its_last_place_is_taken_while_another_message_of_it_is_finished(
+    session: Session, connect: Callable[..., Session], queue: str, slow_claim: Any
+) -> None:
+    """The claim drops the group's other tickets: who frees a place meanwhile must wait, and then issue a new one."""
+    session.call("set_queue", queue, *[None] * 10, 2)
+    session.call("send_message", queue, "b1", None, 0, "b")
+    [first] = session.call("claim_batch", queue, 1)
+    for body, priority in (("b2", 1), ("b3", 2)):
+        session.call("send_message", queue, body, None, priority, "b")
+    session.call("send_message", queue, "a1", None, 3, "a")
+    with ThreadPoolExecutor(1) as pool:
+        with slow_claim() as claimed:
+            finishing = pool.submit(connect("finisher").call, "complete_batch", first["batch_key"])
+            time.sleep(0.3)
+        assert finishing.result(30) == [{"count": 1}]
+    assert [row["body"] for row in claimed] == ["b2", "a1"]
+    assert [row["body"] for row in session.call("claim_batch", queue, 10)] == ["b3"]
+
+
 def test_an_ordered_queue_is_not_worked_from_a_snapshot(ordered: Session, queue: str) -> None:
     """Who finishes from a snapshot would not see the group's next message, and the group would be stuck."""
     ordered.call("send_message", queue, "first", None, None, "a")
@@ -115,6 +140,23 @@ def test_an_ordered_queue_is_not_worked_from_a_snapshot(ordered: Session, queue:
         ordered.call("send_message", queue, "third", None, None, "a")
     assert ordered.call("complete_batch", row["batch_key"])[0]["count"] == 1
     assert claim_one(ordered, queue, "a")["body"] == "second"
+
+
+def test_a_queue_with_limits_is_not_claimed_from_a_snapshot(session: Session, queue: str) -> None:
+    """What others have claimed since the snapshot would not count."""
+    policy = [queue, None, None, None, None, None, None, None]
+    session.call("send", queue, "body")
+    for limits in ([1], [0, 1]):
+        session.call("set_queue", *policy, *limits)
+        for procedure in ("claim_batch", "get_message", "take_batch", "claim_wraparound"):
+            with (
+                pytest.raises(QueueError, match="wrong_isolation") as refused,
+                session.transaction() as tx,
+            ):
+                tx.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+                session.call(procedure, queue)
+            assert refused.value.number == 50001, procedure
+    assert len(session.call("claim_batch", queue)) == 1
 
 
 def test_a_take_passes_over_any_number_of_tickets_of_groups_at_work(
