@@ -55,6 +55,7 @@ class Capabilities:
                      an invalid_argument.
     waits:           wait_for_message can wait; where it cannot, it answers at once.
     sleeps_by_clock: its sleep ends by the server's clock: when that is set back, it lasts as much longer.
+    live_locks:      what rows of group_lock are of use: others wait for a claim that forgets them.
     moment:          the type of a column for a date with a time.
     instant:         a time in UTC as a literal of its SQL.
     letters:         the type of a column for 40 characters of any kind.
@@ -89,6 +90,7 @@ class Capabilities:
     blank_endings: bool = True
     waits: bool = True
     sleeps_by_clock: bool = False
+    live_locks: str = "1 = 1"
     fold: Callable[[str], str] = str
     user: Callable[[str], str] = str
     own_table: str = "mq.message"
@@ -267,6 +269,7 @@ BY_DATABASE = {
         empties_parts=False,
         rings_go_by_id=True,
         undoes_a_call=False,
+        live_locks="NOT EXISTS (SELECT * FROM mq.group_freed AS f WHERE f.id = mq.group_lock.id)",
         longest_key=450,
         uuid="uniqueidentifier",
         before_watching=_let_alter,
