@@ -253,14 +253,23 @@ def test_no_rounding_lets_more_through(sql: Sql, rate: int, seconds: int) -> Non
     start, full, spent = "2026-01-01T00:00:00", "2026-01-01T00:00:00", 0
     size = max(rate // 3, 1)
     for step in range(6):
-        now = sql("SELECT DATEADD(MILLISECOND, %s, CAST(%s AS datetime2(6))) AS t", step * seconds * 150 + step, start)[
-            0
-        ]["t"]
+        now = sql(
+            "SELECT CONVERT(varchar(40), DATEADD(MILLISECOND, %s, CAST(%s AS datetime2(6))), 126) AS t",
+            step * seconds * 150 + step,
+            start,
+        )[0]["t"]
         tokens = sql("SELECT mq.tokens(%s, %s, %s, %s) AS n", full, now, rate, seconds)[0]["n"]
         take = min(tokens, size)
         assert 0 <= tokens <= rate
         if take:
-            full = sql("SELECT mq.full_after(%s, %s, %s, %s, %s) AS t", full, now, take, rate, seconds)[0]["t"]
+            full = sql(
+                "SELECT CONVERT(varchar(40), mq.full_after(%s, %s, %s, %s, %s), 126) AS t",
+                full,
+                now,
+                take,
+                rate,
+                seconds,
+            )[0]["t"]
             left = sql("SELECT mq.tokens(%s, %s, %s, %s) AS n", full, now, rate, seconds)[0]["n"]
             assert left in (tokens - take, tokens - take - 1)
             spent += take
