@@ -208,7 +208,7 @@ CREATE INDEX group_lock_group ON mq.group_lock (type, group_key, blocks);
 
 -- One row per type that has, or had, max_active or rate: a claim locks it until its commit. active counts the messages that batches
 -- hold, and those of mq.freed; full_at is when the bucket is full of tokens again; counted_at: when batches without count were last
--- searched for.
+-- searched for, or until when each claim searches for them.
 CREATE TABLE mq.limited (
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL CONSTRAINT limited_pk PRIMARY KEY,
     active int NOT NULL CONSTRAINT limited_active DEFAULT 0,

@@ -32,7 +32,7 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @was bit, @was_grouped bit, @grouped bit, @refused bit = 0, @step int = 1000, @took int = 1, @counted int = 0;
-    DECLARE @old_max int, @old_rate int, @old_seconds int;
+    DECLARE @old_max int, @old_rate int, @old_seconds int, @until datetime2(7);
     BEGIN TRY
         EXEC mq.require_name 'type', @type, 0;
         SET @name = @type;
@@ -106,9 +106,11 @@ BEGIN
         -- Before the policy changes: a claim that has this row locked reads the policy once more.
         IF @counted > 0 OR @max_active > 0 OR @rate > 0
         BEGIN
-            UPDATE mq.limited SET active = active + @counted WHERE type = @name;
+            -- Claims that began before have committed by then: so long every claim searches for their batches.
+            SET @until = DATEADD(SECOND, 10, SYSUTCDATETIME());
+            UPDATE mq.limited SET active = active + @counted, counted_at = @until WHERE type = @name;
             IF @@ROWCOUNT = 0
-                INSERT INTO mq.limited (type, active) VALUES (@name, @counted);
+                INSERT INTO mq.limited (type, active, counted_at) VALUES (@name, @counted, @until);
         END;
         UPDATE mq.queue
         SET lease_seconds = COALESCE(@lease_seconds, lease_seconds),

@@ -109,7 +109,7 @@ BEGIN
             EXEC mq.save_position @name, @who, @wanted, @round, @last, @n, @position;
             SELECT @count = COUNT(*) FROM mq.claimed WHERE batch_key = @batch_key;
             IF @limited = 1
-                EXEC mq.spend @name, @count, 1;
+                EXEC mq.spend @name, @count, @counted;
             EXEC mq.hold @batch_key, @name, @who, @seconds, @counted, 0;
         END;
         IF @own = 1

@@ -38,11 +38,14 @@ BEGIN
     END;
     IF @max_active > 0
     BEGIN
-        -- Batches of claims that did not know of the limit yet, once a second.
+        -- Batches of claims that did not know of the limit yet: once a second, and by every claim for some seconds after set_queue.
         IF @now NOT BETWEEN @counted_at AND DATEADD(SECOND, 1, @counted_at)
         BEGIN
             EXEC mq.count_batches @type, 0, @found OUTPUT;
-            UPDATE mq.limited SET counted_at = @now, active = active + @found WHERE type = @type;
+            UPDATE mq.limited
+            SET counted_at = CASE WHEN counted_at BETWEEN @now AND DATEADD(SECOND, 10, @now) THEN counted_at ELSE @now END,
+                active = active + @found
+            WHERE type = @type;
             SET @active = @active + @found;
         END;
         IF @max_active - @active < @size

@@ -24,7 +24,7 @@ BEGIN
     IF @paused = 0 AND @size > 0
         EXEC mq.pick @type, @size, 0, @batch_key, @count OUTPUT;
     IF @count > 0 AND @limited = 1
-        EXEC mq.spend @type, @count, 1;
+        EXEC mq.spend @type, @count, @counted;
     IF @count > 0
         EXEC mq.hold @batch_key, @type, @reader, @lease_seconds, @counted, @in_groups;
     ELSE
