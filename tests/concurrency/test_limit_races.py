@@ -191,7 +191,7 @@ def test_never_more_than_rate_are_claimed(
     session.call("set_queue", queue, LEASE, 1_000, 0, 1, "archive", 0, 1, 0, rate, period)
     session.call("send_batch", queue, "\n".join(["x"] * rate * 10))
     begun = time.monotonic()
-    consumers = crowd.start(count_claims, queue, count=CONSUMERS)
+    consumers = crowd.start(count_claims, queue, count=CONSUMERS if rate == 100 else CONSUMERS // 2)
     working = time.monotonic()
     kill_some(crowd, consumers, seconds, 0.8, lambda: crowd.start(count_claims, queue))
     time.sleep(max(working + seconds - time.monotonic(), 0))
