@@ -25,6 +25,16 @@ CREATE TABLE mq.queue (
     on_complete varchar(7) NOT NULL CONSTRAINT queue_on_complete DEFAULT 'delete',
     ordered bit NOT NULL CONSTRAINT queue_ordered DEFAULT 0,
     notify bit NOT NULL CONSTRAINT queue_notify DEFAULT 1,
+    max_active int NOT NULL CONSTRAINT queue_max_active DEFAULT 0,
+    rate int NOT NULL CONSTRAINT queue_rate DEFAULT 0,
+    rate_seconds int NOT NULL CONSTRAINT queue_rate_seconds DEFAULT 1,
+    group_max_active int NOT NULL CONSTRAINT queue_group_max_active DEFAULT 0,
+    group_rate int NOT NULL CONSTRAINT queue_group_rate DEFAULT 0,
+    group_rate_seconds int NOT NULL CONSTRAINT queue_group_rate_seconds DEFAULT 1,
+    -- 1: ordered, or with a limit by group: due messages stand in mq.grouped.
+    grouped bit NOT NULL CONSTRAINT queue_grouped DEFAULT 0,
+    -- The last change of a limit by group.
+    changed_at datetime2(7) NOT NULL CONSTRAINT queue_changed_at DEFAULT '1900-01-01',
     paused bit NOT NULL CONSTRAINT queue_paused DEFAULT 0,
     CONSTRAINT queue_on_complete_known CHECK (on_complete IN ('delete', 'archive'))
 );
@@ -57,7 +67,7 @@ CREATE TABLE mq.dedup (
     CONSTRAINT dedup_key_once UNIQUE NONCLUSTERED (type, dedup_key)
 );
 
--- State N, due. In an ordered queue a row is a ticket: it says that its group has something to do. No second index: two
+-- State N, due. In a grouped queue a row is a ticket: it says that its group has something to do. No second index: two
 -- transactions that lock rows through two indexes can deadlock.
 CREATE TABLE mq.ready (
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
@@ -79,12 +89,15 @@ CREATE TABLE mq.delayed (
     CONSTRAINT delayed_pk PRIMARY KEY (type, run_at, id)
 );
 
--- One row per claim.
+-- One row per claim; counted: its messages are among those of mq.limited.active; in_groups: they have rows in mq.group_lock that
+-- do not block.
 CREATE TABLE mq.batch (
     batch_key uniqueidentifier NOT NULL CONSTRAINT batch_pk PRIMARY KEY,
     claimed_at datetime2(7) NOT NULL,
     lease_until datetime2(7) NOT NULL,
     lease_seconds int NOT NULL,
+    counted bit NOT NULL CONSTRAINT batch_counted DEFAULT 0,
+    in_groups bit NOT NULL CONSTRAINT batch_in_groups DEFAULT 0,
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     reader nvarchar(400) NOT NULL
 );
@@ -171,7 +184,7 @@ CREATE TABLE mq.ring (
 
 CREATE INDEX ring_newest ON mq.ring (type, reader, n DESC, after_id DESC) INCLUDE (low_until, promoted_to);
 
--- Due messages of ordered queues, by group; an empty group_key stands for messages sent without one.
+-- Due messages of grouped queues, by group; an empty group_key stands for messages sent without one.
 CREATE TABLE mq.grouped (
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     group_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
@@ -181,13 +194,54 @@ CREATE TABLE mq.grouped (
 
 CREATE UNIQUE INDEX grouped_order ON mq.grouped (type, group_key, id) INCLUDE (attempts);
 
--- Groups whose head (id) is being handled, or has failed and waits for its next attempt.
+-- Messages that keep places of their groups. blocks = 1: the group waits for this one, whose attempt is at work or has failed (ordered
+-- queues), or which waits for a token. blocks = 0: an active message of another queue with limits by group; it keeps its place until
+-- mq.group_freed has it too.
 CREATE TABLE mq.group_lock (
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     group_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     id bigint NOT NULL CONSTRAINT group_lock_pk PRIMARY KEY,
-    CONSTRAINT group_lock_once UNIQUE NONCLUSTERED (type, group_key)
+    blocks bit NOT NULL CONSTRAINT group_lock_blocks DEFAULT 1
 );
+
+CREATE INDEX group_lock_group ON mq.group_lock (type, group_key, blocks);
+
+-- One row per type that has, or had, max_active or rate: a claim locks it until its commit. active counts the messages that batches
+-- hold, and those of mq.freed; full_at is when the bucket is full of tokens again; counted_at: when batches without count were last
+-- searched for, or until when each claim searches for them.
+CREATE TABLE mq.limited (
+    type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL CONSTRAINT limited_pk PRIMARY KEY,
+    active int NOT NULL CONSTRAINT limited_active DEFAULT 0,
+    full_at datetime2(6) NOT NULL CONSTRAINT limited_full_at DEFAULT '1900-01-01',
+    counted_at datetime2(7) NOT NULL CONSTRAINT limited_counted_at DEFAULT '1900-01-01'
+);
+
+-- Places that messages have left. Rows are inserted by whoever ends a claim, and deleted by claims, which subtract them from
+-- mq.limited.active: a row that is not committed is locked, so its places are still taken, under every kind of READ COMMITTED.
+CREATE TABLE mq.freed (
+    type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    n bigint IDENTITY (1, 1) NOT NULL,
+    places int NOT NULL,
+    CONSTRAINT freed_pk PRIMARY KEY (type, n)
+);
+
+-- The same by group: rows of mq.group_lock whose messages are no longer active. Claims delete both.
+CREATE TABLE mq.group_freed (
+    type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    group_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    id bigint NOT NULL,
+    CONSTRAINT group_freed_pk PRIMARY KEY (type, group_key, id)
+);
+
+-- Tokens of groups; no row: a full bucket. Only whoever has the group's application lock reads and writes it.
+CREATE TABLE mq.bucket (
+    type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    group_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    full_at datetime2(6) NOT NULL,
+    CONSTRAINT bucket_pk PRIMARY KEY (type, group_key)
+);
+
+CREATE INDEX bucket_full ON mq.bucket (type, full_at);
 
 -- What one procedure passes to another.
 CREATE TYPE mq.items AS TABLE (

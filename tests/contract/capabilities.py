@@ -55,6 +55,7 @@ class Capabilities:
                      an invalid_argument.
     waits:           wait_for_message can wait; where it cannot, it answers at once.
     sleeps_by_clock: its sleep ends by the server's clock: when that is set back, it lasts as much longer.
+    live_locks:      what rows of group_lock are of use: others wait for a claim that forgets them.
     moment:          the type of a column for a date with a time.
     instant:         a time in UTC as a literal of its SQL.
     letters:         the type of a column for 40 characters of any kind.
@@ -89,6 +90,7 @@ class Capabilities:
     blank_endings: bool = True
     waits: bool = True
     sleeps_by_clock: bool = False
+    live_locks: str = "1 = 1"
     fold: Callable[[str], str] = str
     user: Callable[[str], str] = str
     own_table: str = "mq.message"
@@ -267,6 +269,7 @@ BY_DATABASE = {
         empties_parts=False,
         rings_go_by_id=True,
         undoes_a_call=False,
+        live_locks="NOT EXISTS (SELECT * FROM mq.group_freed AS f WHERE f.id = mq.group_lock.id)",
         longest_key=450,
         uuid="uniqueidentifier",
         before_watching=_let_alter,
@@ -316,6 +319,10 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
             "test_of_two_claims_of_one_reader_at_once_the_one_that_went_further_counts",
             "test_readers_that_race_round_a_ring_share_its_messages",
             "test_fail_without_a_key_passes_over_what_is_being_taken",
+            "test_max_active_holds_for_takes_and_their_transactions",
+            "test_max_active_holds_through_rollbacks",
+            "test_rate_limits_finish_batch_and_takes",
+            "test_group_max_active_holds_for_finish_batch_and_takes",
             "test_purge_passes_over_what_is_being_claimed",
             "test_rescue_expired_passes_over_what_is_being_finished",
             "test_rescue_expired_passes_over_what_is_being_extended",
@@ -429,6 +436,7 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
         },
         "writes a sum of money of 0 as $.00": {
             "test_a_flag_is_0_or_1",
+            *(f"test_limits_have_ranges[{n}]" for n in ("max_active", "rate", "group_max_active", "group_rate")),
             *(
                 f"test_a_value_beyond_its_limit_is_refused_and_nothing_changes[{case}]"
                 for case in (

@@ -24,8 +24,9 @@ BEGIN
         -- The range is locked as well: of two first calls for a type the second waits here, and finds the row then.
         IF NOT EXISTS (SELECT * FROM mq.queue WITH (UPDLOCK, HOLDLOCK, ROWLOCK) WHERE type = @name)
             INSERT INTO mq.queue (type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered,
-                notify)
-            SELECT @name, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify
+                notify, max_active, rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, grouped)
+            SELECT @name, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify,
+                max_active, rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, grouped
             FROM mq.policy(@name);
         UPDATE mq.queue SET paused = 1 WHERE type = @name AND paused = 0;
         SET @count = @@ROWCOUNT;

@@ -16,7 +16,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    DECLARE @name nvarchar(400), @ordered bit, @n int = 0;
+    DECLARE @name nvarchar(400), @grouped bit, @n int = 0;
     DECLARE @found TABLE (
         n int NOT NULL PRIMARY KEY, id bigint NOT NULL, attempts smallint NOT NULL, moment datetime2(7), reader nvarchar(400),
         batch_key uniqueidentifier, lease_until datetime2(7)
@@ -63,9 +63,9 @@ BEGIN
     ELSE
     BEGIN
         -- Not from mq.policy: that reads what is committed, and would wait for an open set_queue.
-        SELECT TOP (1) @ordered = ordered FROM mq.queue WHERE type IN (@name, N'') ORDER BY type DESC;
+        SELECT TOP (1) @grouped = grouped FROM mq.queue WHERE type IN (@name, N'') ORDER BY type DESC;
         -- In an ordered queue the rows of mq.ready are tickets.
-        IF @ordered = 1
+        IF @grouped = 1
             INSERT INTO @found (n, id, attempts)
             SELECT TOP (@size) ROW_NUMBER() OVER (ORDER BY group_key, id), id, attempts
             FROM mq.grouped

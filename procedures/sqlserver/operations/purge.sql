@@ -15,7 +15,7 @@ BEGIN
     -- For as long as this call: it passes over locked rows, which no higher level allows.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
-    DECLARE @ordered bit, @count bigint = 0, @gone bigint, @most int = 10000, @step int = 1000, @top int, @stage int;
+    DECLARE @grouped bit, @count bigint = 0, @gone bigint, @most int = 10000, @step int = 1000, @top int, @stage int;
     DECLARE @states varchar(3);
     DECLARE @items mq.items;
     BEGIN TRY
@@ -26,13 +26,13 @@ BEGIN
             EXEC mq.raise_error 'invalid_argument', N'state: must be N, E or C';
         IF @own = 1
             BEGIN TRANSACTION;
-        SELECT @ordered = ordered FROM mq.policy(@name);
+        SELECT @grouped = grouped FROM mq.policy(@name);
         SET @states = @state;
         IF @states = 'C'
             EXEC mq.erase_archived @name, NULL, @most, @count OUTPUT;
         ELSE
             -- 1: dead, 2: ready, 3: ready in an ordered queue, 4: delayed, which come last.
-            SET @stage = CASE WHEN @states = 'E' THEN 1 WHEN @ordered = 1 THEN 3 ELSE 2 END;
+            SET @stage = CASE WHEN @states = 'E' THEN 1 WHEN @grouped = 1 THEN 3 ELSE 2 END;
         WHILE @stage IS NOT NULL AND @count < @most
         BEGIN
             DELETE FROM @items;

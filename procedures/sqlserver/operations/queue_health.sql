@@ -212,7 +212,7 @@ BEGIN
             ) AS t
             CROSS APPLY mq.policy(t.type) AS p
             CROSS APPLY mq.stuck_groups(t.type) AS s
-            WHERE p.ordered = 1
+            WHERE p.grouped = 1
             ORDER BY t.type, s.group_key;
             SET @round = @round + 1;
         END;

@@ -15,7 +15,7 @@ BEGIN
     -- For as long as this call: it passes over locked rows, which no higher level allows.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
-    DECLARE @ordered bit, @ring bit, @count bigint = 0, @most int = 10000, @step int = 1000, @top int, @took int = 1;
+    DECLARE @grouped bit, @ring bit, @count bigint = 0, @most int = 10000, @step int = 1000, @top int, @took int = 1;
     DECLARE @found TABLE (id bigint NOT NULL PRIMARY KEY);
     DECLARE @back mq.items;
     BEGIN TRY
@@ -23,7 +23,7 @@ BEGIN
         SET @name = @type;
         IF @own = 1
             BEGIN TRANSACTION;
-        SELECT @ordered = ordered FROM mq.policy(@name);
+        SELECT @grouped = grouped FROM mq.policy(@name);
         SET @ring = mq.is_ring(@name);
         WHILE @took > 0 AND @count < @most
         BEGIN
@@ -51,7 +51,7 @@ BEGIN
             SET @took = @@ROWCOUNT;
             SET @count = @count + @took;
             IF @took > 0
-                EXEC mq.place_ready @name, @back, @ordered, @ring;
+                EXEC mq.place_ready @name, @back, @grouped, @ring;
             IF @id IS NOT NULL
                 SET @took = 0;
         END;

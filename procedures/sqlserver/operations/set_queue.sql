@@ -1,10 +1,12 @@
 -- set_queue: set the policy of a type; NULL leaves a setting as it is.
 -- Arguments:   @type, @lease_seconds (at first 60), @max_attempts (10), @backoff_seconds (5), @backoff_max_seconds (3,600),
---              @on_complete (delete), @ordered (0), @notify (1)
+--              @on_complete (delete), @ordered (0), @notify (1), @max_active (0), @rate (0), @rate_seconds (1),
+--              @group_max_active (0), @group_rate (0), @group_rate_seconds (1)
 -- Returns:     the policy as it is now
--- Errors:      50002 invalid_argument, 50004 queue_not_empty (ordered can change only without new and active messages)
+-- Errors:      50002 invalid_argument, 50004 queue_not_empty (ordered, and whether there are limits by group, can change only
+--              without new and active messages)
 -- Transaction: joins the caller's; calls for one type wait for each other, and claims of the type for the end of the transaction
---              where the database does not keep versions
+--              where the database does not keep versions; a first max_active waits for calls that are finishing messages
 -- Example:     EXEC mq.set_queue N'invoice', @max_attempts = 5, @on_complete = N'archive';
 
 CREATE OR ALTER PROCEDURE mq.set_queue
@@ -15,7 +17,13 @@ CREATE OR ALTER PROCEDURE mq.set_queue
     @backoff_max_seconds bigint = NULL,
     @on_complete nvarchar(max) = NULL,
     @ordered bigint = NULL,
-    @notify bigint = NULL
+    @notify bigint = NULL,
+    @max_active bigint = NULL,
+    @rate bigint = NULL,
+    @rate_seconds bigint = NULL,
+    @group_max_active bigint = NULL,
+    @group_rate bigint = NULL,
+    @group_rate_seconds bigint = NULL
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
@@ -23,7 +31,8 @@ BEGIN
     -- For as long as this call: it acts on what is there now, and a snapshot shows what was.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
-    DECLARE @was bit, @refused bit = 0, @step int = 1000, @took int = 1;
+    DECLARE @was bit, @was_grouped bit, @grouped bit, @refused bit = 0, @step int = 1000, @took int = 1, @counted int = 0;
+    DECLARE @old_max int, @old_rate int, @old_seconds int, @until datetime2(7);
     BEGIN TRY
         EXEC mq.require_name 'type', @type, 0;
         SET @name = @type;
@@ -36,19 +45,37 @@ BEGIN
             EXEC mq.raise_error 'invalid_argument', N'on_complete: must be delete or archive';
         EXEC mq.require_range 'ordered', @ordered, 0, 1;
         EXEC mq.require_range 'notify', @notify, 0, 1;
+        EXEC mq.require_range 'max_active', @max_active, 0, 1000000;
+        EXEC mq.require_range 'rate', @rate, 0, 1000000;
+        EXEC mq.require_range 'rate_seconds', @rate_seconds, 1, 86400;
+        EXEC mq.require_range 'group_max_active', @group_max_active, 0, 1000000;
+        EXEC mq.require_range 'group_rate', @group_rate, 0, 1000000;
+        EXEC mq.require_range 'group_rate_seconds', @group_rate_seconds, 1, 86400;
         IF @own = 1
             BEGIN TRANSACTION;
+        -- Before the lock of the policy, which a call that is waited for here may read in a moment.
+        IF @max_active > 0 AND EXISTS (SELECT * FROM mq.policy(@name) WHERE max_active = 0)
+            EXEC mq.count_batches @name, 1, @counted OUTPUT;
         -- The range is locked as well: of two first calls for a type the second waits here, and finds the row then.
         SELECT @was = ordered FROM mq.queue WITH (UPDLOCK, HOLDLOCK, ROWLOCK) WHERE type = @name;
         IF @was IS NULL
         BEGIN
             INSERT INTO mq.queue (type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered,
-                notify)
-            SELECT @name, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify
+                notify, max_active, rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, grouped)
+            SELECT @name, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify,
+                max_active, rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, grouped
             FROM mq.policy(@name);
-            SELECT @was = ordered FROM mq.queue WHERE type = @name;
         END;
-        IF @ordered <> @was
+        SELECT @was = ordered, @was_grouped = grouped, @old_max = group_max_active, @old_rate = group_rate,
+            @old_seconds = group_rate_seconds, @ordered = COALESCE(@ordered, ordered),
+            @group_max_active = COALESCE(@group_max_active, group_max_active), @group_rate = COALESCE(@group_rate, group_rate),
+            @group_rate_seconds = COALESCE(@group_rate_seconds, group_rate_seconds)
+        FROM mq.queue
+        WHERE type = @name;
+        IF @ordered = 1 AND @group_max_active > 1
+            EXEC mq.raise_error 'invalid_argument', N'group_max_active: must be 0 or 1 for an ordered queue';
+        SET @grouped = CASE WHEN @ordered = 1 OR @group_max_active > 0 OR @group_rate > 0 THEN 1 ELSE 0 END;
+        IF @ordered <> @was OR @grouped <> @was_grouped
         BEGIN
             -- A row that is locked is a message on its way in or out: it counts, and waiting for it could end in a deadlock.
             BEGIN TRY
@@ -58,7 +85,7 @@ BEGIN
                     SET @refused = 1;
                 IF EXISTS (SELECT * FROM mq.batch WITH (READCOMMITTEDLOCK, ROWLOCK, NOWAIT) WHERE type = @name)
                     SET @refused = 1;
-                IF @was = 1 AND EXISTS (SELECT * FROM mq.grouped WITH (READCOMMITTEDLOCK, ROWLOCK, NOWAIT) WHERE type = @name)
+                IF @was_grouped = 1 AND EXISTS (SELECT * FROM mq.grouped WITH (READCOMMITTEDLOCK, ROWLOCK, NOWAIT) WHERE type = @name)
                     SET @refused = 1;
             END TRY
             BEGIN CATCH
@@ -67,13 +94,23 @@ BEGIN
                 SET @refused = 1;
             END CATCH;
             IF @refused = 1
-                EXEC mq.raise_error 'queue_not_empty', N'ordered can change only while {} holds no new and no active message', @name;
-            -- Left by a transaction that sent before the queue was no longer ordered, and committed after.
-            WHILE @ordered = 1 AND @took > 0
+                EXEC mq.raise_error 'queue_not_empty',
+                    N'ordered and limits by group can be set or removed only while {} holds no new and no active message', @name;
+            -- Left by a transaction that sent before the queue was no longer grouped, and committed after.
+            WHILE @was_grouped = 0 AND @took > 0
             BEGIN
                 DELETE TOP (@step) FROM mq.grouped WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @name;
                 SET @took = @@ROWCOUNT;
             END;
+        END;
+        -- Before the policy changes: a claim that has this row locked reads the policy once more.
+        IF @counted > 0 OR @max_active > 0 OR @rate > 0
+        BEGIN
+            -- Claims that began before have committed by then: so long every claim searches for their batches.
+            SET @until = DATEADD(SECOND, 10, SYSUTCDATETIME());
+            UPDATE mq.limited SET active = active + @counted, counted_at = @until WHERE type = @name;
+            IF @@ROWCOUNT = 0
+                INSERT INTO mq.limited (type, active, counted_at) VALUES (@name, @counted, @until);
         END;
         UPDATE mq.queue
         SET lease_seconds = COALESCE(@lease_seconds, lease_seconds),
@@ -81,9 +118,21 @@ BEGIN
             backoff_seconds = COALESCE(@backoff_seconds, backoff_seconds),
             backoff_max_seconds = COALESCE(@backoff_max_seconds, backoff_max_seconds),
             on_complete = COALESCE(@on_complete, on_complete),
-            ordered = COALESCE(CAST(@ordered AS bit), ordered),
-            notify = COALESCE(CAST(@notify AS bit), notify)
+            ordered = @ordered,
+            notify = COALESCE(CAST(@notify AS bit), notify),
+            max_active = COALESCE(@max_active, max_active),
+            rate = COALESCE(@rate, rate),
+            rate_seconds = COALESCE(@rate_seconds, rate_seconds),
+            group_max_active = @group_max_active,
+            group_rate = @group_rate,
+            group_rate_seconds = @group_rate_seconds,
+            grouped = @grouped
         WHERE type = @name;
+        IF @was_grouped = 1 AND @grouped = 1 AND (
+            (@old_max > 0 AND (@group_max_active = 0 OR @group_max_active > @old_max))
+            OR (@old_rate > 0 AND (@group_rate = 0 OR @group_rate * @old_seconds > @old_rate * @group_rate_seconds))
+        )
+            EXEC mq.loosen_groups @name;
         -- A queue that does not archive keeps no results.
         SET @took = 1;
         WHILE @on_complete = N'delete' AND @took > 0
@@ -96,7 +145,8 @@ BEGIN
             SET @took = @@ROWCOUNT;
         END;
         SELECT type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete,
-            CAST(ordered AS smallint) AS ordered, CAST(notify AS smallint) AS notify, CAST(paused AS smallint) AS paused
+            CAST(ordered AS smallint) AS ordered, CAST(notify AS smallint) AS notify, max_active, rate, rate_seconds,
+            group_max_active, group_rate, group_rate_seconds, CAST(paused AS smallint) AS paused
         FROM mq.queue
         WHERE type = @name;
         IF @own = 1

@@ -36,7 +36,7 @@ BEGIN
     -- Such a mark holds for ten times as long as its scans took, and no longer than these seconds.
     DECLARE @longest int = 5;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @now datetime2(7) = SYSUTCDATETIME();
-    DECLARE @name nvarchar(400), @who nvarchar(400), @ordered bit, @paused bit, @seconds int;
+    DECLARE @name nvarchar(400), @who nvarchar(400), @grouped bit, @paused bit, @seconds int, @limited bit, @counted bit, @count int;
     DECLARE @batch_key uniqueidentifier = NEWID(), @wanted int, @left int, @took int, @last bigint;
     DECLARE @low_n bigint, @low_after bigint, @low_until datetime2(7), @low_promoted_to datetime2(7);
     DECLARE @full_scan bit = 1, @from bigint = -9223372036854775808, @promoted_to datetime2(7) = '0001-01-01';
@@ -50,11 +50,15 @@ BEGIN
         SELECT @name = @type, @who = mq.reader_name(@reader), @wanted = COALESCE(@size, 1);
         IF @own = 1
             BEGIN TRANSACTION;
-        SELECT @ordered = ordered, @paused = paused, @seconds = COALESCE(@lease_seconds, lease_seconds) FROM mq.policy(@name);
-        IF @ordered = 1
+        SELECT @grouped = grouped, @paused = paused, @seconds = COALESCE(@lease_seconds, lease_seconds),
+            @limited = CASE WHEN max_active > 0 OR rate > 0 THEN 1 ELSE 0 END, @counted = CASE WHEN max_active > 0 THEN 1 ELSE 0 END
+        FROM mq.policy(@name);
+        IF @grouped = 1
             EXEC mq.raise_error 'queue_is_ordered',
-                N'claim_wraparound goes by id and would break the order of {}; use claim_batch', @name;
-        IF @paused = 0
+                N'claim_wraparound goes by id and would break the order of {}, or its limits by group; use claim_batch', @name;
+        IF @paused = 0 AND @limited = 1
+            EXEC mq.allowance @name, @wanted, @wanted OUTPUT;
+        IF @paused = 0 AND @wanted > 0
         BEGIN
             SELECT TOP (1) @low_n = n, @low_after = after_id, @low_until = low_until, @low_promoted_to = promoted_to
             FROM mq.ring WITH (READPAST, READCOMMITTEDLOCK)
@@ -103,7 +107,10 @@ BEGIN
         BEGIN
             SET @round = COALESCE(@n, 0) + CASE WHEN @after_id IS NULL THEN 0 ELSE 1 END + CASE WHEN @last > @after THEN 0 ELSE 1 END;
             EXEC mq.save_position @name, @who, @wanted, @round, @last, @n, @position;
-            EXEC mq.hold @batch_key, @name, @who, @seconds;
+            SELECT @count = COUNT(*) FROM mq.claimed WHERE batch_key = @batch_key;
+            IF @limited = 1
+                EXEC mq.spend @name, @count, @counted;
+            EXEC mq.hold @batch_key, @name, @who, @seconds, @counted, 0;
         END;
         IF @own = 1
             COMMIT TRANSACTION;

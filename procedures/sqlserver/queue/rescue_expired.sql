@@ -15,7 +15,7 @@ BEGIN
     -- For as long as this call: claims pass over locked rows, which no higher level allows.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
-    DECLARE @next nvarchar(400), @rescued bigint, @count bigint = 0, @ordered bit;
+    DECLARE @next nvarchar(400), @rescued bigint, @count bigint = 0, @grouped bit;
     DECLARE @heads mq.items;
     BEGIN TRY
         EXEC mq.require_name 'type', @type, 1;
@@ -36,12 +36,12 @@ BEGIN
                 SET @next = NULL;
         END;
         SET @next = @type;
-        SELECT @ordered = ordered FROM mq.policy(@next);
-        IF @type IS NOT NULL AND @ordered = 1
+        SELECT @grouped = grouped FROM mq.policy(@next);
+        IF @type IS NOT NULL AND @grouped = 1
         BEGIN
             INSERT INTO @heads (id, attempts) SELECT TOP (1000) id, 0 FROM mq.stuck_groups(@next) ORDER BY id;
             IF @@ROWCOUNT > 0
-                EXEC mq.issue_tickets @next, @heads;
+                EXEC mq.issue_tickets @next, @heads, 1;
         END;
         IF @own = 1
             COMMIT TRANSACTION;

@@ -17,17 +17,21 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @key uniqueidentifier = NEWID(), @count int = 0, @settled bigint, @reader nvarchar(400) = mq.reader_name(NULL);
-    DECLARE @paused bit;
+    DECLARE @paused bit, @limited bit, @wanted int;
     BEGIN TRY
         EXEC mq.require_name 'type', @type, 0;
         SET @name = @type;
         EXEC mq.require_range 'size', @size, 1, 10000;
-        SET @size = COALESCE(@size, 1);
+        SET @wanted = COALESCE(@size, 1);
         IF @own = 1
             BEGIN TRANSACTION;
-        SELECT @paused = paused FROM mq.policy(@name);
-        IF @paused = 0
-            EXEC mq.pick @name, @size, 1, @key, @count OUTPUT;
+        SELECT @paused = paused, @limited = CASE WHEN max_active > 0 OR rate > 0 THEN 1 ELSE 0 END FROM mq.policy(@name);
+        IF @paused = 0 AND @limited = 1
+            EXEC mq.allowance @name, @wanted, @wanted OUTPUT;
+        IF @paused = 0 AND @wanted > 0
+            EXEC mq.pick @name, @wanted, 1, @key, @count OUTPUT;
+        IF @count > 0 AND @limited = 1
+            EXEC mq.spend @name, @count, 0;
         IF @count > 0
         BEGIN
             SELECT m.id, m.type, m.body, m.headers, CAST(m.priority AS int) AS priority, m.group_key, m.dedup_key,

@@ -1,7 +1,7 @@
 -- wait_for_message: wait until something is ready or the time is up, checking 20 times a second, or less often where a check takes long.
 -- Arguments:   @type, @seconds (0 to ten years; NULL or 0: do not wait)
--- Returns:     ready (1: a message can be claimed), next_run_at (when the next delayed message or schedule is due or the next lease
---              runs out, or NULL)
+-- Returns:     ready (1: a message can be claimed), next_run_at (when the next delayed message or schedule is due, the next lease
+--              runs out or a rate has its next token, or NULL)
 -- Errors:      50002 invalid_argument
 -- Transaction: begins none; inside the caller's it waits as well, and keeps that open for so long
 -- Example:     EXEC mq.wait_for_message N'email', 30;
@@ -15,7 +15,7 @@ BEGIN
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
     -- For as long as this call: a snapshot never sees what was sent since, and locked rows are passed over.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    DECLARE @name nvarchar(400), @ready smallint = 0, @paused bit;
+    DECLARE @name nvarchar(400), @ready smallint = 0, @paused bit, @limited bit, @in_groups bit, @room bit, @token datetime2(6);
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @until datetime2(7), @next datetime2(7), @began datetime2(7);
     DECLARE @left bigint, @pause int, @delay nvarchar(12);
     EXEC mq.require_name 'type', @type, 0;
@@ -26,19 +26,26 @@ BEGIN
     WHILE 1 = 1
     BEGIN
         SET @began = @now;
-        SELECT @paused = paused FROM mq.policy(@name);
+        SELECT @paused = paused, @room = 1, @limited = CASE WHEN max_active > 0 OR rate > 0 THEN 1 ELSE 0 END,
+            @in_groups = CASE WHEN grouped = 1 AND (ordered = 0 OR group_rate > 0) THEN 1 ELSE 0 END
+        FROM mq.policy(@name);
+        IF @paused = 0 AND @limited = 1
+            SET @room = mq.has_room(@name, @now);
         -- What is locked is being claimed, or not sent yet.
-        IF @paused = 0 AND EXISTS (SELECT * FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @name)
+        IF @paused = 0 AND @room = 1 AND @in_groups = 0
+            AND EXISTS (SELECT * FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @name)
             SET @ready = 1;
-        ELSE IF @paused = 0 AND EXISTS (
+        ELSE IF @paused = 0 AND @room = 1 AND @in_groups = 1 AND mq.has_group(@name) = 1
+            SET @ready = 1;
+        ELSE IF @paused = 0 AND @room = 1 AND EXISTS (
             SELECT * FROM mq.delayed WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @name AND run_at <= @now
         )
             SET @ready = 1;
-        ELSE IF @paused = 0 AND EXISTS (
+        ELSE IF @paused = 0 AND @room = 1 AND EXISTS (
             SELECT * FROM mq.batch WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @name AND lease_until <= @now
         )
             SET @ready = 1;
-        ELSE IF @paused = 0 AND EXISTS (
+        ELSE IF @paused = 0 AND @room = 1 AND EXISTS (
             SELECT * FROM mq.schedule WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @name AND next_at <= @now
         )
             SET @ready = 1;
@@ -81,6 +88,17 @@ BEGIN
             ORDER BY next_at
         ) AS s
     ) AS t;
+    IF @paused = 0 AND @room = 0
+    BEGIN
+        SELECT @token = CASE WHEN p.rate > 0 THEN mq.next_token(l.full_at, @now, p.rate, p.rate_seconds) END
+        FROM mq.policy(@name) AS p
+        INNER JOIN mq.limited AS l WITH (READPAST, READCOMMITTEDLOCK) ON l.type = @name;
+        -- What is due earlier waits for the token, or for a place: then the next lease that runs out may bring one.
+        IF @token > @now AND (@next < @token OR EXISTS (SELECT * FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @name))
+            SET @next = @token;
+        ELSE IF @next <= @now
+            SELECT @next = MIN(lease_until) FROM mq.batch WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @name;
+    END;
     SELECT @ready AS ready, @next AS next_run_at;
 END;
 GO

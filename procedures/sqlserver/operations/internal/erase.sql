@@ -13,12 +13,12 @@ CREATE OR ALTER PROCEDURE mq.erase
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @ordered bit, @ring bit = mq.is_ring(@type);
-    DECLARE @gone mq.items, @grouped mq.items;
+    DECLARE @grouped bit, @ring bit = mq.is_ring(@type);
+    DECLARE @gone mq.items, @from_groups mq.items;
     DECLARE @out TABLE (id bigint NOT NULL, attempts smallint NOT NULL);
     DECLARE @place TABLE (id bigint NOT NULL PRIMARY KEY, priority smallint NOT NULL, run_at datetime2(7) NOT NULL);
     DECLARE @places mq.places, @round int = 0;
-    SELECT @ordered = ordered FROM mq.policy(@type);
+    SELECT @grouped = grouped FROM mq.policy(@type);
     -- The messages are locked before anything of them is deleted: a claim that no longer finds one in mq.grouped then knows that
     -- it was not sent late.
     INSERT INTO @place (id, priority, run_at)
@@ -41,10 +41,10 @@ BEGIN
         ) AS f
         INNER JOIN mq.delayed AS d WITH (ROWLOCK) ON d.type = f.type AND d.run_at = f.run_at AND d.id = f.id
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
-        IF @ordered = 1
+        IF @grouped = 1
         BEGIN
             DELETE g
-            OUTPUT deleted.id, deleted.attempts INTO @grouped (id, attempts)
+            OUTPUT deleted.id, deleted.attempts INTO @from_groups (id, attempts)
             FROM (
                 SELECT k.id
                 FROM @place AS p
@@ -52,17 +52,17 @@ BEGIN
             ) AS f
             INNER JOIN mq.grouped AS g WITH (ROWLOCK) ON g.id = f.id
             OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
-            INSERT INTO @out (id, attempts) SELECT id, attempts FROM @grouped;
+            INSERT INTO @out (id, attempts) SELECT id, attempts FROM @from_groups;
             -- Only the tickets of what is already gone.
             INSERT INTO @places (priority, run_at, id)
             SELECT p.priority, p.run_at, p.id
-            FROM @grouped AS g
+            FROM @from_groups AS g
             INNER JOIN @place AS p ON p.id = g.id;
             EXEC mq.drop_tickets @type, @places;
         END
         ELSE
             INSERT INTO @places (priority, run_at, id) SELECT priority, run_at, id FROM @place;
-        WHILE @ordered = 0 AND @round < 2
+        WHILE @grouped = 0 AND @round < 2
         BEGIN
             DELETE r
             OUTPUT deleted.id, deleted.attempts INTO @out (id, attempts)
@@ -100,11 +100,11 @@ BEGIN
     SET @count = @@ROWCOUNT;
     IF @count > 0
     BEGIN
-        IF @ordered = 1
+        IF @grouped = 1
         BEGIN
             -- A head that waited for its next attempt is gone, or a ticket that stood for its group.
             EXEC mq.free_groups @type, @gone;
-            EXEC mq.issue_tickets @type, @gone;
+            EXEC mq.issue_tickets @type, @gone, 1;
         END;
         EXEC mq.forget_results @gone;
         EXEC mq.delete_messages @gone;

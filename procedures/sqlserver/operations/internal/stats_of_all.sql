@@ -10,9 +10,9 @@ CREATE OR ALTER PROCEDURE mq.stats_of_all
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @cap int = 10000, @ordered tinyint, @paused tinyint;
+    DECLARE @cap int = 10000, @grouped tinyint, @paused tinyint;
     -- The policy without a name is no type: it holds the defaults.
-    SELECT @ordered = ordered, @paused = paused FROM mq.queue WHERE type = N'';
+    SELECT @grouped = grouped, @paused = paused FROM mq.queue WHERE type = N'';
     SELECT s.type,
         CASE WHEN s.ready > @cap THEN @cap ELSE s.ready END AS ready,
         CASE WHEN s.delayed > @cap THEN @cap ELSE s.delayed END AS delayed,
@@ -29,12 +29,12 @@ BEGIN
     FROM (
         SELECT n.type,
             -- In an ordered queue the rows of mq.ready are tickets.
-            CAST(CASE n.ordered WHEN 1 THEN n.in_groups ELSE n.ready END + n.due AS bigint) AS ready,
+            CAST(CASE n.grouped WHEN 1 THEN n.in_groups ELSE n.ready END + n.due AS bigint) AS ready,
             CAST(n.delayed AS bigint) AS delayed, CAST(n.active AS bigint) AS active, CAST(n.expired AS bigint) AS expired,
             CAST(n.dead AS bigint) AS dead,
-            COALESCE(CASE n.ordered WHEN 1 THEN n.group_oldest ELSE n.ready_oldest END, n.due_oldest) AS oldest, n.paused
+            COALESCE(CASE n.grouped WHEN 1 THEN n.group_oldest ELSE n.ready_oldest END, n.due_oldest) AS oldest, n.paused
         FROM (
-            SELECT type, COALESCE(MAX(ordered), @ordered) AS ordered, COALESCE(MAX(paused), @paused) AS paused,
+            SELECT type, COALESCE(MAX(grouped), @grouped) AS grouped, COALESCE(MAX(paused), @paused) AS paused,
                 SUM(CASE source WHEN 1 THEN past ELSE 0 END) AS ready, MIN(CASE source WHEN 1 THEN oldest END) AS ready_oldest,
                 SUM(CASE source WHEN 2 THEN past ELSE 0 END) AS in_groups, MIN(CASE source WHEN 2 THEN oldest END) AS group_oldest,
                 SUM(CASE source WHEN 3 THEN past ELSE 0 END) AS due, MIN(CASE source WHEN 3 THEN oldest END) AS due_oldest,
@@ -42,7 +42,7 @@ BEGIN
                 SUM(CASE source WHEN 4 THEN past ELSE 0 END) AS expired, SUM(CASE source WHEN 5 THEN past ELSE 0 END) AS dead
             FROM (
                 SELECT type, 0 AS source, 0 AS past, 0 AS ahead, CAST(NULL AS datetime2(7)) AS oldest,
-                    CAST(ordered AS tinyint) AS ordered, CAST(paused AS tinyint) AS paused
+                    CAST(grouped AS tinyint) AS grouped, CAST(paused AS tinyint) AS paused
                 FROM mq.queue
                 WHERE type <> N''
                 UNION ALL

@@ -11,11 +11,11 @@ CREATE OR ALTER PROCEDURE mq.stats_of_one
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @cap int = 10000, @ordered bit, @paused bit, @oldest datetime2(7), @due_oldest datetime2(7);
+    DECLARE @cap int = 10000, @grouped bit, @paused bit, @oldest datetime2(7), @due_oldest datetime2(7);
     DECLARE @ready bigint, @due bigint, @delayed bigint, @active bigint, @expired bigint, @dead bigint;
     -- Not from mq.policy: that reads what is committed, and would wait for an open set_queue.
-    SELECT TOP (1) @ordered = ordered, @paused = paused FROM mq.queue WHERE type IN (@type, N'') ORDER BY type DESC;
-    IF @ordered = 1
+    SELECT TOP (1) @grouped = grouped, @paused = paused FROM mq.queue WHERE type IN (@type, N'') ORDER BY type DESC;
+    IF @grouped = 1
         SELECT @ready = COUNT(*), @oldest = MIN(m.run_at)
         FROM (SELECT TOP (@cap + 1) id FROM mq.grouped WHERE type = @type ORDER BY group_key, id) AS g
         LEFT JOIN mq.message AS m ON m.id = g.id

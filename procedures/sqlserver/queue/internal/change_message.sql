@@ -25,10 +25,10 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     -- For as long as this call: senders may be at any level, and locked rows can be passed over at this one.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    DECLARE @replace bit = CASE @on_conflict WHEN N'replace' THEN 1 ELSE 0 END, @ordered bit, @ring bit = mq.is_ring(@type);
+    DECLARE @replace bit = CASE @on_conflict WHEN N'replace' THEN 1 ELSE 0 END, @grouped bit, @ring bit = mq.is_ring(@type);
     DECLARE @group_key nvarchar(400), @old_priority smallint, @old_run_at datetime2(7), @attempts smallint, @error nvarchar(max);
     DECLARE @items mq.items;
-    SELECT @ordered = ordered FROM mq.policy(@type);
+    SELECT @grouped = grouped FROM mq.policy(@type);
     SET @changed = 0;
     IF EXISTS (
         SELECT *
@@ -49,7 +49,7 @@ BEGIN
     -- While the message is locked nobody writes another.
     IF @replace = 0
         SELECT @error = error FROM mq.delayed WITH (READUNCOMMITTED) WHERE type = @type AND run_at = @old_run_at AND id = @id;
-    EXEC mq.leave_place @type, @id, @old_priority, @old_run_at, @ordered, @attempts OUTPUT;
+    EXEC mq.leave_place @type, @id, @old_priority, @old_run_at, @grouped, @attempts OUTPUT;
     IF @attempts IS NULL
         RETURN;
 
@@ -69,7 +69,7 @@ BEGIN
     IF @run_at > @now
         INSERT INTO mq.delayed (type, run_at, id, priority, attempts, error)
         VALUES (@type, @run_at, @id, @priority, @attempts, @error);
-    ELSE IF @ordered = 1
+    ELSE IF @grouped = 1
         -- issue_tickets gives it a ticket: one may be being dropped at the old place, or at this one.
         INSERT INTO mq.grouped (type, group_key, id, attempts) VALUES (@type, @group_key, @id, @attempts);
     ELSE
@@ -81,15 +81,15 @@ BEGIN
         IF @run_at < @now
             EXEC mq.lower_mark @type;
     END;
-    IF @ordered = 1
+    IF @grouped = 1
     BEGIN
         INSERT INTO @items (id, attempts) VALUES (@id, @attempts);
         IF @run_at <= @now
             -- As when a failed head is promoted: it is the first of its group again.
-            DELETE FROM mq.group_lock WITH (ROWLOCK) WHERE id = @id;
+            DELETE FROM mq.group_lock WITH (ROWLOCK) WHERE id = @id AND blocks = 1;
         ELSE
             EXEC mq.free_groups @type, @items;
-        EXEC mq.issue_tickets @type, @items;
+        EXEC mq.issue_tickets @type, @items, 1;
     END;
 END;
 GO

@@ -1,6 +1,7 @@
 -- claim: claim messages of a type that is not paused, and return them.
 -- Arguments:   @type, @size, @reader, @lease_seconds (NULL: the policy's)
--- Returns:     the messages in order of priority, run_at, id; no rows when nothing is ready or the queue is paused
+-- Returns:     the messages in order of priority, run_at, id; no rows when nothing is ready, a limit of the type is reached or the
+--              queue is paused
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.claim N'email', 10, N'worker-1', 60;
@@ -13,12 +14,19 @@ CREATE OR ALTER PROCEDURE mq.claim
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @paused bit, @count int = 0, @batch_key uniqueidentifier = NEWID();
-    SELECT @paused = paused, @lease_seconds = COALESCE(@lease_seconds, lease_seconds) FROM mq.policy(@type);
-    IF @paused = 0
+    DECLARE @paused bit, @limited bit, @counted bit, @in_groups bit, @count int = 0, @batch_key uniqueidentifier = NEWID();
+    SELECT @paused = paused, @lease_seconds = COALESCE(@lease_seconds, lease_seconds),
+        @limited = CASE WHEN max_active > 0 OR rate > 0 THEN 1 ELSE 0 END, @counted = CASE WHEN max_active > 0 THEN 1 ELSE 0 END,
+        @in_groups = CASE WHEN grouped = 1 AND ordered = 0 THEN 1 ELSE 0 END
+    FROM mq.policy(@type);
+    IF @paused = 0 AND @limited = 1
+        EXEC mq.allowance @type, @size, @size OUTPUT;
+    IF @paused = 0 AND @size > 0
         EXEC mq.pick @type, @size, 0, @batch_key, @count OUTPUT;
+    IF @count > 0 AND @limited = 1
+        EXEC mq.spend @type, @count, @counted;
     IF @count > 0
-        EXEC mq.hold @batch_key, @type, @reader, @lease_seconds;
+        EXEC mq.hold @batch_key, @type, @reader, @lease_seconds, @counted, @in_groups;
     ELSE
         EXEC mq.no_messages;
 END;

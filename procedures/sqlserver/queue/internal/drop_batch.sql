@@ -13,11 +13,15 @@ CREATE OR ALTER PROCEDURE mq.drop_batch
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @counted bit, @in_groups bit;
     SET @type = NULL;
-    SELECT @type = type, @reader = reader, @lease_seconds = lease_seconds
+    SELECT @type = type, @reader = reader, @lease_seconds = lease_seconds, @counted = counted, @in_groups = in_groups
     FROM mq.batch WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
     WHERE batch_key = @key;
-    IF @type IS NOT NULL
-        DELETE FROM mq.batch WHERE batch_key = @key;
+    IF @type IS NULL
+        RETURN;
+    DELETE FROM mq.batch WHERE batch_key = @key;
+    IF @counted = 1 OR @in_groups = 1
+        EXEC mq.free_places @type, @key, NULL, @counted, @in_groups;
 END;
 GO

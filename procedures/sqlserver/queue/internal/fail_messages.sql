@@ -14,11 +14,11 @@ CREATE OR ALTER PROCEDURE mq.fail_messages
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @now datetime2(7) = SYSUTCDATETIME(), @max_attempts int, @backoff int, @backoff_max int, @ordered bit;
-    DECLARE @gone mq.items;
+    DECLARE @now datetime2(7) = SYSUTCDATETIME(), @max_attempts int, @backoff int, @backoff_max int, @ordered bit, @grouped bit;
+    DECLARE @gone mq.items, @all mq.items;
     DECLARE @delay TABLE (id bigint NOT NULL PRIMARY KEY, milliseconds bigint NOT NULL);
     SELECT @max_attempts = max_attempts, @backoff = backoff_seconds, @backoff_max = backoff_max_seconds,
-        @ordered = ordered
+        @ordered = ordered, @grouped = grouped
     FROM mq.policy(@type);
     INSERT INTO mq.dead (id, died_at, attempts, type, reader, error)
     OUTPUT inserted.id, inserted.attempts INTO @gone (id, attempts)
@@ -50,5 +50,12 @@ BEGIN
     INNER JOIN @failed AS f ON f.id = d.id
     INNER JOIN mq.message AS m ON m.id = d.id
     OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+    -- Where there is no order, the group of a message that failed goes on.
+    IF @grouped = 1 AND @ordered = 0
+    BEGIN
+        INSERT INTO @all (id, attempts) SELECT id, attempts FROM @failed;
+        EXEC mq.free_groups @type, @all;
+        EXEC mq.issue_tickets @type, @all, 1;
+    END;
 END;
 GO

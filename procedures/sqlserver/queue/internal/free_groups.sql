@@ -1,5 +1,5 @@
--- free_groups: in an ordered queue, let the groups of messages that are finished or dead go on.
--- Arguments:   @type, @items (at most 1,000; the messages are still there)
+-- free_groups: let the groups go on that wait for these messages.
+-- Arguments:   @type, @items (at most 1,000, which are finished, dead or erased; the messages are still there)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's; waits for a claim only while that checks the group
@@ -22,7 +22,7 @@ BEGIN
     INSERT INTO @heads (id, attempts)
     SELECT i.id, i.attempts
     FROM @items AS i
-    INNER JOIN mq.group_lock AS l WITH (READUNCOMMITTED) ON l.id = i.id
+    INNER JOIN mq.group_lock AS l WITH (READUNCOMMITTED) ON l.id = i.id AND l.blocks = 1
     OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
     IF NOT EXISTS (SELECT * FROM @heads)
         RETURN;
@@ -45,6 +45,6 @@ BEGIN
     FROM @heads AS h
     INNER JOIN mq.group_lock AS l WITH (ROWLOCK) ON l.id = h.id
     OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
-    EXEC mq.issue_tickets @type, @heads;
+    EXEC mq.issue_tickets @type, @heads, 1;
 END;
 GO

@@ -1,22 +1,24 @@
 -- hold: put what a claim has picked under a lease, and return it.
--- Arguments:   @batch_key, @type, @reader, @lease_seconds
+-- Arguments:   @batch_key, @type, @reader, @lease_seconds, @counted and @in_groups (as in mq.batch)
 -- Returns:     the messages in order of priority, run_at, id
 -- Errors:      none
 -- Transaction: joins the caller's
--- Example:     EXEC mq.hold @batch_key, N'email', N'worker-1', 60;
+-- Example:     EXEC mq.hold @batch_key, N'email', N'worker-1', 60, 0, 0;
 
 CREATE OR ALTER PROCEDURE mq.hold
     @batch_key uniqueidentifier,
     @type nvarchar(400),
     @reader nvarchar(400),
-    @lease_seconds int
+    @lease_seconds int,
+    @counted bit,
+    @in_groups bit
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @now datetime2(7) = SYSUTCDATETIME();
     DECLARE @until datetime2(7) = DATEADD(SECOND, @lease_seconds, @now);
-    INSERT INTO mq.batch (batch_key, claimed_at, lease_until, lease_seconds, type, reader)
-    VALUES (@batch_key, @now, @until, @lease_seconds, @type, @reader);
+    INSERT INTO mq.batch (batch_key, claimed_at, lease_until, lease_seconds, counted, in_groups, type, reader)
+    VALUES (@batch_key, @now, @until, @lease_seconds, @counted, @in_groups, @type, @reader);
     SELECT m.id, m.type, m.body, m.headers, CAST(m.priority AS int) AS priority, m.group_key, m.dedup_key,
         CAST(c.attempt AS int) AS attempt, m.created_at, m.source, @batch_key AS batch_key, @until AS lease_until
     FROM mq.claimed AS c

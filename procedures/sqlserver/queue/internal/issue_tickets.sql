@@ -1,9 +1,10 @@
--- issue_tickets: in an ordered queue, make groups that have something due and nobody at work claimable.
--- Arguments:   @type, @items (messages of these groups, at most 1,000; they are still there)
+-- issue_tickets: in a grouped queue, make groups claimable that have something due and may go on.
+-- Arguments:   @type, @items (messages of these groups, at most 1,000; they are still there), @hidden (1: messages that another
+--              transaction is cancelling count as well; 0: they do not, and the call never waits)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's; without row versions it waits for transactions that cancel the first messages of the same group
--- Example:     EXEC mq.issue_tickets N'invoice', @items;
+-- Example:     EXEC mq.issue_tickets N'invoice', @items, 1;
 --
 -- A message that another transaction is cancelling may be gone or stay: so the first message gets a ticket, the first that nobody
 -- has locked, and one that is being deleted before them. One too many does no harm. A ticket at the message's own place is left
@@ -18,12 +19,13 @@
 
 CREATE OR ALTER PROCEDURE mq.issue_tickets
     @type nvarchar(400),
-    @items mq.items READONLY
+    @items mq.items READONLY,
+    @hidden bit
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @n int = 0, @group_key nvarchar(400), @resource nvarchar(255);
-    DECLARE @look bigint, @first bigint, @hidden bigint, @free bigint;
+    DECLARE @look bigint, @first bigint, @gone bigint, @free bigint;
     DECLARE @last bigint = 9223372036854775807;
     DECLARE @id bigint, @priority smallint, @run_at datetime2(7), @attempts smallint, @there bigint;
     DECLARE @groups TABLE (n int NOT NULL PRIMARY KEY, group_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL);
@@ -45,18 +47,20 @@ BEGIN
             SELECT @group_key = group_key FROM @groups WHERE n = @n;
             SET @resource = mq.lock_name('group', @type, @group_key);
             DELETE FROM @wanted;
-            SELECT @first = NULL, @hidden = NULL, @free = NULL;
+            SELECT @first = NULL, @gone = NULL, @free = NULL;
             SELECT TOP (1) @first = id
             FROM mq.grouped WITH (READUNCOMMITTED)
             WHERE type = @type AND group_key = @group_key
             ORDER BY id;
-            IF APPLOCK_TEST('public', @resource, 'Exclusive', 'Transaction') = 1
-                SELECT TOP (1) @hidden = id
+            IF @hidden = 1 AND APPLOCK_TEST('public', @resource, 'Exclusive', 'Transaction') = 1
+                SELECT TOP (1) @gone = id
                 FROM mq.grouped
                 WHERE type = @type AND group_key = @group_key AND id < COALESCE(@first, @last)
                 ORDER BY id;
-            ELSE
-                SELECT @hidden = id FROM mq.group_lock WITH (READUNCOMMITTED) WHERE type = @type AND group_key = @group_key;
+            ELSE IF @hidden = 1
+                SELECT @gone = id
+                FROM mq.group_lock WITH (READUNCOMMITTED)
+                WHERE type = @type AND group_key = @group_key AND blocks = 1;
             SET @look = @first;
             WHILE @look IS NOT NULL AND @free IS NULL
             BEGIN
@@ -68,7 +72,7 @@ BEGIN
                     );
             END;
             INSERT INTO @wanted (id)
-            SELECT id FROM (VALUES (@first), (@hidden), (@free)) AS w (id) WHERE id IS NOT NULL GROUP BY id;
+            SELECT id FROM (VALUES (@first), (@gone), (@free)) AS w (id) WHERE id IS NOT NULL GROUP BY id;
 
             SET @id = -9223372036854775808;
             WHILE @id IS NOT NULL
@@ -78,7 +82,7 @@ BEGIN
                 BEGIN
                     SELECT @run_at = NULL, @there = NULL, @attempts = 0;
                     SELECT @priority = priority, @run_at = run_at FROM mq.message WITH (READUNCOMMITTED) WHERE id = @id;
-                    IF @run_at IS NULL AND @id = @hidden
+                    IF @run_at IS NULL AND @id = @gone
                         SELECT @priority = priority, @run_at = run_at FROM mq.message WHERE id = @id;
                     IF @run_at IS NOT NULL
                     BEGIN

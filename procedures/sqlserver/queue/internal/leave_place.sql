@@ -1,5 +1,5 @@
 -- leave_place: take a new message that the caller has locked out of ready or delayed.
--- Arguments:   @type, @id, @priority and @run_at (the message's), @ordered (the policy)
+-- Arguments:   @type, @id, @priority and @run_at (the message's), @grouped (the policy)
 -- Returns:     @attempts (so far; NULL: it is being claimed at this moment)
 -- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; never waits
@@ -10,7 +10,7 @@ CREATE OR ALTER PROCEDURE mq.leave_place
     @id bigint,
     @priority smallint,
     @run_at datetime2(7),
-    @ordered bit,
+    @grouped bit,
     @attempts smallint OUTPUT
 AS
 BEGIN
@@ -23,7 +23,7 @@ BEGIN
     WHERE type = @type AND run_at = @run_at AND id = @id;
     IF @attempts IS NOT NULL
         DELETE FROM mq.delayed WHERE type = @type AND run_at = @run_at AND id = @id;
-    ELSE IF @ordered = 1
+    ELSE IF @grouped = 1
     BEGIN
         SELECT @attempts = attempts FROM mq.grouped WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE id = @id;
         IF @attempts IS NULL

@@ -1,6 +1,6 @@
 -- pick: move up to @size ready messages of a type from the ready table under a batch key, in claim order; expired claims are
 --       rescued, due messages promoted and those of schedules sent on the way.
--- Arguments:   @type, @size, @take (1: the caller's transaction may be long: see pick_ordered), @batch_key
+-- Arguments:   @type, @size, @take (1: the caller's transaction may be long: see pick_grouped), @batch_key
 -- Returns:     @count: how many rows of mq.claimed have that key now
 -- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; never waits for another claim
@@ -34,11 +34,12 @@ BEGIN
     DECLARE @promote int = CASE WHEN @take = 1 THEN @size WHEN 2 * @size > 100 THEN 2 * @size ELSE 100 END;
     DECLARE @start datetime2(7) = '1900-01-01', @now datetime2(7) = SYSUTCDATETIME(), @pause int;
     DECLARE @latest datetime2(7) = DATEADD(SECOND, -1, @now), @lowered_to datetime2(7) = '9999-12-31';
-    DECLARE @ordered bit, @full_scan bit = 1, @marks_changed bit = 0, @front_moved bit, @from_n bigint;
+    DECLARE @grouped bit, @tend bit, @full_scan bit = 1, @marks_changed bit = 0, @front_moved bit, @from_n bigint;
     DECLARE @n bigint, @scanned_at datetime2(7), @promoted_to datetime2(7), @rescued bigint, @moved int, @first_run_at datetime2(7);
 
     SET @count = 0;
-    SELECT @ordered = ordered FROM mq.policy(@type);
+    SELECT @grouped = grouped, @tend = CASE WHEN grouped = 1 AND (ordered = 0 OR group_rate > 0) THEN 1 ELSE 0 END
+    FROM mq.policy(@type);
     SELECT TOP (1) @n = n, @scanned_at = scanned_at, @promoted_to = promoted_to
     FROM mq.mark WITH (READPAST, READCOMMITTEDLOCK)
     WHERE type = @type
@@ -62,7 +63,7 @@ BEGIN
         WHERE type = @type AND run_at > @promoted_to AND run_at <= @now
     )
     BEGIN
-        EXEC mq.promote @type, @promoted_to, @now, @promote, @ordered, @moved OUTPUT, @first_run_at OUTPUT;
+        EXEC mq.promote @type, @promoted_to, @now, @promote, @grouped, @moved OUTPUT, @first_run_at OUTPUT;
         SELECT @promoted_to = CASE WHEN @moved < @promote THEN @now ELSE @start END,
             @lowered_to = COALESCE(@first_run_at, @lowered_to);
         IF EXISTS (
@@ -74,9 +75,11 @@ BEGIN
     ELSE
         SET @promoted_to = @now;
 
-    IF @ordered = 1
+    IF @grouped = 1
     BEGIN
-        EXEC mq.pick_ordered @type, @size, @take, @batch_key, @count OUTPUT;
+        IF @tend = 1 AND @full_scan = 1 AND @take = 0
+            EXEC mq.tend_groups @type;
+        EXEC mq.pick_grouped @type, @size, @take, @batch_key, @count OUTPUT;
         IF @full_scan = 1 AND @count > 0
             -- No claim of tickets starts at a mark. The marks only record the time of the last full scan.
             EXEC mq.renew_marks @type, @n, @now, @start, NULL, '0001-01-01', '9999-12-31';

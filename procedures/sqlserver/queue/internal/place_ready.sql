@@ -1,5 +1,5 @@
 -- place_ready: write messages at their old place among the ready ones. The caller lowers the mark.
--- Arguments:   @type, @items (at most 1,000), @ordered (the policy), @ring
+-- Arguments:   @type, @items (at most 1,000), @grouped (the policy), @ring
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's
@@ -8,7 +8,7 @@
 CREATE OR ALTER PROCEDURE mq.place_ready
     @type nvarchar(400),
     @items mq.items READONLY,
-    @ordered bit,
+    @grouped bit,
     @ring bit
 AS
 BEGIN
@@ -20,7 +20,7 @@ BEGIN
     INNER JOIN mq.message AS m WITH (ROWLOCK) ON m.id = i.id
     WHERE m.sent_run_at IS NOT NULL
     OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
-    IF @ordered = 1
+    IF @grouped = 1
     BEGIN
         INSERT INTO mq.grouped (type, group_key, id, attempts)
         SELECT @type, COALESCE(m.group_key, N''), m.id, i.attempts
@@ -30,7 +30,7 @@ BEGIN
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
         DELETE l
         FROM @items AS i
-        INNER JOIN mq.group_lock AS l WITH (ROWLOCK) ON l.id = i.id
+        INNER JOIN mq.group_lock AS l WITH (ROWLOCK) ON l.id = i.id AND l.blocks = 1
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
         -- An old ticket may be being dropped at this moment: the new one goes beside it, with a time of its own.
         INSERT INTO mq.ready (type, priority, run_at, id, attempts)

@@ -1,6 +1,7 @@
 -- policy: the settings of a type, the defaults when nobody has set any.
 -- Arguments:   @type
--- Returns:     one row: lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, paused
+-- Returns:     one row: lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, max_active,
+--              rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, grouped, paused
 -- Errors:      none
 -- Transaction: reads only, at READ COMMITTED: a sender at SERIALIZABLE would keep its policy locked until its end
 -- Example:     SELECT lease_seconds FROM mq.policy(N'email');
@@ -9,7 +10,8 @@ CREATE OR ALTER FUNCTION mq.policy (@type nvarchar(400))
 RETURNS TABLE
 AS
 RETURN
-    SELECT TOP (1) lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, paused
+    SELECT TOP (1) lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, max_active, rate,
+        rate_seconds, group_max_active, group_rate, group_rate_seconds, grouped, paused
     FROM mq.queue WITH (READCOMMITTED)
     -- The type without a name holds the defaults, and comes last.
     WHERE type IN (@type, N'')

@@ -1,5 +1,5 @@
 -- promote: move delayed messages that are due to ready.
--- Arguments:   @type, @after and @until (due in this span), @size (at most so many), @ordered (the policy)
+-- Arguments:   @type, @after and @until (due in this span), @size (at most so many), @grouped (the policy)
 -- Returns:     @moved, and @first_run_at: the earliest place among them, or NULL
 -- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; passes over what another claim is promoting
@@ -10,7 +10,7 @@ CREATE OR ALTER PROCEDURE mq.promote
     @after datetime2(7),
     @until datetime2(7),
     @size int,
-    @ordered bit,
+    @grouped bit,
     @moved int OUTPUT,
     @first_run_at datetime2(7) OUTPUT
 AS
@@ -47,7 +47,7 @@ BEGIN
             END
             ELSE IF @first_run_at IS NULL
                 SELECT @first_run_at = MIN(run_at) FROM @due;
-            IF @ordered = 1
+            IF @grouped = 1
             BEGIN
                 INSERT INTO mq.grouped (type, group_key, id, attempts)
                 SELECT @type, COALESCE(m.group_key, N''), m.id, i.attempts
@@ -55,10 +55,10 @@ BEGIN
                 INNER JOIN mq.message AS m ON m.id = i.id
                 WHERE NOT EXISTS (SELECT * FROM mq.grouped AS g WHERE g.id = i.id)
                 OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
-                -- A failed head comes back: its group may go on, and it is the first of it again.
+                -- A failed head comes back, or one that waited for a token: its group may go on, and it is the first of it again.
                 DELETE l
                 FROM @due AS i
-                INNER JOIN mq.group_lock AS l WITH (ROWLOCK) ON l.id = i.id
+                INNER JOIN mq.group_lock AS l WITH (ROWLOCK) ON l.id = i.id AND l.blocks = 1
                 OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
             END;
             INSERT INTO mq.ready (type, priority, run_at, id, attempts)

@@ -14,9 +14,9 @@ CREATE OR ALTER PROCEDURE mq.put_back
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @ordered bit, @ring bit = mq.is_ring(@type), @step int = 1000, @took int = 1;
+    DECLARE @grouped bit, @ring bit = mq.is_ring(@type), @step int = 1000, @took int = 1;
     DECLARE @back mq.items;
-    SELECT @ordered = ordered FROM mq.policy(@type);
+    SELECT @grouped = grouped FROM mq.policy(@type);
     SET @count = 0;
     WHILE @took > 0
     BEGIN
@@ -27,7 +27,7 @@ BEGIN
         SET @took = @@ROWCOUNT;
         SET @count = @count + @took;
         IF @took > 0
-            EXEC mq.place_ready @type, @back, @ordered, @ring;
+            EXEC mq.place_ready @type, @back, @grouped, @ring;
         IF @took < @step
             SET @took = 0;
     END;

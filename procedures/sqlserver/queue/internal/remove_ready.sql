@@ -14,19 +14,19 @@ CREATE OR ALTER PROCEDURE mq.remove_ready
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @named nvarchar(400), @group_key nvarchar(400), @priority smallint, @run_at datetime2(7), @ordered bit, @ring bit;
-    DECLARE @resource nvarchar(255), @got int, @head bigint;
+    DECLARE @named nvarchar(400), @group_key nvarchar(400), @priority smallint, @run_at datetime2(7), @grouped bit, @ring bit;
+    DECLARE @resource nvarchar(255), @got int, @head bigint, @ordered bit;
     SELECT @type = NULL, @attempt = NULL, @reader = NULL;
     SELECT @named = type, @group_key = COALESCE(group_key, N''), @priority = priority, @run_at = run_at
     FROM mq.message WITH (READPAST, READCOMMITTEDLOCK)
     WHERE id = @id;
     IF @named IS NULL
         RETURN;
-    SELECT @ordered = ordered FROM mq.policy(@named);
+    SELECT @grouped = grouped, @ordered = ordered FROM mq.policy(@named);
     SET @ring = mq.is_ring(@named);
     IF @ordered = 1
     BEGIN
-        -- As in pick_ordered: each call that takes a group or frees it holds this lock.
+        -- As in pick_grouped: each call that takes a group or frees it holds this lock.
         SET @resource = mq.lock_name('group', @named, @group_key);
         EXEC @got = sp_getapplock @Resource = @resource, @LockMode = 'Exclusive',
             @LockOwner = 'Transaction', @LockTimeout = 0;
@@ -45,7 +45,7 @@ BEGIN
         IF @attempt IS NOT NULL
             DELETE FROM mq.delayed WHERE type = @named AND run_at = @run_at AND id = @id;
     END;
-    IF @attempt IS NULL AND @head IS NULL AND @ordered = 1
+    IF @attempt IS NULL AND @head IS NULL AND @grouped = 1
     BEGIN
         SELECT @attempt = attempts + 1
         FROM mq.grouped WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
@@ -53,12 +53,13 @@ BEGIN
         IF @attempt IS NOT NULL
         BEGIN
             -- First this row, by which others see what we have: see issue_tickets.
-            INSERT INTO mq.group_lock (type, group_key, id) VALUES (@named, @group_key, @id);
+            IF @ordered = 1
+                INSERT INTO mq.group_lock (type, group_key, id) VALUES (@named, @group_key, @id);
             SET @head = @id;
             DELETE FROM mq.grouped WHERE id = @id;
         END;
     END;
-    IF @attempt IS NULL AND @ordered = 0
+    IF @attempt IS NULL AND @grouped = 0
     BEGIN
         SELECT @attempt = attempts + 1
         FROM mq.ready WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)

@@ -12,7 +12,7 @@ CREATE OR ALTER PROCEDURE mq.rescue
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @now datetime2(7) = SYSUTCDATETIME(), @max_attempts int, @key uniqueidentifier, @reader nvarchar(400);
+    DECLARE @now datetime2(7) = SYSUTCDATETIME(), @max_attempts int, @key uniqueidentifier, @reader nvarchar(400), @counted bit, @in_groups bit;
     DECLARE @step int = 1000, @took int, @dead bigint, @back bigint, @n int = 0, @last int;
     DECLARE @spent mq.failures;
     DECLARE @expired TABLE (n int NOT NULL PRIMARY KEY, batch_key uniqueidentifier NOT NULL);
@@ -33,7 +33,7 @@ BEGIN
     BEGIN
         SET @n = @n + 1;
         SET @key = NULL;
-        SELECT @key = b.batch_key, @reader = b.reader
+        SELECT @key = b.batch_key, @reader = b.reader, @counted = b.counted, @in_groups = b.in_groups
         FROM @expired AS e
         INNER JOIN mq.batch AS b WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON b.batch_key = e.batch_key
         WHERE e.n = @n AND b.lease_until <= @now
@@ -41,6 +41,8 @@ BEGIN
         IF @key IS NULL
             CONTINUE;
         DELETE FROM mq.batch WHERE batch_key = @key;
+        IF @counted = 1 OR @in_groups = 1
+            EXEC mq.free_places @type, @key, NULL, @counted, @in_groups;
         SET @took = 1;
         WHILE @took > 0
         BEGIN

@@ -25,7 +25,7 @@ CREATE OR ALTER PROCEDURE mq.send_one
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @ordered bit, @ring bit, @resource nvarchar(255);
+    DECLARE @grouped bit, @ring bit, @resource nvarchar(255);
     SELECT @id = NULL, @created = 1, @changed = 0, @run_at = COALESCE(@run_at, @now), @priority = COALESCE(@priority, 0);
     -- Of two senders of one new key the second waits here, and not in front of the unique index, where it would get an error.
     -- No lock of a range: that would stop senders of other keys, and calls that complete a message with the next key. In a
@@ -46,7 +46,7 @@ BEGIN
             RETURN;
         END;
     END;
-    SELECT @ordered = ordered FROM mq.policy(@type);
+    SELECT @grouped = grouped FROM mq.policy(@type);
     SET @ring = mq.is_ring(@type);
     INSERT INTO mq.message (run_at, created_at, priority, max_attempts, type, body, headers, group_key, dedup_key, source)
     VALUES (@run_at, @now, @priority, @max_attempts, @type, @body, @headers, @group_key, @dedup_key, mq.reader_name(@source));
@@ -57,7 +57,7 @@ BEGIN
         INSERT INTO mq.delayed (type, run_at, id, priority, attempts) VALUES (@type, @run_at, @id, @priority, 0);
     ELSE
     BEGIN
-        IF @ordered = 1
+        IF @grouped = 1
             INSERT INTO mq.grouped (type, group_key, id, attempts) VALUES (@type, COALESCE(@group_key, N''), @id, 0);
         INSERT INTO mq.ready (type, priority, run_at, id, attempts)
         VALUES (@type, CASE @ring WHEN 1 THEN -32768 ELSE @priority END, CASE @ring WHEN 1 THEN '0001-01-01' ELSE @run_at END, @id, 0);

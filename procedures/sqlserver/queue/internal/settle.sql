@@ -15,10 +15,10 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @step int = 1000, @took int = 1;
-    DECLARE @ordered bit, @on_complete varchar(7);
+    DECLARE @ordered bit, @grouped bit, @on_complete varchar(7);
     DECLARE @done mq.items;
     DECLARE @keys TABLE (id bigint NOT NULL PRIMARY KEY);
-    SELECT @ordered = ordered, @on_complete = on_complete FROM mq.policy(@type);
+    SELECT @ordered = ordered, @grouped = grouped, @on_complete = on_complete FROM mq.policy(@type);
     SET @count = 0;
     WHILE @took > 0
     BEGIN
@@ -50,6 +50,8 @@ BEGIN
             END;
             IF @ordered = 1
                 EXEC mq.free_groups @type, @done;
+            ELSE IF @grouped = 1
+                EXEC mq.issue_tickets @type, @done, 1;
             EXEC mq.delete_messages @done;
         END;
         IF @took < @step

@@ -1,4 +1,4 @@
--- stuck_groups: groups of an ordered queue that have a due message, nobody at work and no ticket, so that no claim finds them.
+-- stuck_groups: groups that have a due message, may go on, and have no ticket, so that no claim finds them.
 -- Arguments:   @type
 -- Returns:     group_key, id (the first message); among the first 10,000 messages of the type
 -- Errors:      none
@@ -22,8 +22,24 @@ RETURN
         ) AS x
         GROUP BY x.group_key
     ) AS k
+    CROSS APPLY mq.policy(@type) AS p
     WHERE NOT EXISTS (
-            SELECT * FROM mq.group_lock AS l WITH (READUNCOMMITTED) WHERE l.type = @type AND l.group_key = k.group_key
+            SELECT *
+            FROM mq.group_lock AS l WITH (READUNCOMMITTED)
+            WHERE l.type = @type AND l.group_key = k.group_key AND l.blocks = 1
+        )
+        AND (
+            p.ordered = 1
+            OR p.group_max_active = 0
+            OR p.group_max_active > (
+                SELECT COUNT(*)
+                FROM mq.group_lock AS l WITH (READUNCOMMITTED)
+                WHERE l.type = @type AND l.group_key = k.group_key AND NOT EXISTS (
+                    SELECT *
+                    FROM mq.group_freed AS f WITH (READUNCOMMITTED)
+                    WHERE f.type = @type AND f.group_key = k.group_key AND f.id = l.id
+                )
+            )
         )
         AND NOT EXISTS (
             SELECT *

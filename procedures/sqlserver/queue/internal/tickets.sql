@@ -1,7 +1,7 @@
--- tickets: the next tickets of an ordered queue, and what each of them stands for.
--- Arguments:   @type, @take (1: without those of groups at work), @size (at most so many), @priority, @run_at and @id (after this place)
--- Returns:     n (1, 2, ... in the order of mq.ready), id, priority, run_at, attempts, group_key, what (0: nothing, 1: a group at work, 2:
---              a free group, 3: a message that is in no group yet), nth (1, 2, ... among those of a group, what 0 after the others)
+-- tickets: the next tickets of a grouped queue, and what each of them stands for.
+-- Arguments:   @type, @take (1: without those of groups that wait), @size (at most so many), @priority, @run_at and @id (after this place)
+-- Returns:     n (1, 2, ... in the order of mq.ready), id, priority, run_at, attempts, group_key, what (0: nothing, 1: a group that waits
+--              for one of its messages, 2: another group, 3: a message that is in no group yet), nth (1, 2, ... among those of a group, what 0 after the others)
 -- Errors:      none
 -- Transaction: reads only, and waits for nobody; to be called with FORCE ORDER, LOOP JOIN
 -- Example:     SELECT n, id, what FROM mq.tickets(N'invoice', 0, 100, -32769, '0001-01-01', 0);
@@ -23,17 +23,21 @@ RETURN
             CASE
                 WHEN k.message_id IS NULL THEN 0
                 WHEN k.grouped_id IS NOT NULL THEN CASE WHEN k.lock_id IS NULL THEN 2 ELSE 1 END
-                WHEN k.lock_id = k.id OR k.dead_id IS NOT NULL OR k.delayed_id IS NOT NULL THEN 0
+                WHEN k.own_id IS NOT NULL OR k.dead_id IS NOT NULL OR k.delayed_id IS NOT NULL THEN 0
                 ELSE 3
             END AS what
         FROM (
             SELECT TOP (@size) r.id, r.priority, r.run_at, r.attempts, COALESCE(m.group_key, N'') AS group_key,
-                m.id AS message_id, l.id AS lock_id, g.id AS grouped_id, e.id AS dead_id, d.id AS delayed_id
+                m.id AS message_id, l.id AS lock_id, o.id AS own_id, g.id AS grouped_id, e.id AS dead_id, d.id AS delayed_id
             FROM mq.ready AS r WITH (READPAST, READCOMMITTEDLOCK)
             LEFT JOIN mq.message AS m WITH (READUNCOMMITTED) ON m.id = r.id
-            LEFT JOIN mq.group_lock AS l WITH (READUNCOMMITTED)
-                ON l.type = m.type AND l.group_key = COALESCE(m.group_key, N'')
+            OUTER APPLY (
+                SELECT TOP (1) id
+                FROM mq.group_lock WITH (READUNCOMMITTED)
+                WHERE type = m.type AND group_key = COALESCE(m.group_key, N'') AND blocks = 1
+            ) AS l
             LEFT JOIN mq.grouped AS g WITH (READUNCOMMITTED) ON g.id = m.id
+            LEFT JOIN mq.group_lock AS o WITH (READUNCOMMITTED) ON o.id = m.id AND g.id IS NULL
             LEFT JOIN mq.dead AS e WITH (READUNCOMMITTED) ON e.id = m.id AND g.id IS NULL
             LEFT JOIN mq.delayed AS d WITH (READUNCOMMITTED)
                 ON d.type = m.type AND d.run_at = m.run_at AND d.id = m.id AND g.id IS NULL

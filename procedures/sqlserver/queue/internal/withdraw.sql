@@ -14,9 +14,9 @@ CREATE OR ALTER PROCEDURE mq.withdraw
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @locked nvarchar(400);
+    DECLARE @locked nvarchar(400), @counted bit, @in_groups bit;
     SELECT @type = NULL, @attempt = NULL;
-    SELECT @locked = type, @reader = reader
+    SELECT @locked = type, @reader = reader, @counted = counted, @in_groups = in_groups
     FROM mq.batch WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
     WHERE batch_key = @key;
     IF @locked IS NULL
@@ -25,6 +25,8 @@ BEGIN
     IF @attempt IS NULL
         RETURN;
     SET @type = @locked;
+    IF @counted = 1 OR @in_groups = 1
+        EXEC mq.free_places @type, @key, @id, @counted, @in_groups;
     IF NOT EXISTS (SELECT * FROM mq.claimed WHERE batch_key = @key AND id <> @id)
         DELETE FROM mq.batch WHERE batch_key = @key;
 END;

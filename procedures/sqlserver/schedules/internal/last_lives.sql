@@ -26,7 +26,7 @@ BEGIN
                 )
                 OR EXISTS (SELECT * FROM mq.grouped AS g WITH (READUNCOMMITTED) WHERE g.id = m.id)
                 OR (
-                    EXISTS (SELECT * FROM mq.policy(m.type) AS p WHERE p.ordered = 0)
+                    EXISTS (SELECT * FROM mq.policy(m.type) AS p WHERE p.grouped = 0)
                     AND EXISTS (
                         SELECT * FROM mq.ready AS r WITH (READUNCOMMITTED)
                         WHERE r.type = m.type AND r.id = m.id AND (

@@ -1,9 +1,9 @@
--- pick_ordered: take the head messages of up to @size groups of an ordered queue, one a group.
+-- pick_grouped: take the first messages of groups that may go on, in an ordered queue or one with limits by group.
 -- Arguments:   @type, @size, @take (1: the messages are finished by the caller's own commit), @batch_key
 -- Returns:     @count: how many rows of mq.claimed have that key now
 -- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; never waits for another claim
--- Example:     EXEC mq.pick_ordered N'invoice', 10, 0, @batch_key, @count OUTPUT;
+-- Example:     EXEC mq.pick_grouped N'invoice', 10, 0, @batch_key, @count OUTPUT;
 --
 -- A row of mq.ready is a ticket here: 'the group of this message has something to do', and every message brings one, so that
 -- senders lock nothing. A ticket is only a hint, and is read without keeping a lock. Whether its group is free is checked under
@@ -16,7 +16,7 @@
 -- it holds that one and its message, so that no cancel can take it away. Tickets of messages that are not in mq.grouped are dropped:
 -- such messages get new ones when they return. The scan comes before the lock of the ticket: a cancel has had the ticket by then.
 
-CREATE OR ALTER PROCEDURE mq.pick_ordered
+CREATE OR ALTER PROCEDURE mq.pick_grouped
     @type nvarchar(400),
     @size int,
     @take bit,
@@ -30,10 +30,11 @@ BEGIN
     DECLARE @tickets int = 10000;
     -- Dropping costs writes and locks: a few tickets of groups at work are scanned again by the next claim.
     DECLARE @few int = 40;
-    DECLARE @left int = CASE WHEN @size < @groups THEN @size ELSE @groups END;
+    DECLARE @ordered bit, @places int, @rate int, @seconds int;
+    DECLARE @left int = @size;
     DECLARE @chunk int = 50 + 2 * CASE WHEN @size < @groups THEN @size ELSE @groups END, @scanned int = 0, @read int, @n int;
     DECLARE @last_priority int = -32769, @last_run_at datetime2(7) = '0001-01-01', @last_id bigint = 0;
-    DECLARE @group_key nvarchar(400), @priority smallint, @run_at datetime2(7), @head bigint, @attempts smallint;
+    DECLARE @group_key nvarchar(400), @priority smallint, @run_at datetime2(7), @head bigint, @attempts smallint, @took int;
     DECLARE @seen TABLE (
         n int NOT NULL PRIMARY KEY,
         id bigint NOT NULL,
@@ -47,8 +48,11 @@ BEGIN
     DECLARE @used TABLE (group_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY);
     DECLARE @late mq.items, @heads mq.items, @spent mq.places;
     SET @count = 0;
+    SELECT @ordered = ordered, @places = CASE ordered WHEN 1 THEN 1 ELSE group_max_active END, @rate = group_rate,
+        @seconds = group_rate_seconds
+    FROM mq.policy(@type);
 
-    WHILE @left > 0 AND @scanned < @tickets
+    WHILE @left > 0 AND @groups > 0 AND @scanned < @tickets
     BEGIN
         DELETE FROM @seen;
         DELETE FROM @spent;
@@ -59,9 +63,21 @@ BEGIN
         SET @read = @@ROWCOUNT;
         IF @read = 0
             BREAK;
+        IF @ordered = 0 AND @places > 0
+            -- Groups without a free place are at work as well.
+            UPDATE s
+            SET what = 1
+            FROM @seen AS s
+            INNER JOIN (
+                SELECT k.group_key
+                FROM (SELECT DISTINCT group_key FROM @seen WHERE what = 2) AS k
+                CROSS APPLY mq.group_places(@type, k.group_key) AS p
+                WHERE p.taken >= @places
+            ) AS w ON w.group_key = s.group_key
+            WHERE s.what = 2;
 
         SET @n = 0;
-        WHILE @left > 0
+        WHILE @left > 0 AND @groups > 0
         BEGIN
             SET @n = (
                 SELECT MIN(s.n) FROM @seen AS s
@@ -74,23 +90,33 @@ BEGIN
             DELETE FROM @late;
             INSERT INTO @late (id, attempts)
             SELECT id, MIN(attempts) FROM @seen WHERE what = 3 AND group_key = @group_key GROUP BY id;
-            EXEC mq.take_head @type, @group_key, @take, @late, @priority, @run_at, @batch_key, @head OUTPUT, @attempts OUTPUT;
+            EXEC mq.take_group @type, @group_key, @take, @late, @left, @priority, @run_at, @batch_key, @ordered, @places, @rate,
+                @seconds, @head OUTPUT, @attempts OUTPUT, @took OUTPUT;
             IF @head IS NULL
                 CONTINUE;
             INSERT INTO @used (group_key) VALUES (@group_key);
             INSERT INTO @heads (id, attempts) VALUES (@head, @attempts);
-            SELECT @count = @count + 1, @left = @left - 1;
+            SELECT @count = @count + @took, @left = @left - @took, @groups = @groups - 1;
             -- A take drops only the tickets that led it there: the others must not be hidden until it commits.
-            IF @take = 1
+            IF @take = 1 AND @ordered = 1
                 INSERT INTO @spent (priority, run_at, id) SELECT priority, run_at, id FROM @seen WHERE n = @n;
         END;
 
-        -- What stands for nothing, and all that were seen of the groups claimed just now, or a long group would be scanned each time.
+        -- What stands for nothing, and in an ordered queue all that were seen of the groups claimed just now, or a long group would be
+        -- scanned each time; else those of the messages that were taken or put off.
         INSERT INTO @spent (priority, run_at, id)
         SELECT s.priority, s.run_at, s.id
         FROM @seen AS s
         LEFT JOIN @used AS u ON u.group_key = s.group_key
-        WHERE s.what = 0 OR (s.what = 2 AND @take = 0 AND u.group_key IS NOT NULL);
+        WHERE s.what = 0 OR (s.what = 2 AND @take = 0 AND @ordered = 1 AND u.group_key IS NOT NULL);
+        IF @ordered = 0
+            INSERT INTO @spent (priority, run_at, id)
+            SELECT s.priority, s.run_at, s.id
+            FROM @seen AS s
+            WHERE s.what > 0 AND (
+                EXISTS (SELECT * FROM mq.claimed AS c WHERE c.batch_key = @batch_key AND c.id = s.id)
+                OR EXISTS (SELECT * FROM @heads AS h WHERE h.id = s.id)
+            );
         IF @take = 0 AND (SELECT COUNT(*) FROM @seen WHERE what = 1 AND nth > 1) > @few
             INSERT INTO @spent (priority, run_at, id)
             SELECT s.priority, s.run_at, s.id
@@ -110,7 +136,15 @@ BEGIN
         SELECT @scanned = @scanned + @read, @chunk = 1000;
     END;
 
-    IF @take = 1 AND @count > 0
-        EXEC mq.issue_tickets @type, @heads;
+    -- After the spent tickets are gone. Whether a group can go on is read now: a call that frees a place of it from now on issues a
+    -- ticket itself, and finds that ours are gone.
+    IF @take = 0 AND @ordered = 0 AND @places > 0 AND @count > 0
+        DELETE h
+        FROM @heads AS h
+        INNER JOIN mq.message AS m WITH (READUNCOMMITTED) ON m.id = h.id
+        CROSS APPLY mq.group_places(@type, COALESCE(m.group_key, N'')) AS p
+        WHERE p.taken >= @places;
+    IF (@take = 1 OR @ordered = 0) AND @count > 0
+        EXEC mq.issue_tickets @type, @heads, @take;
 END;
 GO

@@ -1,0 +1,66 @@
+-- allowance: how many messages the limits of a type let a claim have.
+-- Arguments:   @type, @size (as many as it wants)
+-- Returns:     @allowed: 0 to @size; 0 also while another claim of the type is at work
+-- Errors:      none
+-- Transaction: joins the caller's, which is READ COMMITTED; keeps the type's row in mq.limited locked; never waits
+-- Example:     EXEC mq.allowance N'email', 10, @allowed OUTPUT;
+--
+-- A finish must not wait for a claim, nor a claim for a finish: so finishing does not change mq.limited, it leaves rows in mq.freed.
+-- A finish that is not committed has its rows locked, and they are passed over: its messages count as active until it commits.
+
+CREATE OR ALTER PROCEDURE mq.allowance
+    @type nvarchar(400),
+    @size int,
+    @allowed int OUTPUT
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    -- At most so many expired claims are rescued.
+    DECLARE @rescue int = 20;
+    DECLARE @now datetime2(7) = SYSUTCDATETIME(), @max_active int, @rate int, @seconds int, @tokens int, @rescued bigint = 0;
+    DECLARE @active int, @full_at datetime2(6), @counted_at datetime2(7), @room int, @found int;
+    SELECT @allowed = 0, @max_active = max_active, @rate = rate, @seconds = rate_seconds FROM mq.policy(@type);
+    SELECT @active = active, @full_at = full_at, @counted_at = counted_at
+    FROM mq.limited WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
+    WHERE type = @type;
+    IF @active IS NULL
+        RETURN;
+    IF @rate > 0
+    BEGIN
+        -- The clock was set back, or the limit was changed: without this there would be no token until that time.
+        IF @full_at > DATEADD(SECOND, @seconds, @now)
+            UPDATE mq.limited SET full_at = DATEADD(SECOND, @seconds, @now) WHERE type = @type;
+        SET @tokens = mq.tokens(@full_at, @now, @rate, @seconds);
+        IF @tokens < @size
+            SET @size = @tokens;
+        IF @size = 0
+            RETURN;
+    END;
+    IF @max_active > 0
+    BEGIN
+        -- Batches of claims that did not know of the limit yet: once a second, and by every claim for some seconds after set_queue.
+        IF @now NOT BETWEEN @counted_at AND DATEADD(SECOND, 1, @counted_at)
+        BEGIN
+            EXEC mq.count_batches @type, 0, @found OUTPUT;
+            UPDATE mq.limited
+            SET counted_at = CASE WHEN counted_at BETWEEN @now AND DATEADD(SECOND, 10, @now) THEN counted_at ELSE @now END,
+                active = active + @found
+            WHERE type = @type;
+            SET @active = @active + @found;
+        END;
+        IF @max_active - @active < @size
+            EXEC mq.take_freed @type, @active OUTPUT;
+        IF @max_active <= @active AND EXISTS (
+            SELECT * FROM mq.batch WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type AND lease_until <= @now
+        )
+        BEGIN
+            EXEC mq.rescue @type, @rescue, @rescued OUTPUT;
+            EXEC mq.take_freed @type, @active OUTPUT;
+        END;
+        SET @room = @max_active - @active;
+        IF @room < @size
+            SET @size = CASE WHEN @room > 0 THEN @room ELSE 0 END;
+    END;
+    SET @allowed = @size;
+END;
+GO

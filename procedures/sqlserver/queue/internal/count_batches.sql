@@ -1,0 +1,41 @@
+-- count_batches: let the batches of claims that knew of no max_active count.
+-- Arguments:   @type, @wait (1: for those that are being finished, extended or claimed at this moment; 0: pass over them)
+-- Returns:     @count: the messages that they hold; the caller adds them to mq.limited
+-- Errors:      none
+-- Transaction: joins the caller's, which is READ COMMITTED
+-- Example:     EXEC mq.count_batches N'email', 0, @count OUTPUT;
+
+CREATE OR ALTER PROCEDURE mq.count_batches
+    @type nvarchar(400),
+    @wait bit,
+    @count int OUTPUT
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @n int = 0, @last int, @key uniqueidentifier, @counted bit;
+    DECLARE @found TABLE (n int IDENTITY (1, 1) NOT NULL PRIMARY KEY, batch_key uniqueidentifier NOT NULL);
+    SET @count = 0;
+    -- First the keys, without keeping a lock, then each row by its primary key: see rescue.
+    IF @wait = 1
+        INSERT INTO @found (batch_key)
+        SELECT batch_key FROM mq.batch WITH (READCOMMITTEDLOCK, ROWLOCK) WHERE type = @type AND counted = 0;
+    ELSE
+        INSERT INTO @found (batch_key)
+        SELECT batch_key FROM mq.batch WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type AND counted = 0;
+    SET @last = @@ROWCOUNT;
+    WHILE @n < @last
+    BEGIN
+        SELECT @n = @n + 1, @counted = NULL;
+        SELECT @key = batch_key FROM @found WHERE n = @n;
+        IF @wait = 1
+            SELECT @counted = counted FROM mq.batch WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK) WHERE batch_key = @key;
+        ELSE
+            SELECT @counted = counted FROM mq.batch WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE batch_key = @key;
+        IF @counted = 0
+        BEGIN
+            UPDATE mq.batch SET counted = 1 WHERE batch_key = @key;
+            SELECT @count = @count + COUNT(*) FROM mq.claimed WHERE batch_key = @key;
+        END;
+    END;
+END;
+GO

@@ -1,0 +1,37 @@
+-- forget_freed: forget the places of a group that its messages have left.
+-- Arguments:   @type, @group_key
+-- Returns:     @changed: 1 when there were any; then the caller must keep the group's lock until its commit
+-- Errors:      none
+-- Transaction: joins the caller's, which is READ COMMITTED and holds the group's application lock; passes over what is not committed
+-- Example:     EXEC mq.forget_freed N'invoice', N'customer-7', @changed OUTPUT;
+
+CREATE OR ALTER PROCEDURE mq.forget_freed
+    @type nvarchar(400),
+    @group_key nvarchar(400),
+    @changed bit OUTPUT
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @step int = 1000, @took int = 1;
+    DECLARE @freed mq.items;
+    SET @changed = 0;
+    WHILE @took > 0
+    BEGIN
+        DELETE FROM @freed;
+        DELETE TOP (@step) FROM mq.group_freed WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
+        OUTPUT deleted.id, 0 INTO @freed (id, attempts)
+        WHERE type = @type AND group_key = @group_key;
+        SET @took = @@ROWCOUNT;
+        IF @took > 0
+        BEGIN
+            SET @changed = 1;
+            DELETE l
+            FROM @freed AS f
+            INNER JOIN mq.group_lock AS l WITH (ROWLOCK) ON l.id = f.id
+            OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+        END;
+        IF @took < @step
+            SET @took = 0;
+    END;
+END;
+GO

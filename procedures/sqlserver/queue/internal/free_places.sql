@@ -1,0 +1,41 @@
+-- free_places: messages leave a batch: note that the places they took under the limits are free when the caller commits.
+-- Arguments:   @type, @key (their batch), @id (one of them; NULL: all), @counted and @in_groups (of the batch)
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's; waits for nobody
+-- Example:     EXEC mq.free_places N'email', @key, NULL, 1, 0;
+
+CREATE OR ALTER PROCEDURE mq.free_places
+    @type nvarchar(400),
+    @key uniqueidentifier,
+    @id bigint,
+    @counted bit,
+    @in_groups bit
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @step int = 1000, @took int = 1, @last bigint = -9223372036854775808;
+    DECLARE @items mq.items;
+    IF @counted = 1
+        INSERT INTO mq.freed (type, places)
+        SELECT @type, COUNT(*) FROM mq.claimed WHERE batch_key = @key AND (@id IS NULL OR id = @id);
+    IF @in_groups = 1 AND @id IS NOT NULL
+        INSERT INTO @items (id, attempts) SELECT id, attempt FROM mq.claimed WHERE batch_key = @key AND id = @id;
+    WHILE @in_groups = 1 AND @took > 0
+    BEGIN
+        IF @id IS NULL
+        BEGIN
+            DELETE FROM @items;
+            INSERT INTO @items (id, attempts)
+            SELECT TOP (@step) id, attempt FROM mq.claimed WHERE batch_key = @key AND id > @last ORDER BY id;
+            SELECT @last = COALESCE(MAX(id), @last) FROM @items;
+        END;
+        INSERT INTO mq.group_freed (type, group_key, id)
+        SELECT l.type, l.group_key, l.id
+        FROM @items AS i
+        INNER JOIN mq.group_lock AS l WITH (READUNCOMMITTED) ON l.id = i.id AND l.blocks = 0
+        OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+        SET @took = CASE WHEN @id IS NULL AND EXISTS (SELECT * FROM @items) THEN 1 ELSE 0 END;
+    END;
+END;
+GO

@@ -1,0 +1,54 @@
+-- group_allowance: how many messages the limits by group let a claim have of one group.
+-- Arguments:   @type, @group_key, @ordered, @places (0: no limit), @rate and @seconds (the policy), @size (as many as it wants)
+-- Returns:     @size: 0 to @size; @put_off: 1 when there is a place and no token (@size is 1 then); @full_at (of the bucket; NULL without
+--              a rate); @changed: 1 when the caller must keep the group's lock until its commit
+-- Errors:      none
+-- Transaction: joins the caller's, which is READ COMMITTED and holds the group's application lock; never waits
+-- Example:     EXEC mq.group_allowance N'invoice', N'customer-7', 0, 3, 0, 1, @size OUTPUT, @put_off OUTPUT, @full_at OUTPUT,
+--              @changed OUTPUT;
+
+CREATE OR ALTER PROCEDURE mq.group_allowance
+    @type nvarchar(400),
+    @group_key nvarchar(400),
+    @ordered bit,
+    @places int,
+    @rate int,
+    @seconds int,
+    @size int OUTPUT,
+    @put_off bit OUTPUT,
+    @full_at datetime2(6) OUTPUT,
+    @changed bit OUTPUT
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @now datetime2(6) = SYSUTCDATETIME(), @tokens int, @room int;
+    SELECT @put_off = 0, @changed = 0, @full_at = NULL;
+    IF @ordered = 0
+        EXEC mq.forget_freed @type, @group_key, @changed OUTPUT;
+    -- Without locks: whoever changes what is read here has the group's lock.
+    IF @ordered = 0 AND @places > 0
+    BEGIN
+        SELECT @room = @places - COUNT(*)
+        FROM mq.group_lock WITH (READUNCOMMITTED)
+        WHERE type = @type AND group_key = @group_key AND blocks = 0;
+        IF @room < @size
+            SET @size = CASE WHEN @room > 0 THEN @room ELSE 0 END;
+    END;
+    IF @rate > 0 AND @size > 0
+    BEGIN
+        SELECT @full_at = full_at FROM mq.bucket WITH (READUNCOMMITTED) WHERE type = @type AND group_key = @group_key;
+        SET @full_at = COALESCE(@full_at, @now);
+        -- The clock was set back, or the limit was changed: without this there would be no token until that time.
+        IF @full_at > DATEADD(SECOND, @seconds, @now)
+        BEGIN
+            SELECT @full_at = DATEADD(SECOND, @seconds, @now), @changed = 1;
+            UPDATE mq.bucket SET full_at = @full_at WHERE type = @type AND group_key = @group_key;
+        END;
+        SET @tokens = mq.tokens(@full_at, @now, @rate, @seconds);
+        IF @tokens = 0
+            SELECT @put_off = 1, @size = 1;
+        ELSE IF @tokens < @size
+            SET @size = @tokens;
+    END;
+END;
+GO

@@ -1,0 +1,20 @@
+-- has_group: whether a claim may find a group that can go on, in a queue with limits by group.
+-- Arguments:   @type
+-- Returns:     1 or 0; among the first 1,000 tickets of the type
+-- Errors:      none
+-- Transaction: reads only, at READ COMMITTED, and waits for nobody
+-- Example:     SELECT mq.has_group(N'invoice');
+
+CREATE OR ALTER FUNCTION mq.has_group (@type nvarchar(400))
+RETURNS bit
+AS
+BEGIN
+    RETURN CASE WHEN EXISTS (
+        SELECT *
+        FROM mq.tickets(@type, 1, 1000, -32769, '0001-01-01', 0) AS t
+        CROSS APPLY mq.policy(@type) AS p
+        CROSS APPLY mq.group_places(@type, t.group_key) AS g
+        WHERE t.what >= 2 AND t.nth = 1 AND (p.ordered = 1 OR p.group_max_active = 0 OR g.taken < p.group_max_active)
+    ) THEN 1 ELSE 0 END;
+END;
+GO

@@ -1,0 +1,32 @@
+-- has_room: whether the limits of a type let a claim have a message now.
+-- Arguments:   @type, @now
+-- Returns:     1 or 0; 0 also while a claim of the type is at work
+-- Errors:      none
+-- Transaction: reads only, at READ COMMITTED, and passes over locked rows
+-- Example:     SELECT mq.has_room(N'email', SYSUTCDATETIME());
+
+CREATE OR ALTER FUNCTION mq.has_room (@type nvarchar(400), @now datetime2(7))
+RETURNS bit
+AS
+BEGIN
+    DECLARE @max_active int, @rate int, @seconds int, @active int, @full_at datetime2(6);
+    SELECT @max_active = max_active, @rate = rate, @seconds = rate_seconds FROM mq.policy(@type);
+    IF @max_active = 0 AND @rate = 0
+        RETURN 1;
+    SELECT @active = active, @full_at = full_at FROM mq.limited WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type;
+    IF @active IS NULL
+        RETURN 0;
+    -- What is further ahead than one period, because the clock was set back, the next claim puts right.
+    IF @rate > 0 AND @full_at <= DATEADD(SECOND, @seconds, @now) AND mq.tokens(@full_at, @now, @rate, @seconds) = 0
+        RETURN 0;
+    IF @max_active = 0 OR @active < @max_active
+        RETURN 1;
+    SELECT @active = @active - COALESCE(SUM(places), 0) FROM mq.freed WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type;
+    IF @active < @max_active
+        RETURN 1;
+    -- The next claim rescues it.
+    IF EXISTS (SELECT * FROM mq.batch WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type AND lease_until <= @now)
+        RETURN 1;
+    RETURN 0;
+END;
+GO

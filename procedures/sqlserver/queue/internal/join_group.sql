@@ -1,0 +1,28 @@
+-- join_group: put messages into their group that were sent by a transaction that began before the queue was grouped.
+-- Arguments:   @late (messages that have a ticket and are in no group yet)
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's, which is READ COMMITTED and holds the group's application lock
+-- Example:     EXEC mq.join_group @late;
+--
+-- A call that erases one locks it first: if we can lock it and it is in no table of its state, it is not being erased.
+
+CREATE OR ALTER PROCEDURE mq.join_group
+    @late mq.items READONLY
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    INSERT INTO mq.grouped (type, group_key, id, attempts)
+    SELECT m.type, COALESCE(m.group_key, N''), m.id, i.attempts
+    FROM @late AS i
+    INNER JOIN mq.message AS m WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON m.id = i.id
+    WHERE NOT EXISTS (SELECT * FROM mq.grouped AS g WITH (READUNCOMMITTED) WHERE g.id = i.id)
+        AND NOT EXISTS (SELECT * FROM mq.group_lock AS l WITH (READUNCOMMITTED) WHERE l.id = i.id)
+        AND NOT EXISTS (SELECT * FROM mq.dead AS e WITH (READUNCOMMITTED) WHERE e.id = i.id)
+        AND NOT EXISTS (
+            SELECT * FROM mq.delayed AS d WITH (READUNCOMMITTED)
+            WHERE d.type = m.type AND d.run_at = m.run_at AND d.id = m.id
+        )
+    OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+END;
+GO

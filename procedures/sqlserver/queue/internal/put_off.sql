@@ -1,0 +1,25 @@
+-- put_off: let the first message of a group wait for its group's next token.
+-- Arguments:   @type, @group_key, @id and @attempts (the message), @run_at (when the token comes)
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's, which holds the group's application lock
+-- Example:     EXEC mq.put_off N'invoice', N'customer-7', 17, 0, @run_at;
+--
+-- As a failed message of an ordered queue waits: delayed, with a row in mq.group_lock that keeps its group waiting. promote ends that.
+
+CREATE OR ALTER PROCEDURE mq.put_off
+    @type nvarchar(400),
+    @group_key nvarchar(400),
+    @id bigint,
+    @attempts smallint,
+    @run_at datetime2(7)
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    INSERT INTO mq.group_lock (type, group_key, id, blocks) VALUES (@type, @group_key, @id, 1);
+    DELETE FROM mq.grouped WHERE id = @id;
+    UPDATE mq.message SET sent_run_at = COALESCE(sent_run_at, run_at), run_at = @run_at WHERE id = @id;
+    INSERT INTO mq.delayed (type, run_at, id, priority, attempts)
+    SELECT @type, @run_at, @id, priority, @attempts FROM mq.message WHERE id = @id;
+END;
+GO

@@ -1,0 +1,23 @@
+-- spend: note what a claim of a type with limits has picked.
+-- Arguments:   @type, @size (messages, at most as many as allowance allowed), @counted (1: they count as active, and their batch says
+--              so; 0: a take, which has them until its commit, and so long nobody else has the type's row)
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's, which has called allowance
+-- Example:     EXEC mq.spend N'email', 3, 1;
+
+CREATE OR ALTER PROCEDURE mq.spend
+    @type nvarchar(400),
+    @size int,
+    @counted bit
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @rate int, @seconds int;
+    SELECT @rate = rate, @seconds = rate_seconds FROM mq.policy(@type);
+    IF @counted = 1
+        UPDATE mq.limited SET active = active + @size WHERE type = @type;
+    IF @rate > 0
+        UPDATE mq.limited SET full_at = mq.full_after(full_at, SYSUTCDATETIME(), @size, @rate, @seconds) WHERE type = @type;
+END;
+GO

@@ -1,0 +1,153 @@
+-- take_group: take the first messages of a group that may go on; when it has no token left, put its first one off.
+-- Arguments:   @type, @group_key, @take (1: the messages are finished by the caller's own commit), @late (messages that have a ticket
+--              and are in no group yet), @size (at most so many, and 1,000; an ordered queue: one), @priority and @run_at (of the ticket),
+--              @batch_key, @ordered, @places (0: no limit), @rate and @seconds (the policy)
+-- Returns:     @head: the first message that was taken, or put off; NULL when the group cannot go on; @attempts: its attempts so far;
+--              @count: how many rows of mq.claimed are new
+-- Errors:      none
+-- Transaction: joins the caller's, which is READ COMMITTED; keeps the group's application lock when it has changed something
+-- Example:     EXEC mq.take_group N'invoice', N'customer-7', 0, @late, 1, 0, @run_at, @batch_key, 1, 1, 0, 1, @head OUTPUT,
+--              @attempts OUTPUT, @count OUTPUT;
+
+CREATE OR ALTER PROCEDURE mq.take_group
+    @type nvarchar(400),
+    @group_key nvarchar(400),
+    @take bit,
+    @late mq.items READONLY,
+    @size int,
+    @priority smallint,
+    @run_at datetime2(7),
+    @batch_key uniqueidentifier,
+    @ordered bit,
+    @places int,
+    @rate int,
+    @seconds int,
+    @head bigint OUTPUT,
+    @attempts smallint OUTPUT,
+    @count int OUTPUT
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @resource nvarchar(255) = mq.lock_name('group', @type, @group_key), @got int, @first bigint, @before bigint;
+    DECLARE @put_off bit = 0, @changed bit = 0, @full_at datetime2(6), @now datetime2(6), @last bigint = -9223372036854775808;
+    DECLARE @some mq.items, @taken mq.items, @again mq.items;
+    SELECT @head = NULL, @attempts = NULL, @count = 0;
+    -- Far from the 5,000 locks of one statement at which this server locks the whole table instead.
+    IF @size > 1000
+        SET @size = 1000;
+    EXEC @got = sp_getapplock @Resource = @resource, @LockMode = 'Exclusive', @LockOwner = 'Transaction', @LockTimeout = 0;
+    IF @got < 0
+        RETURN;
+    IF EXISTS (SELECT * FROM mq.group_lock WITH (READUNCOMMITTED) WHERE type = @type AND group_key = @group_key AND blocks = 1)
+        SET @size = 0;
+    IF @size > 0 AND EXISTS (SELECT * FROM @late)
+        EXEC mq.join_group @late;
+    IF @size > 0 AND (@ordered = 0 OR @rate > 0)
+        EXEC mq.group_allowance @type, @group_key, @ordered, @places, @rate, @seconds, @size OUTPUT, @put_off OUTPUT, @full_at OUTPUT,
+            @changed OUTPUT;
+
+    IF @size > 0 AND @ordered = 1
+    BEGIN
+        SELECT TOP (1) @first = id
+        FROM mq.grouped WITH (READUNCOMMITTED)
+        WHERE type = @type AND group_key = @group_key
+        ORDER BY id;
+        -- The group of a head that is being cancelled or purged is passed over: the head may stay, and comes first. Only the old
+        -- version of its row shows it; without row versions this scan waits for that transaction, and for no other.
+        IF @first IS NOT NULL
+            SELECT TOP (1) @before = id
+            FROM mq.grouped
+            WHERE type = @type AND group_key = @group_key AND id < @first
+            ORDER BY id;
+        IF @before IS NULL
+            SELECT @head = id, @attempts = attempts
+            FROM mq.grouped WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
+            WHERE id = @first;
+        -- Once more: what is promoted or put back and rolls back has freed its group for a moment.
+        IF EXISTS (SELECT * FROM mq.group_lock WITH (READUNCOMMITTED) WHERE type = @type AND group_key = @group_key AND blocks = 1)
+            SET @head = NULL;
+    END;
+    -- Where there is no order, messages that others have locked are passed over. First the ids: rows of mq.grouped are locked by id
+    -- alone, see issue_tickets.
+    WHILE @ordered = 0 AND @count < @size
+    BEGIN
+        DELETE FROM @some;
+        INSERT INTO @some (id, attempts)
+        SELECT TOP (@size) id, attempts
+        FROM mq.grouped WITH (READUNCOMMITTED)
+        WHERE type = @type AND group_key = @group_key AND id > @last
+        ORDER BY id;
+        IF @@ROWCOUNT = 0
+            BREAK;
+        SELECT @last = MAX(id) FROM @some;
+        INSERT INTO @taken (id, attempts)
+        SELECT TOP (@size - @count) g.id, g.attempts
+        FROM @some AS s
+        INNER JOIN mq.grouped AS g WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON g.id = s.id
+        ORDER BY s.id
+        OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+        SET @count = @count + @@ROWCOUNT;
+    END;
+    IF @ordered = 0
+        SELECT TOP (1) @head = id, @attempts = attempts FROM @taken ORDER BY id;
+    IF @head IS NULL
+    BEGIN
+        IF @changed = 0
+            EXEC sp_releaseapplock @Resource = @resource, @LockOwner = 'Transaction';
+        RETURN;
+    END;
+    IF @ordered = 0
+    BEGIN
+        -- One that was active before and has come back: its old place is forgotten.
+        DELETE f
+        OUTPUT deleted.id, 0 INTO @again (id, attempts)
+        FROM @taken AS t
+        INNER JOIN mq.group_freed AS f WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
+            ON f.type = @type AND f.group_key = @group_key AND f.id = t.id
+        OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+        IF @@ROWCOUNT > 0
+            DELETE l
+            FROM @again AS a
+            INNER JOIN mq.group_lock AS l WITH (ROWLOCK) ON l.id = a.id
+            OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+    END;
+    IF @put_off = 1
+    BEGIN
+        SELECT @count = 0, @run_at = mq.next_token(@full_at, SYSUTCDATETIME(), @rate, @seconds);
+        EXEC mq.put_off @type, @group_key, @head, @attempts, @run_at;
+        RETURN;
+    END;
+
+    IF @ordered = 1
+    BEGIN
+        -- First this row, by which others see what we have: see issue_tickets. A take needs none, it leaves the group free, with a
+        -- ticket.
+        IF @take = 0
+            INSERT INTO mq.group_lock (type, group_key, id) VALUES (@type, @group_key, @head);
+        DELETE FROM mq.grouped WHERE id = @head;
+        INSERT INTO mq.claimed (batch_key, id, attempt, priority, run_at) VALUES (@batch_key, @head, @attempts + 1, @priority, @run_at);
+        SET @count = 1;
+    END
+    ELSE
+    BEGIN
+        IF @take = 0
+            INSERT INTO mq.group_lock (type, group_key, id, blocks) SELECT @type, @group_key, id, 0 FROM @taken;
+        DELETE g
+        FROM @taken AS t
+        INNER JOIN mq.grouped AS g WITH (ROWLOCK) ON g.id = t.id
+        OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+        INSERT INTO mq.claimed (batch_key, id, attempt, priority, run_at)
+        SELECT @batch_key, m.id, t.attempts + 1, m.priority, m.run_at
+        FROM @taken AS t
+        INNER JOIN mq.message AS m ON m.id = t.id
+        OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+    END;
+    IF @rate > 0
+    BEGIN
+        SELECT @now = SYSUTCDATETIME(), @full_at = mq.full_after(@full_at, @now, @count, @rate, @seconds);
+        UPDATE mq.bucket SET full_at = @full_at WHERE type = @type AND group_key = @group_key;
+        IF @@ROWCOUNT = 0
+            INSERT INTO mq.bucket (type, group_key, full_at) VALUES (@type, @group_key, @full_at);
+    END;
+END;
+GO

@@ -1,0 +1,61 @@
+-- tend_groups: forget places that messages of groups have left and buckets that are full again, and mend groups for some seconds after
+--              a change of limits.
+-- Arguments:   @type
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's, which is READ COMMITTED; passes over groups that other claims have
+-- Example:     EXEC mq.tend_groups N'invoice';
+--
+-- The first claim of each second calls this.
+
+CREATE OR ALTER PROCEDURE mq.tend_groups
+    @type nvarchar(400)
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @most int = 100;
+    -- Seconds. Claims that began with the old limits have committed by then.
+    DECLARE @mend int = 10;
+    DECLARE @now datetime2(6) = SYSUTCDATETIME(), @group_key nvarchar(400), @resource nvarchar(255), @got int, @n int = 0, @last int;
+    DECLARE @changed bit, @forgot int;
+    DECLARE @groups TABLE (n int IDENTITY (1, 1) NOT NULL PRIMARY KEY, group_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL);
+    DECLARE @stuck mq.items;
+    IF EXISTS (SELECT * FROM mq.queue WHERE type = @type AND changed_at BETWEEN DATEADD(SECOND, -@mend, @now) AND @now)
+    BEGIN
+        INSERT INTO @stuck (id, attempts) SELECT TOP (1000) id, 0 FROM mq.stuck_groups(@type) ORDER BY id;
+        IF @@ROWCOUNT > 0
+            EXEC mq.issue_tickets @type, @stuck, 0;
+    END;
+    INSERT INTO @groups (group_key)
+    SELECT u.group_key
+    FROM (
+        SELECT f.group_key
+        FROM (
+            SELECT TOP (@most) group_key FROM mq.group_freed WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type ORDER BY group_key, id
+        ) AS f
+        UNION
+        SELECT b.group_key
+        FROM (
+            SELECT TOP (@most) group_key
+            FROM mq.bucket WITH (READPAST, READCOMMITTEDLOCK)
+            WHERE type = @type AND full_at <= @now
+            ORDER BY full_at
+        ) AS b
+    ) AS u;
+    SET @last = @@ROWCOUNT;
+    WHILE @n < @last
+    BEGIN
+        SET @n = @n + 1;
+        SELECT @group_key = group_key FROM @groups WHERE n = @n;
+        SET @resource = mq.lock_name('group', @type, @group_key);
+        EXEC @got = sp_getapplock @Resource = @resource, @LockMode = 'Exclusive', @LockOwner = 'Transaction', @LockTimeout = 0;
+        IF @got < 0
+            CONTINUE;
+        EXEC mq.forget_freed @type, @group_key, @changed OUTPUT;
+        DELETE FROM mq.bucket WITH (ROWLOCK) WHERE type = @type AND group_key = @group_key AND full_at <= @now;
+        SET @forgot = @@ROWCOUNT;
+        IF @changed = 0 AND @forgot = 0
+            EXEC sp_releaseapplock @Resource = @resource, @LockOwner = 'Transaction';
+    END;
+END;
+GO
