@@ -149,7 +149,7 @@ BEGIN
     SELECT COUNT(*), MIN(s.type)
     FROM (
         SELECT q.type
-        FROM (SELECT FIRST 1000 type FROM mq_queue WHERE ordered = 1 AND CHAR_LENGTH(type) > 0) AS q
+        FROM (SELECT FIRST 1000 type FROM mq_queue WHERE grouped = 1 AND CHAR_LENGTH(type) > 0) AS q
         LEFT JOIN mq_stuck_groups(q.type, 1000) AS g ON 1 = 1
         WHERE g.group_key IS NOT NULL
         ROWS 1000
@@ -157,7 +157,7 @@ BEGIN
     INTO "VALUE", v_type;
     verdict = TRIM(IIF("VALUE" > 0, 'bad', 'ok'));
     detail = COALESCE('groups of ' || v_type || ' have ready messages that no claim finds: EXECUTE PROCEDURE mq_rescue_expired('''
-        || REPLACE(v_type, '''', '''''') || ''')', 'every group of an ordered queue can go on');
+        || REPLACE(v_type, '''', '''''') || ''')', 'every group of a grouped queue can go on');
     SUSPEND;
 
     name = 'stopped_schedules';

@@ -43,7 +43,7 @@ DECLARE c_long integer = 2;
 DECLARE c_longest integer = 5000;
 DECLARE v_now timestamp;
 DECLARE v_paused smallint;
-DECLARE v_ordered smallint;
+DECLARE v_grouped smallint;
 DECLARE v_seconds integer;
 DECLARE v_reader mq_name;
 DECLARE v_size integer;
@@ -68,9 +68,9 @@ BEGIN
     EXECUTE PROCEDURE mq_require_range('size', p_size, 1, 10000);
     EXECUTE PROCEDURE mq_require_name('reader', p_reader, 1);
     EXECUTE PROCEDURE mq_require_range('lease_seconds', p_lease_seconds, 0, 315360000);
-    SELECT paused, ordered, COALESCE(:p_lease_seconds, lease_seconds) FROM mq_policy(:p_type)
-    INTO v_paused, v_ordered, v_seconds;
-    IF (v_ordered = 1) THEN
+    SELECT paused, grouped, COALESCE(:p_lease_seconds, lease_seconds) FROM mq_policy(:p_type)
+    INTO v_paused, v_grouped, v_seconds;
+    IF (v_grouped = 1) THEN
         EXECUTE PROCEDURE mq_raise_error('queue_is_ordered',
             'claim_wraparound goes by id and would break the order of ' || p_type || '; use claim_batch');
     EXECUTE PROCEDURE mq_require_read_committed;

@@ -18,7 +18,7 @@ AS
 DECLARE v_type mq_name;
 DECLARE v_attempt smallint;
 DECLARE v_reader mq_name;
-DECLARE v_ordered smallint;
+DECLARE v_grouped smallint;
 DECLARE v_on_complete varchar(7) CHARACTER SET ASCII;
 BEGIN
     IF (p_id IS NULL) THEN
@@ -29,8 +29,8 @@ BEGIN
     "COUNT" = 0;
     IF (v_type IS NOT NULL) THEN
     BEGIN
-        SELECT ordered, on_complete FROM mq_policy(:v_type) INTO v_ordered, v_on_complete;
-        EXECUTE PROCEDURE mq_settle(p_id, v_attempt, v_reader, v_on_complete, v_ordered, mq_utc_now());
+        SELECT grouped, on_complete FROM mq_policy(:v_type) INTO v_grouped, v_on_complete;
+        EXECUTE PROCEDURE mq_settle(p_id, v_attempt, v_reader, v_on_complete, v_grouped, mq_utc_now());
         "COUNT" = 1;
     END
     SUSPEND;

@@ -33,7 +33,7 @@ RETURNS (
 AS
 DECLARE v_now timestamp;
 DECLARE v_paused smallint;
-DECLARE v_ordered smallint;
+DECLARE v_grouped smallint;
 DECLARE v_on_complete varchar(7) CHARACTER SET ASCII;
 DECLARE v_reader mq_name;
 DECLARE v_size integer;
@@ -44,11 +44,11 @@ BEGIN
     EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
     EXECUTE PROCEDURE mq_require_range('size', p_size, 1, 10000);
     EXECUTE PROCEDURE mq_require_read_committed;
-    SELECT paused, ordered, on_complete FROM mq_policy(:p_type) INTO v_paused, v_ordered, v_on_complete;
+    SELECT paused, grouped, on_complete FROM mq_policy(:p_type) INTO v_paused, v_grouped, v_on_complete;
     IF (v_paused = 1) THEN
         EXIT;
     v_size = COALESCE(p_size, 1);
-    FOR SELECT id, attempt FROM mq_pick(:p_type, :v_size, :v_ordered, 1) INTO id, attempt DO
+    FOR SELECT id, attempt FROM mq_pick(:p_type, :v_size, :v_grouped, 1) INTO id, attempt DO
     BEGIN
         IF (v_size = 1) THEN
             SELECT m.type, m.body || '', m.headers || '', m.priority, m.group_key, m.dedup_key, m.created_at, m.source
@@ -66,7 +66,7 @@ BEGIN
             WHERE m.id = :id;
         END
         v_reader = COALESCE(v_reader, mq_reader_name(NULL));
-        EXECUTE PROCEDURE mq_settle(id, attempt, v_reader, v_on_complete, v_ordered, v_now);
+        EXECUTE PROCEDURE mq_settle(id, attempt, v_reader, v_on_complete, v_grouped, v_now);
     END
     IF (v_size = 1) THEN
     BEGIN

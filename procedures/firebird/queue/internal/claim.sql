@@ -23,18 +23,18 @@ RETURNS (
 )
 AS
 DECLARE v_paused smallint;
-DECLARE v_ordered smallint;
+DECLARE v_grouped smallint;
 DECLARE v_seconds integer;
 DECLARE v_key mq_key;
 DECLARE v_id bigint;
 DECLARE v_attempt smallint;
 DECLARE v_n integer = 0;
 BEGIN
-    SELECT paused, ordered, COALESCE(:p_lease_seconds, lease_seconds)
+    SELECT paused, grouped, COALESCE(:p_lease_seconds, lease_seconds)
     FROM mq_policy(:p_type)
-    INTO v_paused, v_ordered, v_seconds;
+    INTO v_paused, v_grouped, v_seconds;
     IF (v_paused = 0) THEN
-        FOR SELECT id, attempt FROM mq_pick(:p_type, :p_size, :v_ordered, 0) INTO v_id, v_attempt DO
+        FOR SELECT id, attempt FROM mq_pick(:p_type, :p_size, :v_grouped, 0) INTO v_id, v_attempt DO
         BEGIN
             -- Random numbers cost more than a scan of an empty queue.
             IF (v_n = 0) THEN

@@ -1,4 +1,4 @@
--- free_groups: in an ordered queue, a message leaves the hands of its consumer for good: its group goes on.
+-- free_groups: in a grouped queue, a message leaves the hands of its consumer for good: its group goes on.
 -- Arguments:   p_type, p_group_key (NULL: none), p_id
 -- Returns:     nothing
 -- Errors:      none

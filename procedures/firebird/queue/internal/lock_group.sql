@@ -1,4 +1,4 @@
--- lock_group: keep other claims away from a group of an ordered queue until the transaction ends.
+-- lock_group: keep other claims away from a group of a grouped queue until the transaction ends.
 -- Arguments:   p_type, p_group_key ('' for none)
 -- Returns:     locked: 1, or 0 when another transaction has it
 -- Errors:      none

@@ -1,4 +1,4 @@
--- mend_groups: let groups of an ordered queue go on that are stuck, should there ever be any.
+-- mend_groups: let groups of a grouped queue go on that are stuck, should there ever be any.
 -- Arguments:   p_type
 -- Returns:     mended: how many, up to 1,000
 -- Errors:      none
@@ -14,12 +14,12 @@ RETURNS (
     mended integer
 )
 AS
-DECLARE v_ordered smallint;
+DECLARE v_grouped smallint;
 DECLARE v_group_key mq_name;
 BEGIN
     mended = 0;
-    SELECT ordered FROM mq_policy(:p_type) INTO v_ordered;
-    IF (v_ordered = 1) THEN
+    SELECT grouped FROM mq_policy(:p_type) INTO v_grouped;
+    IF (v_grouped = 1) THEN
         FOR SELECT group_key FROM mq_stuck_groups(:p_type, 1000) INTO v_group_key DO
         BEGIN
             DELETE FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key;

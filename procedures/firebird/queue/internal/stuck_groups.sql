@@ -1,4 +1,4 @@
--- stuck_groups: groups of an ordered queue that have something due, are not at work, and that no claim would ever meet.
+-- stuck_groups: groups of a grouped queue that have something due, are not at work, and that no claim would ever meet.
 -- Arguments:   p_type, p_most (at most so many)
 -- Returns:     their group keys ('' for none); no row when all is well
 -- Errors:      none
