@@ -1,4 +1,4 @@
--- rescue_expired: expired claims back to new, or dead when their attempts are used up; groups of grouped queues that are
+-- rescue_expired: expired claims back to new, or dead when their attempts are used up; groups that are
 --              stuck (see queue_health) go on.
 -- Arguments:   p_type (NULL: all)
 -- Returns:     count of messages; at most 1,000 claims a type and call

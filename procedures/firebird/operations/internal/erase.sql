@@ -72,12 +72,7 @@ BEGIN
         IF (v_dedup_key IS NOT NULL) THEN
             DELETE FROM mq_dedup WHERE type = :p_type AND dedup_key = :v_dedup_key;
         IF (p_grouped = 1) THEN
-        BEGIN
-            -- A head that waited for its next attempt is gone, or a ticket that stood for its group.
-            DELETE FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key AND id = :p_id;
-            IF (NOT EXISTS (SELECT * FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key)) THEN
-                EXECUTE PROCEDURE mq_issue_tickets(p_type, v_group_key);
-        END
+            EXECUTE PROCEDURE mq_let_go_on(p_type, v_group_key, p_id);
     END
 END^
 

@@ -7,7 +7,7 @@
 -- Example:     EXECUTE PROCEDURE mq_change_message('email', 17, 'replace', v_now, v_now, 0, '{}', NULL) RETURNING_VALUES changed;
 --
 -- The caller keeps other changes of the message away. It is taken out of its place as erase does it, in the same order, and put
--- where a message with this run_at is put when it is sent. A group of a grouped queue that has waited for its failed head goes on.
+-- where a message with this run_at is put when it is sent. A group that has waited for it goes on.
 
 SET TERM ^ ;
 
@@ -67,11 +67,7 @@ BEGIN
             EXECUTE PROCEDURE mq_lower_mark(p_type);
     END
     IF (v_grouped = 1) THEN
-    BEGIN
-        DELETE FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key AND id = :p_id;
-        IF (NOT EXISTS (SELECT * FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key)) THEN
-            EXECUTE PROCEDURE mq_issue_tickets(p_type, v_group_key);
-    END
+        EXECUTE PROCEDURE mq_let_go_on(p_type, v_group_key, p_id);
     IF (v_notify = 1) THEN
         EXECUTE PROCEDURE mq_wake(p_type);
 END^

@@ -1,5 +1,5 @@
 -- leave_place: take a new message that nobody holds out of ready or delayed, if its run_at lies before a time.
--- Arguments:   p_type, p_grouped (the policy), p_id, p_group_key ('' for none), p_before, p_run_at (the message's own: in an ordered
+-- Arguments:   p_type, p_grouped (the policy), p_id, p_group_key ('' for none), p_before, p_run_at (the message's own: in a grouped
 --              queue that counts for what is due)
 -- Returns:     attempts (NULL: it stays, or is being claimed at this moment) and error of the last one
 -- Errors:      none

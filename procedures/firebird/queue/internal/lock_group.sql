@@ -1,9 +1,11 @@
--- lock_group: keep other claims away from a group of a grouped queue until the transaction ends.
+-- lock_group: keep other claims away from a group until the transaction ends.
 -- Arguments:   p_type, p_group_key ('' for none)
 -- Returns:     locked: 1, or 0 when another transaction has it
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT
 -- Example:     EXECUTE PROCEDURE mq_lock_group('invoice', 'customer-7') RETURNING_VALUES v_locked;
+--
+-- Whoever gets it sees what all claims before it have done at the group: see allowance.
 
 SET TERM ^ ;
 
@@ -15,11 +17,12 @@ RETURNS (
     locked integer
 )
 AS
+DECLARE v_number bigint;
+DECLARE v_holder bigint;
 BEGIN
-    UPDATE mq_stripe SET n = n WHERE n = MOD(ABS(HASH(:p_type || ASCII_CHAR(10) || :p_group_key)), 16384);
-    locked = ROW_COUNT;
-    WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
-        locked = 0;
+    EXECUTE PROCEDURE mq_try_lock('stripe', MOD(ABS(HASH(p_type || ASCII_CHAR(10) || p_group_key)), 16384), NULL, NULL)
+        RETURNING_VALUES locked, v_number, v_holder;
+    locked = COALESCE(locked, 0);
 END^
 
 SET TERM ; ^

@@ -1,6 +1,6 @@
 -- pick: take up to p_size ready messages of a type out of the ready table, in claim order; expired claims are rescued, due
 --       messages promoted and those of schedules sent on the way.
--- Arguments:   p_type, p_size, p_grouped (the policy), p_take (1: the caller's transaction may be long: see pick_ordered)
+-- Arguments:   p_type, p_size, p_grouped (the policy), p_take (1: the caller's transaction may be long: see pick_grouped)
 -- Returns:     id and attempt (the number of this attempt)
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT; the caller fetches all rows
@@ -112,6 +112,9 @@ BEGIN
         IF (v_full_scan = 1 AND v_left < p_size) THEN
             -- No claim of tickets begins at a mark. They only say when the last full scan was.
             EXECUTE PROCEDURE mq_renew_marks(p_type, v_n, v_now, c_long_ago, '', c_long_ago, v_lowered_to, 1);
+        -- Not before: the buckets of these groups are needed.
+        IF (v_full_scan = 1) THEN
+            EXECUTE PROCEDURE mq_forget_buckets(p_type);
         EXIT;
     END
 

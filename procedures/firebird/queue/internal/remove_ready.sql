@@ -31,8 +31,9 @@ BEGIN
     IF (v_grouped = 1) THEN
     BEGIN
         EXECUTE PROCEDURE mq_lock_group(v_type, v_group_key) RETURNING_VALUES v_locked;
-        SELECT l.id FROM mq_group_lock AS l WHERE l.type = :v_type AND l.group_key = :v_group_key ROWS 1 INTO v_head;
-        IF (v_locked = 0 OR v_head <> p_id) THEN
+        SELECT l.id FROM mq_group_lock AS l WHERE l.type = :v_type AND l.group_key = :v_group_key AND l.id = :p_id ROWS 1
+        INTO v_head;
+        IF (v_locked = 0 OR v_head IS NULL AND mq_group_places(v_type, v_group_key, NULL) = 0) THEN
             EXIT;
     END
 
@@ -57,7 +58,7 @@ BEGIN
     IF (v_attempts IS NOT NULL) THEN
     BEGIN
         IF (v_grouped = 1 AND v_head IS NULL) THEN
-            -- As after a claim: its group waits for it.
+            -- As after a claim: free_groups deletes it, and issues a ticket.
             INSERT INTO mq_group_lock (type, group_key, id) VALUES (:v_type, :v_group_key, :p_id);
         type = v_type;
         attempt = v_attempts + 1;
