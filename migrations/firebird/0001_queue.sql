@@ -42,12 +42,14 @@ CREATE TABLE mq_queue (
     group_rate_seconds integer DEFAULT 1 NOT NULL,
     grouped smallint DEFAULT 0 NOT NULL,
     paused smallint DEFAULT 0 NOT NULL,
+    changed_at timestamp,
     CONSTRAINT mq_queue_pk PRIMARY KEY (type),
     CONSTRAINT mq_queue_on_complete CHECK (on_complete IN ('delete', 'archive'))
 );
 
 COMMENT ON TABLE mq_queue IS 'Policy of the types that set_queue, pause or resume have named; the type without a name holds the defaults.';
 COMMENT ON COLUMN mq_queue.grouped IS '1: the messages stand by group in mq_grouped, for the queue is ordered or has a limit by group.';
+COMMENT ON COLUMN mq_queue.changed_at IS 'When limits by group were last changed.';
 
 CREATE TABLE mq_limited (
     type mq_name NOT NULL,

@@ -1,7 +1,7 @@
 -- wait_for_message: say whether something is ready, at once.
 -- Arguments:   p_type, p_seconds (0 to ten years, or NULL; only checked)
 -- Returns:     ready (1: a message can be claimed), next_run_at (when the next delayed message or schedule is due, the
---              next lease runs out or the next token of a rate comes, or NULL)
+--              next lease runs out or the limits of the type let the next message go, or NULL)
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only; a snapshot never sees what was sent since
 -- Example:     SELECT * FROM mq_wait_for_message('email');
@@ -30,7 +30,7 @@ DECLARE v_max_active integer;
 DECLARE v_rate integer;
 DECLARE v_rate_seconds integer;
 DECLARE v_room smallint;
-DECLARE v_token_at timestamp;
+DECLARE v_room_at timestamp;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
     EXECUTE PROCEDURE mq_require_record_version;
@@ -66,15 +66,14 @@ BEGIN
             ORDER BY r.type, r.priority, r.run_at, r.id
             ROWS 1
             INTO ready;
-        IF (ready = 1 AND v_max_active + v_rate > 0) THEN
+        IF (v_max_active + v_rate > 0) THEN
+            EXECUTE PROCEDURE mq_has_room(p_type, v_max_active, v_rate, v_rate_seconds) RETURNING_VALUES v_room, v_room_at;
+        IF (v_room = 0) THEN
         BEGIN
-            EXECUTE PROCEDURE mq_has_room(p_type, v_max_active, v_rate, v_rate_seconds) RETURNING_VALUES v_room, v_token_at;
-            IF (v_room = 0) THEN
-            BEGIN
-                -- What is due waits for a token or a place: the end of a batch wakes, the end of a lease does not.
-                ready = 0;
-                next_run_at = COALESCE(v_token_at, v_lease);
-            END
+            -- The end of a batch wakes.
+            IF (ready = 1 OR next_run_at < v_room_at) THEN
+                next_run_at = v_room_at;
+            ready = 0;
         END
     END
     SUSPEND;

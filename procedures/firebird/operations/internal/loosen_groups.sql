@@ -16,6 +16,8 @@ DECLARE v_group_key mq_name;
 DECLARE v_id bigint;
 DECLARE v_last mq_name;
 BEGIN
+    -- A claim that has begun with the old limits may drop tickets at this moment: claims of the next seconds mend, see tend_groups.
+    UPDATE mq_queue SET changed_at = mq_utc_now() WHERE type = :p_type;
     FOR SELECT l.group_key, l.id
         FROM mq_group_lock AS l
         WHERE l.type = :p_type

@@ -32,6 +32,8 @@ DECLARE v_number bigint;
 DECLARE v_holder bigint;
 DECLARE v_active bigint;
 DECLARE v_rescued bigint;
+DECLARE v_now bigint;
+DECLARE v_latest bigint;
 BEGIN
     allowed = 0;
     EXECUTE PROCEDURE mq_try_lock('stripe', c_first + MOD(ABS(HASH(p_type)), c_rows), NULL, NULL)
@@ -45,11 +47,12 @@ BEGIN
         -- Firebird 3.0 can miss a row that another transaction changes at this moment: it counts twice.
         IF (v_active < p_max_active AND RDB$GET_CONTEXT('SYSTEM', 'ENGINE_VERSION') STARTING WITH '3.') THEN
             v_active = MAXVALUE(v_active, mq_count_held(p_type));
-        IF (v_active >= p_max_active
-            AND EXISTS (SELECT * FROM mq_batch WHERE type = :p_type AND lease_until <= mq_utc_now())) THEN
+        v_rescued = 1;
+        WHILE (v_active >= p_max_active AND v_rescued > 0) DO
         BEGIN
             EXECUTE PROCEDURE mq_rescue(p_type, c_rescue) RETURNING_VALUES v_rescued;
-            v_active = mq_count_held(p_type);
+            IF (v_rescued > 0) THEN
+                v_active = mq_count_held(p_type);
         END
         allowed = MAXVALUE(MINVALUE(allowed, p_max_active - v_active), 0);
     END
@@ -57,7 +60,12 @@ BEGIN
     BEGIN
         -- While a rollback goes on, the stripe may be free before this row is.
         EXECUTE PROCEDURE mq_try_lock('limited', NULL, p_type, NULL) RETURNING_VALUES v_locked, v_number, v_holder;
-        allowed = IIF(v_locked = 0, 0, MINVALUE(allowed, mq_tokens(v_number, p_rate, p_rate_seconds, mq_microseconds())));
+        v_now = mq_microseconds();
+        allowed = IIF(v_locked = 0, 0, MINVALUE(allowed, mq_tokens(v_number, p_rate, p_rate_seconds, v_now)));
+        v_latest = v_now + p_rate_seconds * 1000000;
+        IF (v_locked = 1 AND v_number > v_latest) THEN
+            -- The clock was set back, or the period has become shorter: it is empty, and gains from now on.
+            UPDATE mq_limited SET full_at = :v_latest WHERE type = :p_type;
     END
 END^
 

@@ -4,6 +4,8 @@
 -- Errors:      none
 -- Transaction: one of its own, which ends at once: what it locks is the claims'; passes over groups at which a claim is
 -- Example:     EXECUTE PROCEDURE mq_forget_buckets('invoice');
+--
+-- The first claim of each second calls this, when it has what it wants: it would not get a bucket that was deleted since it began.
 
 SET TERM ^ ;
 

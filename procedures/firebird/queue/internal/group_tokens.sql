@@ -23,6 +23,7 @@ DECLARE v_locked integer;
 DECLARE v_full_at bigint;
 DECLARE v_holder bigint;
 DECLARE v_now bigint;
+DECLARE v_latest bigint;
 BEGIN
     EXECUTE PROCEDURE mq_try_lock('bucket', NULL, p_type, p_group_key) RETURNING_VALUES v_locked, v_full_at, v_holder;
     IF (v_locked = 0) THEN
@@ -31,6 +32,10 @@ BEGIN
         INSERT INTO mq_bucket (type, group_key, full_at) VALUES (:p_type, :p_group_key, 0);
     v_now = mq_microseconds();
     tokens = mq_tokens(v_full_at, p_rate, p_seconds, v_now);
+    v_latest = v_now + p_seconds * 1000000;
+    IF (v_full_at > v_latest) THEN
+        -- As in allowance.
+        UPDATE mq_bucket SET full_at = :v_latest WHERE type = :p_type AND group_key = :p_group_key;
     IF (tokens = 0) THEN
         token_at = mq_token_at(v_full_at, p_rate, p_seconds, v_now);
     WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec,

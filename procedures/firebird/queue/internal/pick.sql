@@ -104,6 +104,8 @@ BEGIN
 
     IF (p_grouped = 1) THEN
     BEGIN
+        IF (v_full_scan = 1 AND p_take = 0) THEN
+            EXECUTE PROCEDURE mq_tend_groups(p_type);
         FOR SELECT id, attempt FROM mq_pick_grouped(:p_type, :p_size, :p_take) INTO id, attempt DO
         BEGIN
             v_left = v_left - 1;
@@ -112,8 +114,7 @@ BEGIN
         IF (v_full_scan = 1 AND v_left < p_size) THEN
             -- No claim of tickets begins at a mark. They only say when the last full scan was.
             EXECUTE PROCEDURE mq_renew_marks(p_type, v_n, v_now, c_long_ago, '', c_long_ago, v_lowered_to, 1);
-        -- Not before: the buckets of these groups are needed.
-        IF (v_full_scan = 1) THEN
+        IF (v_full_scan = 1 AND p_take = 0) THEN
             EXECUTE PROCEDURE mq_forget_buckets(p_type);
         EXIT;
     END

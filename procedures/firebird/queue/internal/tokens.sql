@@ -6,7 +6,8 @@
 -- Transaction: reads nothing
 -- Example:     SELECT mq_tokens(NULL, 100, 60, mq_microseconds()) FROM rdb$database; -- 100
 --
--- A time further ahead than p_seconds comes from a clock that was set back since, and counts as p_seconds.
+-- A time further ahead than p_seconds was written before the clock was set back, or p_seconds became less. The bucket counts as
+-- empty, and who sees that writes it anew.
 
 SET TERM ^ ;
 
