@@ -3,8 +3,8 @@
 --              the row of mq_stripe), p_name (the key of any other row), p_consumer (of feed_consumer; of a bucket its group; else
 --              NULL)
 -- Returns:     locked: 1, 0 when another transaction has the row, NULL when there is none; number: that of a counter or a feed, the
---              position of a feed_consumer, full_at of a bucket, 1 for others; NULL when it is not locked; holder: the transaction that
---              has the row, where try_lock.4.sql is the body; else NULL
+--              position of a feed_consumer, full_at of a bucket (limited, bucket), 1 for others; NULL when it is not locked; holder:
+--              the transaction that has the row, where try_lock.4.sql is the body; else NULL
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     EXECUTE PROCEDURE mq_try_lock('feed', NULL, 'orders', NULL) RETURNING_VALUES v_locked, v_number, v_holder;

@@ -1,5 +1,5 @@
--- loosen_groups: let the groups of a queue go on whose limits were changed: those at work get a ticket, and first messages that wait
---                for a token are due now.
+-- loosen_groups: let groups go on after limits by group were changed: those at work get a ticket, and first messages that wait for
+--                a token are due now.
 -- Arguments:   p_type
 -- Returns:     nothing
 -- Errors:      none
