@@ -19,10 +19,12 @@ DECLARE v_locks integer;
 BEGIN
     IF (p_places IS NULL) THEN
         SELECT IIF(ordered = 1, 1, group_max_active) FROM mq_policy(:p_type) INTO p_places;
+    IF (NOT EXISTS (SELECT * FROM mq_group_lock WHERE type = :p_type AND group_key = :p_group_key)) THEN
+        RETURN IIF(p_places = 0, c_no_limit, p_places);
+    IF (p_places = 1) THEN
+        RETURN 0;
     -- Distinct: before Firebird 4 a key that is deleted and inserted again at this moment is met twice.
     SELECT COUNT(DISTINCT id) FROM mq_group_lock WHERE type = :p_type AND group_key = :p_group_key INTO v_locks;
-    IF (v_locks = 0) THEN
-        RETURN IIF(p_places = 0, c_no_limit, p_places);
     IF (p_places > 0 AND v_locks >= p_places) THEN
         RETURN 0;
     IF (mq_group_waits(p_type, p_group_key) = 1) THEN

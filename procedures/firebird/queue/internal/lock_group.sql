@@ -5,7 +5,8 @@
 -- Transaction: joins the caller's, which is NO WAIT
 -- Example:     EXECUTE PROCEDURE mq_lock_group('invoice', 'customer-7') RETURNING_VALUES v_locked;
 --
--- Whoever gets it sees what all claims before it have done at the group: see allowance.
+-- Whoever gets it sees what all claims before it have done at the group: see allowance. lock_group.5.sql is the body for Firebird 5.0 and
+-- later.
 
 SET TERM ^ ;
 
@@ -17,12 +18,11 @@ RETURNS (
     locked integer
 )
 AS
-DECLARE v_number bigint;
-DECLARE v_holder bigint;
 BEGIN
-    EXECUTE PROCEDURE mq_try_lock('stripe', MOD(ABS(HASH(p_type || ASCII_CHAR(10) || p_group_key)), 16384), NULL, NULL)
-        RETURNING_VALUES locked, v_number, v_holder;
-    locked = COALESCE(locked, 0);
+    UPDATE mq_stripe SET n = n WHERE n = MOD(ABS(HASH(:p_type || ASCII_CHAR(10) || :p_group_key)), 16384);
+    locked = ROW_COUNT;
+    WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+        locked = 0;
 END^
 
 SET TERM ; ^

@@ -90,7 +90,9 @@ BEGIN
                 v_drop = IIF(v_grouped = 1 AND p_take = 0, 1, 0);
             ELSE IF (v_met = 'X') THEN
                 v_drop = 0;
-            ELSE IF (mq_group_places(p_type, v_group_key, v_places) = 0) THEN
+            -- One place: a function would cost each message more than the question.
+            ELSE IF (v_places = 1 AND EXISTS (SELECT * FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key)
+                OR v_places <> 1 AND mq_group_places(p_type, v_group_key, v_places) = 0) THEN
             BEGIN
                 IF (p_take = 0 AND v_grouped = 1) THEN
                 BEGIN
