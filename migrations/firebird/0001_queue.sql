@@ -34,12 +34,31 @@ CREATE TABLE mq_queue (
     on_complete varchar(7) CHARACTER SET ASCII DEFAULT 'delete' NOT NULL,
     ordered smallint DEFAULT 0 NOT NULL,
     notify smallint DEFAULT 1 NOT NULL,
+    max_active integer DEFAULT 0 NOT NULL,
+    rate integer DEFAULT 0 NOT NULL,
+    rate_seconds integer DEFAULT 1 NOT NULL,
+    group_max_active integer DEFAULT 0 NOT NULL,
+    group_rate integer DEFAULT 0 NOT NULL,
+    group_rate_seconds integer DEFAULT 1 NOT NULL,
+    grouped smallint DEFAULT 0 NOT NULL,
     paused smallint DEFAULT 0 NOT NULL,
+    changed_at timestamp,
     CONSTRAINT mq_queue_pk PRIMARY KEY (type),
     CONSTRAINT mq_queue_on_complete CHECK (on_complete IN ('delete', 'archive'))
 );
 
 COMMENT ON TABLE mq_queue IS 'Policy of the types that set_queue, pause or resume have named; the type without a name holds the defaults.';
+COMMENT ON COLUMN mq_queue.grouped IS '1: the messages stand by group in mq_grouped, for the queue is ordered or has a limit by group.';
+COMMENT ON COLUMN mq_queue.changed_at IS 'When limits by group were last changed.';
+
+CREATE TABLE mq_limited (
+    type mq_name NOT NULL,
+    full_at bigint NOT NULL,
+    CONSTRAINT mq_limited_pk PRIMARY KEY (type)
+);
+
+COMMENT ON TABLE mq_limited IS 'The token bucket of each type that has or had max_active or rate.';
+COMMENT ON COLUMN mq_limited.full_at IS 'When the bucket is full again, in microseconds since 1970; in the past: it is full.';
 
 CREATE SEQUENCE mq_message_id;
 
@@ -79,7 +98,7 @@ CREATE TABLE mq_ready (
     CONSTRAINT mq_ready_pk PRIMARY KEY (type, priority, run_at, id)
 );
 
-COMMENT ON TABLE mq_ready IS 'State N, due. In an ordered queue a row is a ticket: it says that its group has something to do.';
+COMMENT ON TABLE mq_ready IS 'State N, due. In a grouped queue a row is a ticket: it says that its group has something to do.';
 
 -- The ring walks a type by id; cancel and fail find one message by it.
 CREATE INDEX mq_ready_ring ON mq_ready (type, id);
@@ -207,16 +226,28 @@ CREATE TABLE mq_grouped (
     CONSTRAINT mq_grouped_pk PRIMARY KEY (type, group_key, id)
 );
 
-COMMENT ON TABLE mq_grouped IS 'Due messages of ordered queues, by group; an empty group_key stands for messages sent without one.';
+COMMENT ON TABLE mq_grouped IS 'Due messages of grouped queues, by group; an empty group_key stands for messages sent without one.';
 
 CREATE TABLE mq_group_lock (
     type mq_name NOT NULL,
     group_key mq_name NOT NULL,
     id bigint NOT NULL,
-    CONSTRAINT mq_group_lock_pk PRIMARY KEY (type, group_key)
+    CONSTRAINT mq_group_lock_pk PRIMARY KEY (type, group_key, id)
 );
 
-COMMENT ON TABLE mq_group_lock IS 'Groups whose head (id) is being handled, or has failed and waits for its next attempt.';
+COMMENT ON TABLE mq_group_lock IS 'The messages (id) that take a place of their group: active ones, and a first one that waits in mq_delayed for its next attempt or for a token.';
+
+-- Read and written by whoever has the group's row of mq_stripe.
+CREATE TABLE mq_bucket (
+    type mq_name NOT NULL,
+    group_key mq_name NOT NULL,
+    full_at bigint NOT NULL,
+    CONSTRAINT mq_bucket_pk PRIMARY KEY (type, group_key)
+);
+
+COMMENT ON TABLE mq_bucket IS 'The token buckets of groups; one without a row is full. See mq_limited.';
+
+CREATE INDEX mq_bucket_full ON mq_bucket (type, full_at);
 
 CREATE TABLE mq_stripe (
     n integer NOT NULL,
@@ -225,7 +256,7 @@ CREATE TABLE mq_stripe (
     CONSTRAINT mq_stripe_pk PRIMARY KEY (n)
 );
 
-COMMENT ON TABLE mq_stripe IS 'Rows to lock, chosen by a hash: below 16384 for groups of ordered queues, from 24576 on for batches, from 20480 on to begin a call again, the others for feeds, counters and adopted tables.';
+COMMENT ON TABLE mq_stripe IS 'Rows to lock, chosen by a hash: below 16384 for groups, from 40960 on for types with limits, from 24576 on for batches, from 20480 on to begin a call again, the others for feeds, counters and adopted tables.';
 COMMENT ON COLUMN mq_stripe.turn_of IS 'Firebird 5.0: the connection of several that waited which may lock the row next, until turn_until.';
 
 INSERT INTO mq_queue (type) VALUES ('');
@@ -234,7 +265,7 @@ INSERT INTO mq_stripe (n)
 WITH RECURSIVE number AS (
     SELECT 0 AS n FROM rdb$database
     UNION ALL
-    SELECT n + 1 FROM number WHERE n < 319
+    SELECT n + 1 FROM number WHERE n < 351
 )
 SELECT a.n * 128 + b.n FROM number AS a CROSS JOIN number AS b WHERE b.n < 128;
 
@@ -248,7 +279,7 @@ CREATE GLOBAL TEMPORARY TABLE mq_met (
     CONSTRAINT mq_met_pk PRIMARY KEY (group_key)
 ) ON COMMIT DELETE ROWS;
 
-COMMENT ON TABLE mq_met IS 'Groups of an ordered queue that a claim has met on its walk.';
+COMMENT ON TABLE mq_met IS 'Groups that a claim has met on its walk.';
 
 CREATE GLOBAL TEMPORARY TABLE mq_taken (
     call bigint NOT NULL,

@@ -15,7 +15,7 @@ RETURNS (
 )
 AS
 DECLARE v_type mq_name;
-DECLARE v_ordered smallint;
+DECLARE v_grouped smallint;
 BEGIN
     IF (p_id IS NULL) THEN
         EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'id: must not be NULL');
@@ -24,8 +24,8 @@ BEGIN
     SELECT m.type FROM mq_message AS m WHERE m.id = :p_id INTO v_type;
     IF (v_type IS NOT NULL) THEN
     BEGIN
-        SELECT ordered FROM mq_policy(:v_type) INTO v_ordered;
-        EXECUTE PROCEDURE mq_erase(v_type, p_id, 'NE', v_ordered) RETURNING_VALUES "COUNT";
+        SELECT grouped FROM mq_policy(:v_type) INTO v_grouped;
+        EXECUTE PROCEDURE mq_erase(v_type, p_id, 'NE', v_grouped) RETURNING_VALUES "COUNT";
     END
     SUSPEND;
 END^

@@ -40,7 +40,7 @@ LEFT JOIN mq_claimed AS c ON c.batch_key = b.batch_key AND c.id = m.id
 LEFT JOIN mq_dead AS e ON e.id = m.id
 LEFT JOIN mq_delayed AS d ON d.id = m.id
 LEFT JOIN mq_grouped AS g ON g.type = m.type AND g.group_key = COALESCE(m.group_key, '') AND g.id = m.id
--- In an ordered queue these are tickets, and a message may have left more than one. The one that is left is told by its key, and
+-- In a grouped queue these are tickets, and a message may have left more than one. The one that is left is told by its key, and
 -- so that no index can serve for that: 5.0 would look for a lower DB_KEY in the whole table.
 LEFT JOIN mq_ready AS r ON r.type = m.type AND r.id = m.id AND NOT EXISTS (
     SELECT 1 FROM mq_ready AS t

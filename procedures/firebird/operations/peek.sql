@@ -36,7 +36,7 @@ RETURNS (
 )
 AS
 DECLARE v_size integer;
-DECLARE v_ordered smallint;
+DECLARE v_grouped smallint;
 DECLARE v_from timestamp;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
@@ -50,8 +50,8 @@ BEGIN
 
     IF (state = 'N') THEN
     BEGIN
-        SELECT ordered FROM mq_policy(:p_type) INTO v_ordered;
-        IF (v_ordered = 1) THEN
+        SELECT grouped FROM mq_policy(:p_type) INTO v_grouped;
+        IF (v_grouped = 1) THEN
             FOR
                 SELECT m.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, g.attempts, m.created_at, m.source,
                     m.run_at

@@ -15,7 +15,7 @@ RETURNS (
     "COUNT" bigint
 )
 AS
-DECLARE v_ordered smallint;
+DECLARE v_grouped smallint;
 DECLARE v_id bigint;
 DECLARE v_gone integer;
 BEGIN
@@ -24,7 +24,7 @@ BEGIN
     IF (p_state IS NULL OR p_state NOT LIKE 'N' AND p_state NOT LIKE 'E' AND p_state NOT LIKE 'C') THEN
         EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'state: must be N, E or C');
     EXECUTE PROCEDURE mq_require_read_committed;
-    SELECT ordered FROM mq_policy(:p_type) INTO v_ordered;
+    SELECT grouped FROM mq_policy(:p_type) INTO v_grouped;
     "COUNT" = 0;
     IF (p_state LIKE 'C') THEN
         EXECUTE PROCEDURE mq_erase_archived(p_type, NULL, 10000) RETURNING_VALUES "COUNT";
@@ -36,14 +36,14 @@ BEGIN
             INTO v_id
         DO
         BEGIN
-            EXECUTE PROCEDURE mq_erase(p_type, v_id, 'E', v_ordered) RETURNING_VALUES v_gone;
+            EXECUTE PROCEDURE mq_erase(p_type, v_id, 'E', v_grouped) RETURNING_VALUES v_gone;
             "COUNT" = "COUNT" + v_gone;
             IF ("COUNT" = 10000) THEN
                 LEAVE;
         END
     ELSE
     BEGIN
-        IF (v_ordered = 1) THEN
+        IF (v_grouped = 1) THEN
             FOR
                 SELECT id FROM mq_grouped WHERE type = :p_type
                 PLAN (mq_grouped ORDER mq_grouped_pk)
@@ -51,7 +51,7 @@ BEGIN
                 INTO v_id
             DO
             BEGIN
-                EXECUTE PROCEDURE mq_erase(p_type, v_id, 'N', v_ordered) RETURNING_VALUES v_gone;
+                EXECUTE PROCEDURE mq_erase(p_type, v_id, 'N', v_grouped) RETURNING_VALUES v_gone;
                 "COUNT" = "COUNT" + v_gone;
                 IF ("COUNT" = 10000) THEN
                     LEAVE;
@@ -64,7 +64,7 @@ BEGIN
                 INTO v_id
             DO
             BEGIN
-                EXECUTE PROCEDURE mq_erase(p_type, v_id, 'N', v_ordered) RETURNING_VALUES v_gone;
+                EXECUTE PROCEDURE mq_erase(p_type, v_id, 'N', v_grouped) RETURNING_VALUES v_gone;
                 "COUNT" = "COUNT" + v_gone;
                 IF ("COUNT" = 10000) THEN
                     LEAVE;
@@ -77,7 +77,7 @@ BEGIN
                 INTO v_id
             DO
             BEGIN
-                EXECUTE PROCEDURE mq_erase(p_type, v_id, 'N', v_ordered) RETURNING_VALUES v_gone;
+                EXECUTE PROCEDURE mq_erase(p_type, v_id, 'N', v_grouped) RETURNING_VALUES v_gone;
                 "COUNT" = "COUNT" + v_gone;
                 IF ("COUNT" = 10000) THEN
                     LEAVE;

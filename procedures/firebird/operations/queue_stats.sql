@@ -26,8 +26,8 @@ RETURNS (
 AS
 DECLARE c_cap integer = 10000;
 DECLARE v_now timestamp;
-DECLARE v_ordered smallint;
-DECLARE v_default_ordered smallint;
+DECLARE v_by_group smallint;
+DECLARE v_default_by_group smallint;
 DECLARE v_default_paused smallint;
 DECLARE v_ready bigint;
 DECLARE v_grouped bigint;
@@ -39,7 +39,7 @@ BEGIN
     EXECUTE PROCEDURE mq_require_name('type', p_type, 1);
     EXECUTE PROCEDURE mq_require_record_version;
     v_now = mq_utc_now();
-    SELECT ordered, paused FROM mq_policy('') INTO v_default_ordered, v_default_paused;
+    SELECT grouped, paused FROM mq_policy('') INTO v_default_by_group, v_default_paused;
     FOR
         SELECT c.type, SUM(IIF(c.what = 'ready', c.first_count, 0)), SUM(IIF(c.what = 'grouped', c.first_count, 0)),
             SUM(IIF(c.what = 'delayed', c.first_count, 0)), SUM(IIF(c.what = 'delayed', c.second_count, 0)),
@@ -62,24 +62,24 @@ BEGIN
             SELECT type, 'dead', first_count, second_count, oldest FROM mq_count_types('dead', :p_type, :c_cap, :v_now)
             UNION ALL
             -- A type that only has a policy has a row too, and so has a type that is asked for by name.
-            SELECT type, 'policy', ordered, paused, NULL FROM mq_queue WHERE CHAR_LENGTH(type) > 0 AND :p_type IS NULL
+            SELECT type, 'policy', grouped, paused, NULL FROM mq_queue WHERE CHAR_LENGTH(type) > 0 AND :p_type IS NULL
             UNION ALL
-            SELECT type, 'policy', ordered, paused, NULL FROM mq_queue WHERE type = :p_type
+            SELECT type, 'policy', grouped, paused, NULL FROM mq_queue WHERE type = :p_type
             UNION ALL
             SELECT CAST(:p_type AS mq_name), 'asked', 0, 0, NULL FROM rdb$database WHERE :p_type IS NOT NULL
         ) AS c
         GROUP BY c.type
         ORDER BY c.type
         INTO type, v_ready, v_grouped, v_due, delayed, active, expired, dead, v_oldest_ready, v_oldest_grouped, v_oldest_due,
-            v_ordered, paused
+            v_by_group, paused
     DO
     BEGIN
-        v_ordered = COALESCE(v_ordered, v_default_ordered);
+        v_by_group = COALESCE(v_by_group, v_default_by_group);
         paused = COALESCE(paused, v_default_paused);
-        -- In an ordered queue the rows of mq_ready are tickets.
-        ready = IIF(v_ordered = 1, v_grouped, v_ready) + v_due;
+        -- In a grouped queue the rows of mq_ready are tickets.
+        ready = IIF(v_by_group = 1, v_grouped, v_ready) + v_due;
         oldest_ready_seconds = MAXVALUE(DATEDIFF(MILLISECOND
-            FROM COALESCE(IIF(v_ordered = 1, v_oldest_grouped, v_oldest_ready), v_oldest_due) TO v_now), 0) / 1e3;
+            FROM COALESCE(IIF(v_by_group = 1, v_oldest_grouped, v_oldest_ready), v_oldest_due) TO v_now), 0) / 1e3;
         capped = IIF(MAXVALUE(ready, delayed, active, expired, dead) > c_cap, 1, 0);
         ready = MINVALUE(ready, c_cap);
         delayed = MINVALUE(delayed, c_cap);

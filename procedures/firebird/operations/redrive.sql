@@ -17,11 +17,11 @@ RETURNS (
 AS
 DECLARE v_id bigint;
 DECLARE v_ok integer;
-DECLARE v_ordered smallint;
+DECLARE v_grouped smallint;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
     EXECUTE PROCEDURE mq_require_read_committed;
-    SELECT ordered FROM mq_policy(:p_type) INTO v_ordered;
+    SELECT grouped FROM mq_policy(:p_type) INTO v_grouped;
     "COUNT" = 0;
     IF (p_id IS NOT NULL) THEN
     BEGIN
@@ -32,7 +32,7 @@ BEGIN
             "COUNT" = 0;
         END
         IF ("COUNT" = 1) THEN
-            EXECUTE PROCEDURE mq_put_back(p_type, p_id, 0, v_ordered);
+            EXECUTE PROCEDURE mq_put_back(p_type, p_id, 0, v_grouped);
     END
     ELSE
         FOR
@@ -52,7 +52,7 @@ BEGIN
             END
             IF (v_ok = 1) THEN
             BEGIN
-                EXECUTE PROCEDURE mq_put_back(p_type, v_id, 0, v_ordered);
+                EXECUTE PROCEDURE mq_put_back(p_type, v_id, 0, v_grouped);
                 "COUNT" = "COUNT" + 1;
             END
             IF ("COUNT" = 10000) THEN

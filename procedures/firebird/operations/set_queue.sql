@@ -1,8 +1,10 @@
 -- set_queue: set the policy of a type; NULL leaves a setting as it is.
 -- Arguments:   p_type, p_lease_seconds (at first 60), p_max_attempts (10), p_backoff_seconds (5), p_backoff_max_seconds
---              (3,600), p_on_complete (delete), p_ordered (0), p_notify (1)
+--              (3,600), p_on_complete (delete), p_ordered (0), p_notify (1), p_max_active (0), p_rate (0),
+--              p_rate_seconds (1), p_group_max_active (0), p_group_rate (0), p_group_rate_seconds (1)
 -- Returns:     the policy as it is now
--- Errors:      50002 invalid_argument, 50004 queue_not_empty (ordered can change only without new and active messages)
+-- Errors:      50002 invalid_argument, 50004 queue_not_empty (ordered, and whether there are limits by group, can change
+--              only without new and active messages)
 -- Transaction: joins the caller's; calls for one type wait for each other, or fail with a lock conflict in a NO WAIT one
 -- Example:     SELECT * FROM mq_set_queue('invoice', NULL, 5, NULL, NULL, 'archive');
 
@@ -16,7 +18,13 @@ CREATE OR ALTER PROCEDURE mq_set_queue (
     p_backoff_max_seconds bigint = NULL,
     p_on_complete mq_text = NULL,
     p_ordered bigint = NULL,
-    p_notify bigint = NULL
+    p_notify bigint = NULL,
+    p_max_active bigint = NULL,
+    p_rate bigint = NULL,
+    p_rate_seconds bigint = NULL,
+    p_group_max_active bigint = NULL,
+    p_group_rate bigint = NULL,
+    p_group_rate_seconds bigint = NULL
 )
 RETURNS (
     type mq_name,
@@ -27,9 +35,21 @@ RETURNS (
     on_complete varchar(7) CHARACTER SET UTF8,
     ordered bigint,
     notify bigint,
+    max_active bigint,
+    rate bigint,
+    rate_seconds bigint,
+    group_max_active bigint,
+    group_rate bigint,
+    group_rate_seconds bigint,
     paused bigint
 )
 AS
+DECLARE v_grouped smallint;
+DECLARE v_old_ordered smallint;
+DECLARE v_old_grouped smallint;
+DECLARE v_old_max_active integer;
+DECLARE v_old_rate integer;
+DECLARE v_old_seconds integer;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
     EXECUTE PROCEDURE mq_require_range('lease_seconds', p_lease_seconds, 0, 315360000);
@@ -41,6 +61,12 @@ BEGIN
         EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'on_complete: must be delete or archive');
     EXECUTE PROCEDURE mq_require_range('ordered', p_ordered, 0, 1);
     EXECUTE PROCEDURE mq_require_range('notify', p_notify, 0, 1);
+    EXECUTE PROCEDURE mq_require_range('max_active', p_max_active, 0, 1000000);
+    EXECUTE PROCEDURE mq_require_range('rate', p_rate, 0, 1000000);
+    EXECUTE PROCEDURE mq_require_range('rate_seconds', p_rate_seconds, 1, 86400);
+    EXECUTE PROCEDURE mq_require_range('group_max_active', p_group_max_active, 0, 1000000);
+    EXECUTE PROCEDURE mq_require_range('group_rate', p_group_rate, 0, 1000000);
+    EXECUTE PROCEDURE mq_require_range('group_rate_seconds', p_group_rate_seconds, 1, 86400);
 
     BEGIN
         INSERT INTO mq_queue (type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered,
@@ -54,17 +80,26 @@ BEGIN
         IF (NOT EXISTS (SELECT 1 FROM mq_queue AS q WHERE q.type = :p_type)) THEN
             EXCEPTION;
     END
-    SELECT q.ordered, q.on_complete FROM mq_queue AS q WHERE q.type = :p_type FOR UPDATE WITH LOCK INTO ordered, on_complete;
-    IF (ordered <> p_ordered AND (
+    SELECT COALESCE(:p_ordered, q.ordered), q.on_complete, COALESCE(:p_max_active, q.max_active), COALESCE(:p_rate, q.rate),
+        COALESCE(:p_group_max_active, q.group_max_active), COALESCE(:p_group_rate, q.group_rate), q.ordered, q.grouped,
+        q.group_max_active, q.group_rate, q.group_rate_seconds
+    FROM mq_queue AS q WHERE q.type = :p_type FOR UPDATE WITH LOCK
+    INTO ordered, on_complete, max_active, rate, group_max_active, group_rate, v_old_ordered, v_old_grouped,
+        v_old_max_active, v_old_rate, v_old_seconds;
+    IF (ordered = 1 AND group_max_active > 1) THEN
+        EXECUTE PROCEDURE mq_raise_error('invalid_argument',
+            'group_max_active: must be 0 or 1 on an ordered queue, not ' || group_max_active);
+    v_grouped = IIF(ordered + group_max_active + group_rate > 0, 1, 0);
+    IF ((v_grouped <> v_old_grouped OR ordered <> v_old_ordered) AND (
         EXISTS (SELECT 1 FROM mq_ready AS r WHERE r.type = :p_type)
         OR EXISTS (SELECT 1 FROM mq_delayed AS d WHERE d.type = :p_type)
         OR EXISTS (SELECT 1 FROM mq_batch AS b WHERE b.type = :p_type)
-        OR ordered = 1 AND EXISTS (SELECT 1 FROM mq_grouped AS g WHERE g.type = :p_type)
+        OR v_old_grouped = 1 AND EXISTS (SELECT 1 FROM mq_grouped AS g WHERE g.type = :p_type)
     )) THEN
         EXECUTE PROCEDURE mq_raise_error('queue_not_empty',
-            'ordered can change only while ' || p_type || ' holds no new and no active message');
-    IF (p_ordered > ordered) THEN
-        -- Left by a transaction that sent before the queue was no longer ordered, and committed after.
+            'ordered, and limits by group, can change only while ' || p_type || ' holds no new and no active message');
+    IF (v_grouped > v_old_grouped) THEN
+        -- Left by a transaction that sent before the queue was no longer grouped, and committed after.
         DELETE FROM mq_grouped AS g WHERE g.type = :p_type;
     IF (p_on_complete = 'delete' AND on_complete = 'archive') THEN
         -- Nobody will look for them there when the messages are completed.
@@ -75,13 +110,28 @@ BEGIN
         q.backoff_seconds = COALESCE(:p_backoff_seconds, q.backoff_seconds),
         q.backoff_max_seconds = COALESCE(:p_backoff_max_seconds, q.backoff_max_seconds),
         q.on_complete = COALESCE(:p_on_complete, q.on_complete),
-        q.ordered = COALESCE(:p_ordered, q.ordered),
-        q.notify = COALESCE(:p_notify, q.notify)
+        q.ordered = :ordered,
+        q.notify = COALESCE(:p_notify, q.notify),
+        q.max_active = :max_active,
+        q.rate = :rate,
+        q.rate_seconds = COALESCE(:p_rate_seconds, q.rate_seconds),
+        q.group_max_active = :group_max_active,
+        q.group_rate = :group_rate,
+        q.group_rate_seconds = COALESCE(:p_group_rate_seconds, q.group_rate_seconds),
+        q.grouped = :v_grouped
     WHERE q.type = :p_type;
     SELECT q.type, q.lease_seconds, q.max_attempts, q.backoff_seconds, q.backoff_max_seconds, q.on_complete, q.ordered, q.notify,
-        q.paused
+        q.max_active, q.rate, q.rate_seconds, q.group_max_active, q.group_rate, q.group_rate_seconds, q.paused
     FROM mq_queue AS q WHERE q.type = :p_type
-    INTO type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, paused;
+    INTO type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, max_active, rate,
+        rate_seconds, group_max_active, group_rate, group_rate_seconds, paused;
+    IF (max_active + rate > 0 AND NOT EXISTS (SELECT 1 FROM mq_limited AS l WHERE l.type = :p_type)) THEN
+        INSERT INTO mq_limited (type, full_at) VALUES (:p_type, 0);
+    IF (v_grouped = 1 AND (group_max_active <> v_old_max_active OR group_rate <> v_old_rate
+        OR group_rate_seconds <> v_old_seconds)) THEN
+        EXECUTE PROCEDURE mq_loosen_groups(p_type);
+    IF (COALESCE(p_max_active, p_rate, p_rate_seconds, p_group_max_active, p_group_rate, p_group_rate_seconds) IS NOT NULL) THEN
+        EXECUTE PROCEDURE mq_wake(p_type);
     SUSPEND;
 END^
 

@@ -43,8 +43,11 @@ DECLARE c_long integer = 2;
 DECLARE c_longest integer = 5000;
 DECLARE v_now timestamp;
 DECLARE v_paused smallint;
-DECLARE v_ordered smallint;
+DECLARE v_grouped smallint;
 DECLARE v_seconds integer;
+DECLARE v_max_active integer;
+DECLARE v_rate integer;
+DECLARE v_rate_seconds integer;
 DECLARE v_reader mq_name;
 DECLARE v_size integer;
 DECLARE v_old_n bigint;
@@ -68,16 +71,20 @@ BEGIN
     EXECUTE PROCEDURE mq_require_range('size', p_size, 1, 10000);
     EXECUTE PROCEDURE mq_require_name('reader', p_reader, 1);
     EXECUTE PROCEDURE mq_require_range('lease_seconds', p_lease_seconds, 0, 315360000);
-    SELECT paused, ordered, COALESCE(:p_lease_seconds, lease_seconds) FROM mq_policy(:p_type)
-    INTO v_paused, v_ordered, v_seconds;
-    IF (v_ordered = 1) THEN
+    SELECT paused, grouped, COALESCE(:p_lease_seconds, lease_seconds), max_active, rate, rate_seconds FROM mq_policy(:p_type)
+    INTO v_paused, v_grouped, v_seconds, v_max_active, v_rate, v_rate_seconds;
+    IF (v_grouped = 1) THEN
         EXECUTE PROCEDURE mq_raise_error('queue_is_ordered',
-            'claim_wraparound goes by id and would break the order of ' || p_type || '; use claim_batch');
+            'claim_wraparound goes by id, past the groups of ' || p_type || '; use claim_batch');
     EXECUTE PROCEDURE mq_require_read_committed;
     IF (v_paused = 1) THEN
         EXIT;
     v_now = mq_utc_now();
     v_size = COALESCE(p_size, 1);
+    IF (v_max_active + v_rate > 0) THEN
+        EXECUTE PROCEDURE mq_allowance(p_type, v_size, v_max_active, v_rate, v_rate_seconds) RETURNING_VALUES v_size;
+    IF (v_size = 0) THEN
+        EXIT;
     v_reader = mq_reader_name(p_reader);
     batch_key = LOWER(UUID_TO_CHAR(GEN_UUID()));
 
@@ -124,6 +131,8 @@ BEGIN
             v_promoted_to);
     IF (v_count = 0) THEN
         EXIT;
+    IF (v_rate > 0) THEN
+        EXECUTE PROCEDURE mq_spend(p_type, v_count, v_rate, v_rate_seconds);
     EXECUTE PROCEDURE mq_save_position(p_type, v_reader, v_size, v_round, v_last, v_old_n, v_old_after);
     EXECUTE PROCEDURE mq_write_batch(batch_key, p_type, v_reader, v_seconds, NULL, NULL) RETURNING_VALUES lease_until;
     -- The sort is of narrow rows, and the join begins with them.

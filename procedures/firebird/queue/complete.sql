@@ -18,7 +18,8 @@ AS
 DECLARE v_type mq_name;
 DECLARE v_attempt smallint;
 DECLARE v_reader mq_name;
-DECLARE v_ordered smallint;
+DECLARE v_grouped smallint;
+DECLARE v_max_active integer;
 DECLARE v_on_complete varchar(7) CHARACTER SET ASCII;
 BEGIN
     IF (p_id IS NULL) THEN
@@ -29,9 +30,11 @@ BEGIN
     "COUNT" = 0;
     IF (v_type IS NOT NULL) THEN
     BEGIN
-        SELECT ordered, on_complete FROM mq_policy(:v_type) INTO v_ordered, v_on_complete;
-        EXECUTE PROCEDURE mq_settle(p_id, v_attempt, v_reader, v_on_complete, v_ordered, mq_utc_now());
+        SELECT grouped, on_complete, max_active FROM mq_policy(:v_type) INTO v_grouped, v_on_complete, v_max_active;
+        EXECUTE PROCEDURE mq_settle(p_id, v_attempt, v_reader, v_on_complete, v_grouped, mq_utc_now());
         "COUNT" = 1;
+        IF (v_max_active > 0) THEN
+            EXECUTE PROCEDURE mq_wake(v_type);
     END
     SUSPEND;
 END^

@@ -18,7 +18,8 @@ DECLARE v_now timestamp;
 DECLARE v_type mq_name;
 DECLARE v_reader mq_name;
 DECLARE v_seconds integer;
-DECLARE v_ordered smallint;
+DECLARE v_grouped smallint;
+DECLARE v_max_active integer;
 DECLARE v_on_complete varchar(7) CHARACTER SET ASCII;
 DECLARE v_id bigint;
 DECLARE v_attempt smallint;
@@ -30,15 +31,17 @@ BEGIN
     "COUNT" = 0;
     IF (v_type IS NOT NULL) THEN
     BEGIN
-        SELECT ordered, on_complete FROM mq_policy(:v_type) INTO v_ordered, v_on_complete;
+        SELECT grouped, on_complete, max_active FROM mq_policy(:v_type) INTO v_grouped, v_on_complete, v_max_active;
         FOR SELECT c.id, c.attempt FROM mq_claimed AS c WHERE c.batch_key = :p_batch_key ORDER BY c.batch_key, c.id
             INTO v_id, v_attempt AS CURSOR done
         DO
         BEGIN
-            EXECUTE PROCEDURE mq_settle(v_id, v_attempt, v_reader, v_on_complete, v_ordered, v_now);
+            EXECUTE PROCEDURE mq_settle(v_id, v_attempt, v_reader, v_on_complete, v_grouped, v_now);
             DELETE FROM mq_claimed WHERE CURRENT OF done;
             "COUNT" = "COUNT" + 1;
         END
+        IF (v_max_active > 0) THEN
+            EXECUTE PROCEDURE mq_wake(v_type);
     END
     SUSPEND;
 END^

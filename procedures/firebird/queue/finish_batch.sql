@@ -32,7 +32,8 @@ DECLARE v_now timestamp;
 DECLARE v_type mq_name;
 DECLARE v_reader mq_name;
 DECLARE v_seconds integer;
-DECLARE v_ordered smallint;
+DECLARE v_grouped smallint;
+DECLARE v_max_active integer;
 DECLARE v_on_complete varchar(7) CHARACTER SET ASCII;
 DECLARE v_failed integer = 0;
 DECLARE v_retry integer;
@@ -46,7 +47,7 @@ BEGIN
     EXECUTE PROCEDURE mq_drop_batch(p_batch_key) RETURNING_VALUES v_type, v_reader, v_seconds;
     IF (v_type IS NULL) THEN
         EXECUTE PROCEDURE mq_raise_error('lease_lost', 'batch_key: this batch was finished, released or rescued');
-    SELECT ordered, on_complete FROM mq_policy(:v_type) INTO v_ordered, v_on_complete;
+    SELECT grouped, on_complete, max_active FROM mq_policy(:v_type) INTO v_grouped, v_on_complete, v_max_active;
     IF (OCTET_LENGTH(p_failures) > 0) THEN
     BEGIN
         -- Of an id that is listed twice the first line counts.
@@ -67,9 +68,11 @@ BEGIN
         INTO id, attempt AS CURSOR done
     DO
     BEGIN
-        EXECUTE PROCEDURE mq_settle(id, attempt, v_reader, v_on_complete, v_ordered, v_now);
+        EXECUTE PROCEDURE mq_settle(id, attempt, v_reader, v_on_complete, v_grouped, v_now);
         DELETE FROM mq_claimed WHERE CURRENT OF done;
     END
+    IF (v_max_active > 0) THEN
+        EXECUTE PROCEDURE mq_wake(v_type);
     IF (p_next_size > 0) THEN
         EXECUTE PROCEDURE mq_claim(v_type, p_next_size, v_reader, v_seconds, 0)
             RETURNING_VALUES batch_key, lease_until;

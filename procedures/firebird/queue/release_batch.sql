@@ -17,7 +17,7 @@ AS
 DECLARE v_type mq_name;
 DECLARE v_reader mq_name;
 DECLARE v_seconds integer;
-DECLARE v_ordered smallint;
+DECLARE v_grouped smallint;
 DECLARE v_id bigint;
 DECLARE v_attempt smallint;
 BEGIN
@@ -27,12 +27,12 @@ BEGIN
     "COUNT" = 0;
     IF (v_type IS NOT NULL) THEN
     BEGIN
-        SELECT ordered FROM mq_policy(:v_type) INTO v_ordered;
+        SELECT grouped FROM mq_policy(:v_type) INTO v_grouped;
         FOR SELECT c.id, c.attempt FROM mq_claimed AS c WHERE c.batch_key = :p_batch_key ORDER BY c.batch_key, c.id
             INTO v_id, v_attempt AS CURSOR held
         DO
         BEGIN
-            EXECUTE PROCEDURE mq_put_back(v_type, v_id, v_attempt - 1, v_ordered);
+            EXECUTE PROCEDURE mq_put_back(v_type, v_id, v_attempt - 1, v_grouped);
             DELETE FROM mq_claimed WHERE CURRENT OF held;
             "COUNT" = "COUNT" + 1;
         END

@@ -1,4 +1,4 @@
--- rescue_expired: expired claims back to new, or dead when their attempts are used up; groups of ordered queues that are
+-- rescue_expired: expired claims back to new, or dead when their attempts are used up; groups that are
 --              stuck (see queue_health) go on.
 -- Arguments:   p_type (NULL: all)
 -- Returns:     count of messages; at most 1,000 claims a type and call
@@ -44,7 +44,7 @@ BEGIN
     IF (p_type IS NOT NULL) THEN
         EXECUTE PROCEDURE mq_mend_groups(p_type) RETURNING_VALUES v_mended;
     ELSE
-        FOR SELECT q.type FROM mq_queue AS q WHERE q.ordered = 1 INTO v_type DO
+        FOR SELECT q.type FROM mq_queue AS q WHERE q.grouped = 1 INTO v_type DO
             EXECUTE PROCEDURE mq_mend_groups(v_type) RETURNING_VALUES v_mended;
     SUSPEND;
 END^

@@ -17,7 +17,7 @@ RETURNS (
 )
 AS
 DECLARE v_now timestamp;
-DECLARE v_ordered smallint;
+DECLARE v_grouped smallint;
 DECLARE v_notify smallint;
 DECLARE v_source mq_name;
 DECLARE v_n integer;
@@ -27,7 +27,7 @@ BEGIN
     EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
     v_now = mq_utc_now();
     v_source = mq_reader_name(NULL);
-    SELECT ordered, notify FROM mq_policy(:p_type) INTO v_ordered, v_notify;
+    SELECT grouped, notify FROM mq_policy(:p_type) INTO v_grouped, v_notify;
     "COUNT" = 0;
     FOR SELECT n, item FROM mq_split_list('bodies', :p_bodies) INTO v_n, v_body DO
     BEGIN
@@ -40,7 +40,7 @@ BEGIN
         v_id = NEXT VALUE FOR mq_message_id;
         INSERT INTO mq_message (id, run_at, created_at, priority, type, body, source)
         VALUES (:v_id, :v_now, :v_now, 0, :p_type, :v_body, :v_source);
-        IF (v_ordered = 1) THEN
+        IF (v_grouped = 1) THEN
             INSERT INTO mq_grouped (type, group_key, id, attempts) VALUES (:p_type, '', :v_id, 0);
         INSERT INTO mq_ready (type, priority, run_at, id, attempts) VALUES (:p_type, 0, :v_now, :v_id, 0);
     END

@@ -33,10 +33,13 @@ RETURNS (
 AS
 DECLARE v_now timestamp;
 DECLARE v_paused smallint;
-DECLARE v_ordered smallint;
+DECLARE v_grouped smallint;
 DECLARE v_on_complete varchar(7) CHARACTER SET ASCII;
 DECLARE v_reader mq_name;
 DECLARE v_size integer;
+DECLARE v_max_active integer;
+DECLARE v_rate integer;
+DECLARE v_rate_seconds integer;
 DECLARE v_call bigint;
 DECLARE v_n integer = 0;
 BEGIN
@@ -44,11 +47,16 @@ BEGIN
     EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
     EXECUTE PROCEDURE mq_require_range('size', p_size, 1, 10000);
     EXECUTE PROCEDURE mq_require_read_committed;
-    SELECT paused, ordered, on_complete FROM mq_policy(:p_type) INTO v_paused, v_ordered, v_on_complete;
+    SELECT paused, grouped, on_complete, max_active, rate, rate_seconds FROM mq_policy(:p_type)
+    INTO v_paused, v_grouped, v_on_complete, v_max_active, v_rate, v_rate_seconds;
     IF (v_paused = 1) THEN
         EXIT;
     v_size = COALESCE(p_size, 1);
-    FOR SELECT id, attempt FROM mq_pick(:p_type, :v_size, :v_ordered, 1) INTO id, attempt DO
+    IF (v_max_active + v_rate > 0) THEN
+        EXECUTE PROCEDURE mq_allowance(p_type, v_size, v_max_active, v_rate, v_rate_seconds) RETURNING_VALUES v_size;
+    IF (v_size = 0) THEN
+        EXIT;
+    FOR SELECT id, attempt FROM mq_pick(:p_type, :v_size, :v_grouped, 1) INTO id, attempt DO
     BEGIN
         IF (v_size = 1) THEN
             SELECT m.type, m.body || '', m.headers || '', m.priority, m.group_key, m.dedup_key, m.created_at, m.source
@@ -66,7 +74,14 @@ BEGIN
             WHERE m.id = :id;
         END
         v_reader = COALESCE(v_reader, mq_reader_name(NULL));
-        EXECUTE PROCEDURE mq_settle(id, attempt, v_reader, v_on_complete, v_ordered, v_now);
+        EXECUTE PROCEDURE mq_settle(id, attempt, v_reader, v_on_complete, v_grouped, v_now);
+    END
+    IF (v_reader IS NOT NULL) THEN
+    BEGIN
+        IF (v_rate > 0) THEN
+            EXECUTE PROCEDURE mq_spend(p_type, IIF(v_size = 1, 1, v_n), v_rate, v_rate_seconds);
+        IF (v_max_active > 0) THEN
+            EXECUTE PROCEDURE mq_wake(p_type);
     END
     IF (v_size = 1) THEN
     BEGIN

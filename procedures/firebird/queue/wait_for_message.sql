@@ -1,7 +1,7 @@
 -- wait_for_message: say whether something is ready, at once.
 -- Arguments:   p_type, p_seconds (0 to ten years, or NULL; only checked)
--- Returns:     ready (1: a message can be claimed), next_run_at (when the next delayed message or schedule is due or
---              the next lease runs out, or NULL)
+-- Returns:     ready (1: a message can be claimed), next_run_at (when the next delayed message or schedule is due, the
+--              next lease runs out or the limits of the type let the next message go, or NULL)
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only; a snapshot never sees what was sent since
 -- Example:     SELECT * FROM mq_wait_for_message('email');
@@ -26,12 +26,18 @@ DECLARE v_lease timestamp;
 DECLARE v_next_at timestamp;
 DECLARE c_never timestamp = '9999-12-31';
 DECLARE v_paused smallint;
+DECLARE v_max_active integer;
+DECLARE v_rate integer;
+DECLARE v_rate_seconds integer;
+DECLARE v_room smallint;
+DECLARE v_room_at timestamp;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
     EXECUTE PROCEDURE mq_require_record_version;
     EXECUTE PROCEDURE mq_require_range('seconds', p_seconds, 0, 315360000);
     v_now = mq_utc_now();
-    SELECT paused FROM mq_policy(:p_type) INTO v_paused;
+    SELECT paused, max_active, rate, rate_seconds FROM mq_policy(:p_type)
+    INTO v_paused, v_max_active, v_rate, v_rate_seconds;
     SELECT d.run_at FROM mq_delayed AS d WHERE d.type = :p_type
     PLAN (d ORDER mq_delayed_due)
     ORDER BY d.type, d.run_at, d.id
@@ -60,6 +66,15 @@ BEGIN
             ORDER BY r.type, r.priority, r.run_at, r.id
             ROWS 1
             INTO ready;
+        IF (v_max_active + v_rate > 0) THEN
+            EXECUTE PROCEDURE mq_has_room(p_type, v_max_active, v_rate, v_rate_seconds) RETURNING_VALUES v_room, v_room_at;
+        IF (v_room = 0) THEN
+        BEGIN
+            -- The end of a batch wakes.
+            IF (ready = 1 OR next_run_at < v_room_at) THEN
+                next_run_at = v_room_at;
+            ready = 0;
+        END
     END
     SUSPEND;
 END^

@@ -23,16 +23,17 @@ BEGIN
     SELECT CASE
             WHEN e.id IS NOT NULL THEN 'E'
             WHEN d.id IS NOT NULL THEN 'N'
-            -- The head of an ordered group that is at work, of which an old ticket may be left.
+            -- A message of a group that is at work, of which an old ticket may be left.
             WHEN EXISTS (
                 SELECT * FROM mq_group_lock AS l
                 WHERE l.type = m.type AND l.group_key = COALESCE(m.group_key, '') AND l.id = m.id
             ) THEN 'A'
-            WHEN EXISTS (SELECT * FROM mq_ready AS r WHERE r.type = m.type AND r.id = m.id PLAN (r INDEX (mq_ready_ring)))
-                OR EXISTS (
+            WHEN EXISTS (
                     SELECT * FROM mq_grouped AS g
                     WHERE g.type = m.type AND g.group_key = COALESCE(m.group_key, '') AND g.id = m.id
                 ) THEN 'N'
+            WHEN EXISTS (SELECT * FROM mq_ready AS r WHERE r.type = m.type AND r.id = m.id PLAN (r INDEX (mq_ready_ring)))
+                AND ((SELECT q.grouped FROM mq_policy(m.type) AS q) = 0 OR mq_is_active(m.type, m.id) = 0) THEN 'N'
             -- No search for the claim that holds it: it is nowhere else.
             ELSE 'A'
         END, r.result, COALESCE(e.error, d.error)

@@ -1,9 +1,10 @@
 -- try_lock: lock a row of the queue until the transaction ends, unless another transaction has it.
--- Arguments:   p_table (stripe, batch, polled_batch, polled, counter, feed, feed_consumer), p_stripe (n of the row of mq_stripe),
---              p_name (the key of any other row), p_consumer (of feed_consumer; else NULL)
+-- Arguments:   p_table (stripe, batch, polled_batch, polled, counter, feed, feed_consumer, limited, bucket), p_stripe (n of
+--              the row of mq_stripe), p_name (the key of any other row), p_consumer (of feed_consumer; of a bucket its group; else
+--              NULL)
 -- Returns:     locked: 1, 0 when another transaction has the row, NULL when there is none; number: that of a counter or a feed, the
---              position of a feed_consumer, 1 for others; NULL when it is not locked; holder: the transaction that has the row,
---              where try_lock.4.sql is the body; else NULL
+--              position of a feed_consumer, full_at of a bucket (limited, bucket), 1 for others; NULL when it is not locked; holder:
+--              the transaction that has the row, where try_lock.4.sql is the body; else NULL
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     EXECUTE PROCEDURE mq_try_lock('feed', NULL, 'orders', NULL) RETURNING_VALUES v_locked, v_number, v_holder;
@@ -51,6 +52,14 @@ BEGIN
     ELSE IF (p_table = 'feed') THEN
         FOR SELECT last_number FROM mq_feed WHERE name = :p_name WITH LOCK SKIP LOCKED INTO number AS CURSOR f DO
             locked = 1;
+    ELSE IF (p_table = 'limited') THEN
+        FOR SELECT full_at FROM mq_limited WHERE type = :p_name WITH LOCK SKIP LOCKED INTO number AS CURSOR h DO
+            locked = 1;
+    ELSE IF (p_table = 'bucket') THEN
+        FOR SELECT full_at FROM mq_bucket
+        WHERE type = :p_name AND group_key = :p_consumer
+        WITH LOCK SKIP LOCKED INTO number AS CURSOR i DO
+            locked = 1;
     ELSE
         FOR SELECT "POSITION" FROM mq_feed_consumer
         WHERE feed = :p_name AND consumer = :p_consumer
@@ -62,6 +71,8 @@ BEGIN
         OR p_table = 'polled' AND EXISTS (SELECT * FROM mq_polled WHERE name = :p_name)
         OR p_table = 'counter' AND EXISTS (SELECT * FROM mq_counter WHERE name = :p_name)
         OR p_table = 'feed' AND EXISTS (SELECT * FROM mq_feed WHERE name = :p_name)
+        OR p_table = 'limited' AND EXISTS (SELECT * FROM mq_limited WHERE type = :p_name)
+        OR p_table = 'bucket' AND EXISTS (SELECT * FROM mq_bucket WHERE type = :p_name AND group_key = :p_consumer)
         OR p_table = 'feed_consumer'
             AND EXISTS (SELECT * FROM mq_feed_consumer WHERE feed = :p_name AND consumer = :p_consumer))) THEN
         locked = 0;

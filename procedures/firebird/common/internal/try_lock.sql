@@ -1,9 +1,10 @@
 -- try_lock: lock a row of the queue until the transaction ends, unless another transaction has it.
--- Arguments:   p_table (stripe, batch, polled_batch, polled, counter, feed, feed_consumer), p_stripe (n of the row of mq_stripe),
---              p_name (the key of any other row), p_consumer (of feed_consumer; else NULL)
+-- Arguments:   p_table (stripe, batch, polled_batch, polled, counter, feed, feed_consumer, limited, bucket), p_stripe (n of
+--              the row of mq_stripe), p_name (the key of any other row), p_consumer (of feed_consumer; of a bucket its group; else
+--              NULL)
 -- Returns:     locked: 1, 0 when another transaction has the row, NULL when there is none; number: that of a counter or a feed, the
---              position of a feed_consumer, 1 for others; NULL when it is not locked; holder: the transaction that has the row,
---              where try_lock.4.sql is the body; else NULL
+--              position of a feed_consumer, full_at of a bucket (limited, bucket), 1 for others; NULL when it is not locked; holder:
+--              the transaction that has the row, where try_lock.4.sql is the body; else NULL
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     EXECUTE PROCEDURE mq_try_lock('feed', NULL, 'orders', NULL) RETURNING_VALUES v_locked, v_number, v_holder;
@@ -59,6 +60,16 @@ BEGIN
     BEGIN
         SELECT last_number FROM mq_feed WHERE name = :p_name INTO number;
         UPDATE mq_feed SET last_number = last_number WHERE name = :p_name AND last_number = :number;
+    END
+    ELSE IF (p_table = 'limited') THEN
+    BEGIN
+        SELECT full_at FROM mq_limited WHERE type = :p_name INTO number;
+        UPDATE mq_limited SET full_at = full_at WHERE type = :p_name AND full_at = :number;
+    END
+    ELSE IF (p_table = 'bucket') THEN
+    BEGIN
+        SELECT full_at FROM mq_bucket WHERE type = :p_name AND group_key = :p_consumer INTO number;
+        UPDATE mq_bucket SET full_at = full_at WHERE type = :p_name AND group_key = :p_consumer AND full_at = :number;
     END
     ELSE
     BEGIN

@@ -1,5 +1,5 @@
 -- erase: delete a message that nobody holds.
--- Arguments:   p_type, p_id, p_states (the states to delete from: N, E or NE), p_ordered (the policy)
+-- Arguments:   p_type, p_id, p_states (the states to delete from: N, E or NE), p_grouped (the policy)
 -- Returns:     gone: 1, or 0 when it is held or being claimed at this moment, or not in these states
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT
@@ -11,7 +11,7 @@ CREATE OR ALTER PROCEDURE mq_erase (
     p_type mq_name,
     p_id bigint,
     p_states varchar(2) CHARACTER SET ASCII,
-    p_ordered smallint
+    p_grouped smallint
 )
 RETURNS (
     gone integer
@@ -35,15 +35,15 @@ BEGIN
             WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
                 gone = 0;
         END
-        IF (gone = 0 AND p_ordered = 1) THEN
+        IF (gone = 0 AND p_grouped = 1) THEN
         BEGIN
             DELETE FROM mq_grouped WHERE type = :p_type AND group_key = :v_group_key AND id = :p_id;
             gone = ROW_COUNT;
             WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
                 gone = 0;
         END
-        -- In an ordered queue only the tickets of what is already gone.
-        IF (gone = p_ordered) THEN
+        -- In a grouped queue only the tickets of what is already gone.
+        IF (gone = p_grouped) THEN
             FOR SELECT r.priority, r.run_at
                 FROM mq_ready AS r
                 WHERE r.type = :p_type AND r.id = :p_id
@@ -71,13 +71,8 @@ BEGIN
         DELETE FROM mq_result WHERE id = :p_id;
         IF (v_dedup_key IS NOT NULL) THEN
             DELETE FROM mq_dedup WHERE type = :p_type AND dedup_key = :v_dedup_key;
-        IF (p_ordered = 1) THEN
-        BEGIN
-            -- A head that waited for its next attempt is gone, or a ticket that stood for its group.
-            DELETE FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key AND id = :p_id;
-            IF (NOT EXISTS (SELECT * FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key)) THEN
-                EXECUTE PROCEDURE mq_issue_tickets(p_type, v_group_key);
-        END
+        IF (p_grouped = 1) THEN
+            EXECUTE PROCEDURE mq_let_go_on(p_type, v_group_key, p_id);
     END
 END^
 

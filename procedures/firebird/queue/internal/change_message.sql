@@ -7,7 +7,7 @@
 -- Example:     EXECUTE PROCEDURE mq_change_message('email', 17, 'replace', v_now, v_now, 0, '{}', NULL) RETURNING_VALUES changed;
 --
 -- The caller keeps other changes of the message away. It is taken out of its place as erase does it, in the same order, and put
--- where a message with this run_at is put when it is sent. A group of an ordered queue that has waited for its failed head goes on.
+-- where a message with this run_at is put when it is sent. A group that has waited for it goes on.
 
 SET TERM ^ ;
 
@@ -25,7 +25,7 @@ RETURNS (
     changed smallint
 )
 AS
-DECLARE v_ordered smallint;
+DECLARE v_grouped smallint;
 DECLARE v_notify smallint;
 DECLARE v_replace smallint;
 DECLARE v_run_at timestamp;
@@ -36,10 +36,10 @@ DECLARE v_error mq_error;
 BEGIN
     changed = 0;
     v_replace = IIF(p_on_conflict = 'replace', 1, 0);
-    SELECT ordered, notify FROM mq_policy(:p_type) INTO v_ordered, v_notify;
+    SELECT grouped, notify FROM mq_policy(:p_type) INTO v_grouped, v_notify;
     SELECT m.run_at, m.priority, COALESCE(m.group_key, '') FROM mq_message AS m WHERE m.id = :p_id
     INTO v_run_at, v_priority, v_group_key;
-    EXECUTE PROCEDURE mq_leave_place(p_type, v_ordered, p_id, v_group_key,
+    EXECUTE PROCEDURE mq_leave_place(p_type, v_grouped, p_id, v_group_key,
         IIF(v_replace = 1, CAST('9999-12-31' AS timestamp), p_run_at), v_run_at) RETURNING_VALUES v_attempts, v_error;
     IF (v_attempts IS NULL) THEN
         EXIT;
@@ -59,19 +59,15 @@ BEGIN
         VALUES (:p_id, :p_type, :p_run_at, :v_priority, :v_attempts, :v_error);
     ELSE
     BEGIN
-        IF (v_ordered = 1) THEN
+        IF (v_grouped = 1) THEN
             INSERT INTO mq_grouped (type, group_key, id, attempts) VALUES (:p_type, :v_group_key, :p_id, :v_attempts);
         EXECUTE PROCEDURE mq_place_ready(p_type, v_priority, p_run_at, p_id, v_attempts) RETURNING_VALUES v_run_at;
         EXECUTE PROCEDURE mq_lower_ring(p_type, p_id);
         IF (p_run_at < p_now) THEN
             EXECUTE PROCEDURE mq_lower_mark(p_type);
     END
-    IF (v_ordered = 1) THEN
-    BEGIN
-        DELETE FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key AND id = :p_id;
-        IF (NOT EXISTS (SELECT * FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key)) THEN
-            EXECUTE PROCEDURE mq_issue_tickets(p_type, v_group_key);
-    END
+    IF (v_grouped = 1) THEN
+        EXECUTE PROCEDURE mq_let_go_on(p_type, v_group_key, p_id);
     IF (v_notify = 1) THEN
         EXECUTE PROCEDURE mq_wake(p_type);
 END^

@@ -23,18 +23,25 @@ RETURNS (
 )
 AS
 DECLARE v_paused smallint;
-DECLARE v_ordered smallint;
+DECLARE v_grouped smallint;
 DECLARE v_seconds integer;
+DECLARE v_max_active integer;
+DECLARE v_rate integer;
+DECLARE v_rate_seconds integer;
 DECLARE v_key mq_key;
 DECLARE v_id bigint;
 DECLARE v_attempt smallint;
 DECLARE v_n integer = 0;
 BEGIN
-    SELECT paused, ordered, COALESCE(:p_lease_seconds, lease_seconds)
+    SELECT paused, grouped, COALESCE(:p_lease_seconds, lease_seconds), max_active, rate, rate_seconds
     FROM mq_policy(:p_type)
-    INTO v_paused, v_ordered, v_seconds;
+    INTO v_paused, v_grouped, v_seconds, v_max_active, v_rate, v_rate_seconds;
+    IF (v_paused = 0 AND v_max_active + v_rate > 0) THEN
+        EXECUTE PROCEDURE mq_allowance(p_type, p_size, v_max_active, v_rate, v_rate_seconds) RETURNING_VALUES p_size;
+    IF (p_size = 0) THEN
+        EXIT;
     IF (v_paused = 0) THEN
-        FOR SELECT id, attempt FROM mq_pick(:p_type, :p_size, :v_ordered, 0) INTO v_id, v_attempt DO
+        FOR SELECT id, attempt FROM mq_pick(:p_type, :p_size, :v_grouped, 0) INTO v_id, v_attempt DO
         BEGIN
             -- Random numbers cost more than a scan of an empty queue.
             IF (v_n = 0) THEN
@@ -49,6 +56,8 @@ BEGIN
         END
     IF (v_n > 0) THEN
     BEGIN
+        IF (v_rate > 0) THEN
+            EXECUTE PROCEDURE mq_spend(p_type, v_n, v_rate, v_rate_seconds);
         EXECUTE PROCEDURE mq_write_batch(v_key, p_type, mq_reader_name(p_reader), v_seconds, v_id, v_attempt)
             RETURNING_VALUES lease_until;
         batch_key = v_key;

@@ -25,21 +25,20 @@ DECLARE v_max_attempts integer;
 DECLARE v_backoff integer;
 DECLARE v_backoff_max integer;
 DECLARE v_ordered smallint;
+DECLARE v_grouped smallint;
 DECLARE v_priority smallint;
 DECLARE v_group_key mq_name;
 DECLARE v_delay double precision;
 BEGIN
-    SELECT max_attempts, backoff_seconds, backoff_max_seconds, ordered
+    SELECT max_attempts, backoff_seconds, backoff_max_seconds, ordered, grouped
     FROM mq_policy(:p_type)
-    INTO v_max_attempts, v_backoff, v_backoff_max, v_ordered;
+    INTO v_max_attempts, v_backoff, v_backoff_max, v_ordered, v_grouped;
     SELECT COALESCE(max_attempts, :v_max_attempts), priority, group_key FROM mq_message WHERE id = :p_id
     INTO v_max_attempts, v_priority, v_group_key;
     IF (p_retry = -1 OR p_attempt >= v_max_attempts) THEN
     BEGIN
         INSERT INTO mq_dead (id, died_at, attempts, type, reader, error)
         VALUES (:p_id, mq_utc_now(), :p_attempt, :p_type, :p_reader, :p_error);
-        IF (v_ordered = 1) THEN
-            EXECUTE PROCEDURE mq_free_groups(p_type, v_group_key, p_id);
         state = 'E';
     END
     ELSE
@@ -52,6 +51,9 @@ BEGIN
             :p_error);
         state = 'N';
     END
+    -- A message of an ordered queue that is to be tried again keeps its group waiting.
+    IF (v_grouped = 1 AND (v_ordered = 0 OR state = 'E')) THEN
+        EXECUTE PROCEDURE mq_free_groups(p_type, v_group_key, p_id);
 END^
 
 SET TERM ; ^

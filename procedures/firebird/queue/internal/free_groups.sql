@@ -1,9 +1,12 @@
--- free_groups: in an ordered queue, a message leaves the hands of its consumer for good: its group goes on.
+-- free_groups: a message leaves the hands of its consumer: its group goes on.
 -- Arguments:   p_type, p_group_key (NULL: none), p_id
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT
 -- Example:     EXECUTE PROCEDURE mq_free_groups('invoice', 'customer-7', 17);
+--
+-- A group that waits for its first message gets a ticket when that comes back. Places are not counted: of several calls that end at
+-- one moment, after the limit was lowered, none would see the last place become free.
 
 SET TERM ^ ;
 
@@ -14,9 +17,10 @@ CREATE OR ALTER PROCEDURE mq_free_groups (
 )
 AS
 BEGIN
-    DELETE FROM mq_group_lock WHERE type = :p_type AND group_key = COALESCE(:p_group_key, '') AND id = :p_id;
-    IF (ROW_COUNT = 1) THEN
-        EXECUTE PROCEDURE mq_issue_tickets(p_type, COALESCE(p_group_key, ''));
+    p_group_key = COALESCE(p_group_key, '');
+    DELETE FROM mq_group_lock WHERE type = :p_type AND group_key = :p_group_key AND id = :p_id;
+    IF (ROW_COUNT = 1 AND mq_group_waits(p_type, p_group_key) = 0) THEN
+        EXECUTE PROCEDURE mq_issue_tickets(p_type, p_group_key);
 END^
 
 SET TERM ; ^

@@ -1,4 +1,4 @@
--- issue_tickets: in an ordered queue, make a group that has something due and nobody at work claimable.
+-- issue_tickets: in a grouped queue, make a group that has something due and nobody at work claimable.
 -- Arguments:   p_type, p_group_key ('' for none)
 -- Returns:     nothing
 -- Errors:      none

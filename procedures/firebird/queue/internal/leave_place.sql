@@ -1,5 +1,5 @@
 -- leave_place: take a new message that nobody holds out of ready or delayed, if its run_at lies before a time.
--- Arguments:   p_type, p_ordered (the policy), p_id, p_group_key ('' for none), p_before, p_run_at (the message's own: in an ordered
+-- Arguments:   p_type, p_grouped (the policy), p_id, p_group_key ('' for none), p_before, p_run_at (the message's own: in a grouped
 --              queue that counts for what is due)
 -- Returns:     attempts (NULL: it stays, or is being claimed at this moment) and error of the last one
 -- Errors:      none
@@ -10,7 +10,7 @@ SET TERM ^ ;
 
 CREATE OR ALTER PROCEDURE mq_leave_place (
     p_type mq_name,
-    p_ordered smallint,
+    p_grouped smallint,
     p_id bigint,
     p_group_key mq_name,
     p_before timestamp,
@@ -29,20 +29,20 @@ BEGIN
         WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
             attempts = NULL;
     END
-    IF (attempts IS NULL AND p_ordered = 0) THEN
+    IF (attempts IS NULL AND p_grouped = 0) THEN
     BEGIN
         DELETE FROM mq_ready WHERE type = :p_type AND id = :p_id AND run_at < :p_before PLAN (mq_ready INDEX (mq_ready_ring))
         RETURNING attempts INTO attempts;
         WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
             attempts = NULL;
     END
-    IF (attempts IS NULL AND p_ordered = 1 AND p_run_at < p_before) THEN
+    IF (attempts IS NULL AND p_grouped = 1 AND p_run_at < p_before) THEN
     BEGIN
         DELETE FROM mq_grouped WHERE type = :p_type AND group_key = :p_group_key AND id = :p_id RETURNING attempts INTO attempts;
         WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
             attempts = NULL;
     END
-    IF (attempts IS NOT NULL AND p_ordered = 1) THEN
+    IF (attempts IS NOT NULL AND p_grouped = 1) THEN
         -- Its tickets.
         FOR SELECT r.run_at
             FROM mq_ready AS r

@@ -1,4 +1,4 @@
--- lock_ticket: lock a ticket of an ordered queue and its message until the transaction ends.
+-- lock_ticket: lock a ticket of a grouped queue and its message until the transaction ends.
 -- Arguments:   p_type, p_group_key ('' for none), p_id, p_priority and p_run_at (the ticket's place)
 -- Returns:     locked: 1, or 0 when one of the two is gone or another transaction has it
 -- Errors:      none

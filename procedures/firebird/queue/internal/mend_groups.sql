@@ -1,4 +1,4 @@
--- mend_groups: let groups of an ordered queue go on that are stuck, should there ever be any.
+-- mend_groups: let groups go on that are stuck, should there ever be any.
 -- Arguments:   p_type
 -- Returns:     mended: how many, up to 1,000
 -- Errors:      none
@@ -14,15 +14,17 @@ RETURNS (
     mended integer
 )
 AS
-DECLARE v_ordered smallint;
+DECLARE v_grouped smallint;
 DECLARE v_group_key mq_name;
 BEGIN
     mended = 0;
-    SELECT ordered FROM mq_policy(:p_type) INTO v_ordered;
-    IF (v_ordered = 1) THEN
+    SELECT grouped FROM mq_policy(:p_type) INTO v_grouped;
+    IF (v_grouped = 1) THEN
         FOR SELECT group_key FROM mq_stuck_groups(:p_type, 1000) INTO v_group_key DO
         BEGIN
-            DELETE FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key;
+            DELETE FROM mq_group_lock AS l
+            WHERE l.type = :p_type AND l.group_key = :v_group_key AND mq_is_active(:p_type, l.id) = 0
+                AND NOT EXISTS (SELECT * FROM mq_delayed AS d WHERE d.id = l.id);
             EXECUTE PROCEDURE mq_issue_tickets(p_type, v_group_key);
             mended = mended + 1;
             WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO

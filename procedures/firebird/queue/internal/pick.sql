@@ -1,6 +1,6 @@
 -- pick: take up to p_size ready messages of a type out of the ready table, in claim order; expired claims are rescued, due
 --       messages promoted and those of schedules sent on the way.
--- Arguments:   p_type, p_size, p_ordered (the policy), p_take (1: the caller's transaction may be long: see pick_ordered)
+-- Arguments:   p_type, p_size, p_grouped (the policy), p_take (1: the caller's transaction may be long: see pick_grouped)
 -- Returns:     id and attempt (the number of this attempt)
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT; the caller fetches all rows
@@ -27,7 +27,7 @@ SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_pick (
     p_type mq_name,
     p_size integer,
-    p_ordered smallint,
+    p_grouped smallint,
     p_take smallint
 )
 RETURNS (
@@ -95,16 +95,18 @@ BEGIN
 
     IF (EXISTS (SELECT * FROM mq_delayed WHERE type = :p_type AND run_at > :v_promoted_to AND run_at <= :v_now)) THEN
     BEGIN
-        EXECUTE PROCEDURE mq_promote(p_type, v_promoted_to, v_now, v_promote, p_ordered) RETURNING_VALUES v_moved, v_next_run_at;
+        EXECUTE PROCEDURE mq_promote(p_type, v_promoted_to, v_now, v_promote, p_grouped) RETURNING_VALUES v_moved, v_next_run_at;
         v_lowered_to = COALESCE(v_next_run_at, v_lowered_to);
         v_promoted_to = IIF(v_moved < v_promote, v_now, c_long_ago);
     END
     ELSE
         v_promoted_to = v_now;
 
-    IF (p_ordered = 1) THEN
+    IF (p_grouped = 1) THEN
     BEGIN
-        FOR SELECT id, attempt FROM mq_pick_ordered(:p_type, :p_size, :p_take) INTO id, attempt DO
+        IF (v_full_scan = 1 AND p_take = 0) THEN
+            EXECUTE PROCEDURE mq_tend_groups(p_type);
+        FOR SELECT id, attempt FROM mq_pick_grouped(:p_type, :p_size, :p_take) INTO id, attempt DO
         BEGIN
             v_left = v_left - 1;
             SUSPEND;
@@ -112,6 +114,8 @@ BEGIN
         IF (v_full_scan = 1 AND v_left < p_size) THEN
             -- No claim of tickets begins at a mark. They only say when the last full scan was.
             EXECUTE PROCEDURE mq_renew_marks(p_type, v_n, v_now, c_long_ago, '', c_long_ago, v_lowered_to, 1);
+        IF (v_full_scan = 1 AND p_take = 0) THEN
+            EXECUTE PROCEDURE mq_forget_buckets(p_type);
         EXIT;
     END
 

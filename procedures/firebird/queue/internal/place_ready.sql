@@ -5,7 +5,7 @@
 -- Transaction: joins the caller's, which is NO WAIT
 -- Example:     EXECUTE PROCEDURE mq_place_ready('email', 0, v_run_at, 17, 0) RETURNING_VALUES v_placed_at;
 --
--- At its place there may be what a transaction put there that is rolling back at this moment, or, in an ordered queue, an old
+-- At its place there may be what a transaction put there that is rolling back at this moment, or, in a grouped queue, an old
 -- ticket that another claim is dropping: then it goes just before that.
 
 SET TERM ^ ;

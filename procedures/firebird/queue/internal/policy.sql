@@ -18,17 +18,28 @@ RETURNS (
     on_complete varchar(7) CHARACTER SET ASCII,
     ordered smallint,
     notify smallint,
+    max_active integer,
+    rate integer,
+    rate_seconds integer,
+    group_max_active integer,
+    group_rate integer,
+    group_rate_seconds integer,
+    grouped smallint,
     paused smallint
 )
 AS
 BEGIN
-    SELECT lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, paused
+    SELECT lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, max_active,
+        rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, grouped, paused
     FROM mq_queue WHERE type = :p_type
-    INTO lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, paused;
+    INTO lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, max_active,
+        rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, grouped, paused;
     IF (paused IS NULL) THEN
-        SELECT lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, paused
+        SELECT lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, max_active,
+            rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, grouped, paused
         FROM mq_queue WHERE type = ''
-        INTO lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, paused;
+        INTO lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, max_active,
+            rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, grouped, paused;
     SUSPEND;
 END^
 

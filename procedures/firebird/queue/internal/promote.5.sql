@@ -1,5 +1,5 @@
 -- promote: move delayed messages that are due to ready.
--- Arguments:   p_type, p_after and p_until (due in this span), p_size (at most so many), p_ordered (the policy)
+-- Arguments:   p_type, p_after and p_until (due in this span), p_size (at most so many), p_grouped (the policy)
 -- Returns:     moved, and first_run_at: the earliest place among them, or NULL
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT; passes over what another claim is promoting
@@ -14,7 +14,7 @@ CREATE OR ALTER PROCEDURE mq_promote (
     p_after timestamp,
     p_until timestamp,
     p_size integer,
-    p_ordered smallint
+    p_grouped smallint
 )
 RETURNS (
     moved integer,
@@ -39,7 +39,7 @@ BEGIN
     DO
     BEGIN
         DELETE FROM mq_delayed WHERE CURRENT OF c;
-        IF (p_ordered = 1) THEN
+        IF (p_grouped = 1) THEN
         BEGIN
             v_group_key = '';
             SELECT COALESCE(group_key, '') FROM mq_message WHERE id = :v_id INTO v_group_key;

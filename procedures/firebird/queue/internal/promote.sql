@@ -1,5 +1,5 @@
 -- promote: move delayed messages that are due to ready.
--- Arguments:   p_type, p_after and p_until (due in this span), p_size (at most so many), p_ordered (the policy)
+-- Arguments:   p_type, p_after and p_until (due in this span), p_size (at most so many), p_grouped (the policy)
 -- Returns:     moved, and first_run_at: the earliest place among them, or NULL
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT; passes over what another claim is promoting
@@ -14,7 +14,7 @@ CREATE OR ALTER PROCEDURE mq_promote (
     p_after timestamp,
     p_until timestamp,
     p_size integer,
-    p_ordered smallint
+    p_grouped smallint
 )
 RETURNS (
     moved integer,
@@ -40,20 +40,22 @@ BEGIN
     BEGIN
         BEGIN
             DELETE FROM mq_delayed WHERE CURRENT OF c;
-            v_mine = 1;
-            WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
-                v_mine = 0;
-        END
-        IF (v_mine = 1) THEN
-        BEGIN
-            IF (p_ordered = 1) THEN
+            IF (p_grouped = 1) THEN
             BEGIN
                 v_group_key = '';
                 SELECT COALESCE(group_key, '') FROM mq_message WHERE id = :v_id INTO v_group_key;
                 INSERT INTO mq_grouped (type, group_key, id, attempts) VALUES (:p_type, :v_group_key, :v_id, :v_attempts);
-                -- A failed head comes back: its group may go on, and it is the first of it again.
+                -- A first message comes back that has waited: its group may go on, and it is the first of it again.
                 DELETE FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key AND id = :v_id;
             END
+            v_mine = 1;
+            -- A unique violation: a claim that had promoted it is rolling back at this moment.
+            WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec,
+                GDSCODE unique_key_violation, GDSCODE no_dup DO
+                v_mine = 0;
+        END
+        IF (v_mine = 1) THEN
+        BEGIN
             EXECUTE PROCEDURE mq_place_ready(p_type, v_priority, v_run_at, v_id, v_attempts) RETURNING_VALUES v_run_at;
             first_run_at = COALESCE(first_run_at, v_run_at);
             v_lowest = MINVALUE(COALESCE(v_lowest, v_id), v_id);

@@ -1,5 +1,5 @@
 -- put_back: make a message ready again at its old place in the order. The caller lowers the mark and wakes when all are back.
--- Arguments:   p_type, p_id, p_attempts, p_ordered (the queue's policy)
+-- Arguments:   p_type, p_id, p_attempts, p_grouped (the queue's policy)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT
@@ -11,7 +11,7 @@ CREATE OR ALTER PROCEDURE mq_put_back (
     p_type mq_name,
     p_id bigint,
     p_attempts smallint,
-    p_ordered smallint
+    p_grouped smallint
 )
 AS
 DECLARE v_priority smallint;
@@ -22,7 +22,7 @@ BEGIN
     INTO v_priority, v_run_at, v_group_key;
     IF (v_run_at IS NULL) THEN
         EXIT;
-    IF (p_ordered = 1) THEN
+    IF (p_grouped = 1) THEN
     BEGIN
         INSERT INTO mq_grouped (type, group_key, id, attempts) VALUES (:p_type, :v_group_key, :p_id, :p_attempts);
         DELETE FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key AND id = :p_id;

@@ -1,7 +1,7 @@
 -- remove_ready: take one ready message that nobody holds out of the ready table.
 -- Arguments:   p_id
 -- Returns:     type, attempt (the one that would begin now) and reader (the caller); NULL when it is not ready, is being
---              claimed at this moment, or its ordered group is at work
+--              claimed at this moment, or its group is at work
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT
 -- Example:     EXECUTE PROCEDURE mq_remove_ready(17) RETURNING_VALUES v_type, v_attempt, v_reader;
@@ -19,7 +19,7 @@ RETURNS (
 AS
 DECLARE v_type mq_name;
 DECLARE v_group_key mq_name;
-DECLARE v_ordered smallint;
+DECLARE v_grouped smallint;
 DECLARE v_head bigint;
 DECLARE v_locked integer;
 DECLARE v_attempts smallint;
@@ -27,12 +27,13 @@ BEGIN
     SELECT m.type, COALESCE(m.group_key, '') FROM mq_message AS m WHERE m.id = :p_id INTO v_type, v_group_key;
     IF (v_type IS NULL) THEN
         EXIT;
-    SELECT ordered FROM mq_policy(:v_type) INTO v_ordered;
-    IF (v_ordered = 1) THEN
+    SELECT grouped FROM mq_policy(:v_type) INTO v_grouped;
+    IF (v_grouped = 1) THEN
     BEGIN
         EXECUTE PROCEDURE mq_lock_group(v_type, v_group_key) RETURNING_VALUES v_locked;
-        SELECT l.id FROM mq_group_lock AS l WHERE l.type = :v_type AND l.group_key = :v_group_key ROWS 1 INTO v_head;
-        IF (v_locked = 0 OR v_head <> p_id) THEN
+        SELECT l.id FROM mq_group_lock AS l WHERE l.type = :v_type AND l.group_key = :v_group_key AND l.id = :p_id ROWS 1
+        INTO v_head;
+        IF (v_locked = 0 OR v_head IS NULL AND mq_group_places(v_type, v_group_key, NULL) = 0) THEN
             EXIT;
     END
 
@@ -45,7 +46,7 @@ BEGIN
     END
     IF (v_attempts IS NULL AND v_head IS NULL) THEN
     BEGIN
-        IF (v_ordered = 1) THEN
+        IF (v_grouped = 1) THEN
             DELETE FROM mq_grouped WHERE type = :v_type AND group_key = :v_group_key AND id = :p_id
             RETURNING attempts INTO v_attempts;
         ELSE
@@ -56,8 +57,8 @@ BEGIN
     END
     IF (v_attempts IS NOT NULL) THEN
     BEGIN
-        IF (v_ordered = 1 AND v_head IS NULL) THEN
-            -- As after a claim: its group waits for it.
+        IF (v_grouped = 1 AND v_head IS NULL) THEN
+            -- As after a claim: free_groups deletes it, and issues a ticket.
             INSERT INTO mq_group_lock (type, group_key, id) VALUES (:v_type, :v_group_key, :p_id);
         type = v_type;
         attempt = v_attempts + 1;

@@ -17,7 +17,7 @@ RETURNS (
 AS
 DECLARE v_now timestamp;
 DECLARE v_max_attempts integer;
-DECLARE v_ordered smallint;
+DECLARE v_grouped smallint;
 DECLARE v_key mq_key;
 DECLARE v_reader mq_name;
 DECLARE v_mine integer;
@@ -28,7 +28,7 @@ DECLARE v_state varchar(1) CHARACTER SET ASCII;
 BEGIN
     v_now = mq_utc_now();
     rescued = 0;
-    SELECT max_attempts, ordered FROM mq_policy(:p_type) INTO v_max_attempts, v_ordered;
+    SELECT max_attempts, grouped FROM mq_policy(:p_type) INTO v_max_attempts, v_grouped;
     FOR SELECT batch_key, reader
         FROM mq_batch
         WHERE type = :p_type AND lease_until <= :v_now
@@ -57,7 +57,7 @@ BEGIN
                 SELECT COALESCE(max_attempts, :v_max_attempts) FROM mq_message WHERE id = :v_id INTO v_limit;
                 -- A message with attempts left goes back to its old place at once; the others are dead.
                 IF (v_attempt < v_limit) THEN
-                    EXECUTE PROCEDURE mq_put_back(p_type, v_id, v_attempt, v_ordered);
+                    EXECUTE PROCEDURE mq_put_back(p_type, v_id, v_attempt, v_grouped);
                 ELSE
                     EXECUTE PROCEDURE mq_fail_message(p_type, v_reader, v_id, v_attempt, -1,
                         'lease expired: the consumer died or was too slow') RETURNING_VALUES v_state;

@@ -1,5 +1,5 @@
 -- settle: a message is completed: delete it, or archive it when the policy says so.
--- Arguments:   p_id, p_attempt, p_reader, p_on_complete and p_ordered (the policy), p_done_at (of the whole batch)
+-- Arguments:   p_id, p_attempt, p_reader, p_on_complete and p_grouped (the policy), p_done_at (of the whole batch)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's
@@ -17,7 +17,7 @@ CREATE OR ALTER PROCEDURE mq_settle (
     p_attempt smallint,
     p_reader mq_name,
     p_on_complete varchar(7) CHARACTER SET ASCII,
-    p_ordered smallint,
+    p_grouped smallint,
     p_done_at timestamp
 )
 AS
@@ -59,7 +59,7 @@ BEGIN
     END
     IF (v_dedup_key IS NOT NULL) THEN
         DELETE FROM mq_dedup WHERE type = :v_type AND dedup_key = :v_dedup_key;
-    IF (p_ordered = 1) THEN
+    IF (p_grouped = 1) THEN
         EXECUTE PROCEDURE mq_free_groups(v_type, v_group_key, p_id);
 END^
 

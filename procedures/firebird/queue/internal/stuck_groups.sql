@@ -1,11 +1,12 @@
--- stuck_groups: groups of an ordered queue that have something due, are not at work, and that no claim would ever meet.
+-- stuck_groups: groups that have something due and a free place, and that no claim would ever meet.
 -- Arguments:   p_type, p_most (at most so many)
 -- Returns:     their group keys ('' for none); no row when all is well
 -- Errors:      none
 -- Transaction: reads only, and up to 10,000 entries of each table
 -- Example:     SELECT * FROM mq_stuck_groups('invoice', 1000);
 --
--- A ticket is searched among those of the group's own messages, by their ids: each message brings one.
+-- A ticket is searched among those of the group's own messages, by their ids: each message brings one. A group that waits for its
+-- first message, to be tried again or for a token, is not stuck. A place counts as taken if a batch holds the message.
 
 SET TERM ^ ;
 
@@ -23,8 +24,12 @@ DECLARE v_lock bigint;
 DECLARE v_key mq_name;
 DECLARE v_head bigint;
 DECLARE v_locks integer = 1000;
+DECLARE v_places integer;
+DECLARE v_taken integer;
+DECLARE v_rows integer;
 DECLARE v_free smallint = 0;
 BEGIN
+    SELECT IIF(ordered = 1, 1, group_max_active) FROM mq_policy(:p_type) INTO v_places;
     FOR SELECT g.group_key, g.id
         FROM mq_grouped AS g
         WHERE g.type = :p_type
@@ -49,20 +54,24 @@ BEGIN
             group_key = v_key;
             v_head = v_id;
             v_free = 1;
-            v_lock = NULL;
-            SELECT id FROM mq_group_lock WHERE type = :p_type AND group_key = :v_key ROWS 1 INTO v_lock;
-            -- At work: somebody holds its head, or that waits for its next attempt.
-            IF (v_lock IS NOT NULL) THEN
+            v_taken = 0;
+            v_rows = 0;
+            FOR SELECT l.id FROM mq_group_lock AS l WHERE l.type = :p_type AND l.group_key = :v_key INTO v_lock DO
+            BEGIN
                 v_locks = v_locks - 1;
-            IF (v_lock IS NOT NULL AND (v_locks < 0
-                OR EXISTS (SELECT * FROM mq_claimed AS c JOIN mq_batch AS b ON b.batch_key = c.batch_key
-                    WHERE b.type = :p_type AND c.id = :v_lock)
-                OR EXISTS (SELECT * FROM mq_batch WHERE type = :p_type AND id = :v_lock)
-                OR EXISTS (SELECT * FROM mq_delayed WHERE id = :v_lock)
-            )) THEN
+                v_rows = v_rows + 1;
+                IF (v_locks < 0 OR EXISTS (SELECT * FROM mq_delayed WHERE id = :v_lock)) THEN
+                    v_free = 0;
+                ELSE
+                    v_taken = v_taken + mq_is_active(p_type, v_lock);
+                IF (v_free = 0) THEN
+                    LEAVE;
+            END
+            IF (v_places > 0 AND v_taken >= v_places) THEN
                 v_free = 0;
         END
-        IF (v_free = 1 AND v_lock IS NULL AND EXISTS (
+        -- A ticket helps only where claims see a place.
+        IF (v_free = 1 AND (v_places = 0 OR v_rows < v_places) AND EXISTS (
             SELECT * FROM mq_ready AS r WHERE r.type = :p_type AND r.id = :v_id PLAN (r INDEX (mq_ready_ring))
         )) THEN
             v_free = 0;

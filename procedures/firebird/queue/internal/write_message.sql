@@ -22,10 +22,10 @@ CREATE OR ALTER PROCEDURE mq_write_message (
     p_source mq_name
 )
 AS
-DECLARE v_ordered smallint;
+DECLARE v_grouped smallint;
 DECLARE v_notify smallint;
 BEGIN
-    SELECT ordered, notify FROM mq_policy(:p_type) INTO v_ordered, v_notify;
+    SELECT grouped, notify FROM mq_policy(:p_type) INTO v_grouped, v_notify;
     INSERT INTO mq_message (id, run_at, created_at, priority, max_attempts, type, body, headers, group_key, dedup_key, source)
     VALUES (:p_id, :p_run_at, :p_now, :p_priority, :p_max_attempts, :p_type, :p_body, :p_headers, :p_group_key, :p_dedup_key,
         :p_source);
@@ -33,7 +33,7 @@ BEGIN
         INSERT INTO mq_delayed (id, type, run_at, priority, attempts) VALUES (:p_id, :p_type, :p_run_at, :p_priority, 0);
     ELSE
     BEGIN
-        IF (v_ordered = 1) THEN
+        IF (v_grouped = 1) THEN
             INSERT INTO mq_grouped (type, group_key, id, attempts) VALUES (:p_type, COALESCE(:p_group_key, ''), :p_id, 0);
         INSERT INTO mq_ready (type, priority, run_at, id, attempts) VALUES (:p_type, :p_priority, :p_run_at, :p_id, 0);
         IF (p_run_at < p_now) THEN

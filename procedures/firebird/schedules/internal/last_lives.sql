@@ -15,16 +15,16 @@ RETURNS smallint
 AS
 DECLARE v_type mq_name;
 DECLARE v_group_key mq_name;
-DECLARE v_ordered smallint;
+DECLARE v_grouped smallint;
 BEGIN
     SELECT m.type, COALESCE(m.group_key, '') FROM mq_message AS m WHERE m.id = :p_last_id INTO v_type, v_group_key;
     IF (v_type IS NULL OR EXISTS (SELECT * FROM mq_dead WHERE id = :p_last_id)) THEN
         RETURN 0;
-    SELECT ordered FROM mq_policy(:v_type) INTO v_ordered;
+    SELECT grouped FROM mq_policy(:v_type) INTO v_grouped;
     -- A message that has none of these is active.
     IF (p_overlap = 0 OR EXISTS (SELECT * FROM mq_delayed WHERE id = :p_last_id)
         OR EXISTS (SELECT * FROM mq_grouped WHERE type = :v_type AND group_key = :v_group_key AND id = :p_last_id)
-        OR v_ordered = 0 AND EXISTS (
+        OR v_grouped = 0 AND EXISTS (
             SELECT * FROM mq_ready AS r WHERE r.type = :v_type AND r.id = :p_last_id PLAN (r INDEX (mq_ready_ring))
         ))
     THEN

@@ -1,16 +1,17 @@
--- pick_ordered: take the head messages of up to p_size groups of an ordered queue, one a group.
+-- pick_grouped: take the first messages of groups that may go on: one a group in an ordered queue, else as many as there are
+--               places and tokens.
 -- Arguments:   p_type, p_size, p_take (1: the messages are finished by the caller's own commit)
 -- Returns:     id and attempt (the number of this attempt)
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT; the caller fetches all rows
--- Example:     FOR SELECT id, attempt FROM mq_pick_ordered('invoice', 10, 0) INTO v_id, v_attempt DO ...
+-- Example:     FOR SELECT id, attempt FROM mq_pick_grouped('invoice', 10, 0) INTO v_id, v_attempt DO ...
 --
 -- A row of mq_ready is a ticket here: 'the group of this message has something to do', and every message brings one, so that
--- senders lock nothing. A claim meets a ticket and reads its group. Free: the group's first message is taken, whichever
--- ticket it was; two claims at one moment are kept apart by the row of mq_stripe. At work elsewhere: the first ticket that is
--- met stays; the others are dropped, but only while that first one and its message are locked here, so that a ticket of a
--- message that is there stays whatever the group's consumer does at this moment. The call that ends a group's work issues a
--- new one.
+-- senders lock nothing. A claim meets a ticket and reads its group. It has places: the group's first messages are taken, whichever
+-- ticket it was; two claims at one moment are kept apart by the row of mq_stripe. All places are taken, or its first message waits
+-- for a token or its next attempt: the first ticket that is met stays; the others are dropped, but only while that first one and
+-- its message are locked here, so that a ticket of a message that is there stays whatever the group's consumers do at this
+-- moment. The call that ends a group's work issues a new one.
 --
 -- What was met is noted in mq_met: U taken in this call, B at work, K at work and its first ticket locked, X to be left alone.
 --
@@ -18,7 +19,7 @@
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_pick_ordered (
+CREATE OR ALTER PROCEDURE mq_pick_grouped (
     p_type mq_name,
     p_size integer,
     p_take smallint
@@ -31,7 +32,12 @@ AS
 -- A take keeps its stripes until its handler is done, and with them other groups that share them.
 DECLARE c_groups integer = 250;
 DECLARE c_tickets integer = 10000;
+DECLARE v_ordered smallint;
+DECLARE v_places integer;
+DECLARE v_rate integer;
+DECLARE v_seconds integer;
 DECLARE v_left integer;
+DECLARE v_groups integer = 0;
 DECLARE v_walked integer = 0;
 DECLARE v_ticket bigint;
 DECLARE v_priority smallint;
@@ -39,7 +45,6 @@ DECLARE v_run_at timestamp;
 DECLARE v_attempts smallint;
 DECLARE v_group_key mq_name;
 DECLARE v_grouped integer;
-DECLARE v_lock bigint;
 DECLARE v_met varchar(1) CHARACTER SET ASCII;
 DECLARE v_met_id bigint;
 DECLARE v_met_priority smallint;
@@ -48,7 +53,9 @@ DECLARE v_drop integer;
 DECLARE v_locked integer;
 BEGIN
     DELETE FROM mq_met;
-    v_left = MINVALUE(p_size, c_groups);
+    SELECT ordered, IIF(ordered = 1, 1, group_max_active), group_rate, group_rate_seconds FROM mq_policy(:p_type)
+    INTO v_ordered, v_places, v_rate, v_seconds;
+    v_left = p_size;
     FOR SELECT r.id, r.priority, r.run_at, r.attempts
         FROM mq_ready AS r
         WHERE r.type = :p_type
@@ -60,10 +67,8 @@ BEGIN
         v_walked = v_walked + 1;
         v_group_key = NULL;
         v_grouped = 0;
-        v_lock = NULL;
         v_met = NULL;
         v_drop = 0;
-        id = NULL;
         SELECT COALESCE(group_key, '') FROM mq_message WHERE id = :v_ticket INTO v_group_key;
         IF (v_group_key IS NULL) THEN
             v_drop = 1;
@@ -73,18 +78,21 @@ BEGIN
             INTO v_grouped;
             SELECT state, id, priority, run_at FROM mq_met WHERE group_key = :v_group_key
             INTO v_met, v_met_id, v_met_priority, v_met_run_at;
-            -- Rows 1: before Firebird 4 a key that is deleted and inserted again at this moment is met twice.
-            SELECT id FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key ROWS 1 INTO v_lock;
-            IF (v_grouped = 0 AND (v_lock = v_ticket OR EXISTS (SELECT * FROM mq_dead WHERE id = :v_ticket)
-                OR EXISTS (SELECT * FROM mq_delayed WHERE id = :v_ticket)))
-            THEN
+            IF (v_grouped = 0 AND (
+                EXISTS (SELECT * FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key AND id = :v_ticket)
+                OR EXISTS (SELECT * FROM mq_dead WHERE id = :v_ticket)
+                OR EXISTS (SELECT * FROM mq_delayed WHERE id = :v_ticket)
+                OR v_met IS NULL AND mq_is_active(p_type, v_ticket) = 1
+            )) THEN
                 v_drop = 1;
             ELSE IF (v_met = 'U') THEN
                 -- A take drops only the tickets that led it there: the others must not be hidden until its handler is done.
                 v_drop = IIF(v_grouped = 1 AND p_take = 0, 1, 0);
             ELSE IF (v_met = 'X') THEN
                 v_drop = 0;
-            ELSE IF (v_lock IS NOT NULL) THEN
+            -- One place: a function would cost each message more than the question.
+            ELSE IF (v_places = 1 AND EXISTS (SELECT * FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key)
+                OR v_places <> 1 AND mq_group_places(p_type, v_group_key, v_places) = 0) THEN
             BEGIN
                 IF (p_take = 0 AND v_grouped = 1) THEN
                 BEGIN
@@ -103,11 +111,23 @@ BEGIN
             END
             ELSE
             BEGIN
-                EXECUTE PROCEDURE mq_take_head(p_type, v_group_key, IIF(v_grouped = 0, v_ticket, NULL), v_attempts, p_take)
-                    RETURNING_VALUES id, attempt;
-                v_met = IIF(id IS NULL, 'X', 'U');
+                v_met = 'X';
+                FOR SELECT id, attempt
+                    FROM mq_take_group(:p_type, :v_group_key, :v_left, :p_take, :v_ordered, :v_places, :v_rate, :v_seconds,
+                        :v_ticket, :v_priority, :v_run_at, :v_attempts, 1 - :v_grouped)
+                    INTO id, attempt
+                DO
+                BEGIN
+                    v_met = 'U';
+                    IF (id IS NOT NULL) THEN
+                    BEGIN
+                        v_left = v_left - 1;
+                        SUSPEND;
+                    END
+                END
                 UPDATE OR INSERT INTO mq_met (group_key, state) VALUES (:v_group_key, :v_met) MATCHING (group_key);
                 v_drop = IIF(v_met = 'U', 1, 0);
+                v_groups = v_groups + v_drop;
             END
         END
         IF (v_drop = 1) THEN
@@ -116,17 +136,14 @@ BEGIN
             WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
                 v_drop = 0;
         END
-        IF (id IS NOT NULL) THEN
-        BEGIN
-            SUSPEND;
-            v_left = v_left - 1;
-        END
-        IF (v_left = 0 OR v_walked = c_tickets) THEN
+        IF (v_left = 0 OR v_groups = c_groups OR v_walked = c_tickets) THEN
             LEAVE;
     END
-    IF (p_take = 1) THEN
+    -- A group that can go on needs a ticket. In an ordered queue the end of its message issues one, but for a take.
+    IF (p_take = 1 OR v_ordered = 0) THEN
         FOR SELECT group_key FROM mq_met WHERE state = 'U' INTO v_group_key DO
-            EXECUTE PROCEDURE mq_issue_tickets(p_type, v_group_key);
+            IF (mq_group_places(p_type, v_group_key, v_places) > 0) THEN
+                EXECUTE PROCEDURE mq_issue_tickets(p_type, v_group_key);
     DELETE FROM mq_met;
 END^
 

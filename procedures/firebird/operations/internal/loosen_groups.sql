@@ -1,0 +1,41 @@
+-- loosen_groups: let groups go on after limits by group were changed: those at work get a ticket, and first messages that wait for
+--                a token are due now.
+-- Arguments:   p_type
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's; passes over what a claim is promoting
+-- Example:     EXECUTE PROCEDURE mq_loosen_groups('invoice');
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_loosen_groups (
+    p_type mq_name
+)
+AS
+DECLARE v_group_key mq_name;
+DECLARE v_id bigint;
+DECLARE v_last mq_name;
+BEGIN
+    -- A claim that has begun with the old limits may drop tickets at this moment: claims of the next seconds mend, see tend_groups.
+    UPDATE mq_queue SET changed_at = mq_utc_now() WHERE type = :p_type;
+    FOR SELECT l.group_key, l.id
+        FROM mq_group_lock AS l
+        WHERE l.type = :p_type
+        PLAN (l ORDER mq_group_lock_pk)
+        ORDER BY l.type, l.group_key, l.id
+        INTO v_group_key, v_id
+    DO
+    BEGIN
+        BEGIN
+            UPDATE mq_delayed SET run_at = mq_utc_now() WHERE id = :v_id AND error IS NULL AND run_at > mq_utc_now();
+            WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+                v_id = NULL;
+        END
+        IF (v_group_key IS DISTINCT FROM v_last) THEN
+            EXECUTE PROCEDURE mq_issue_tickets(p_type, v_group_key);
+        v_last = v_group_key;
+    END
+    EXECUTE PROCEDURE mq_lower_mark(p_type);
+END^
+
+SET TERM ; ^

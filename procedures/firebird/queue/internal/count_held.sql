@@ -1,0 +1,24 @@
+-- count_held: how many messages the batches of a type hold, expired ones too: their owners may still extend the lease.
+-- Arguments:   p_type
+-- Returns:     the number
+-- Errors:      none
+-- Transaction: reads only
+-- Example:     SELECT mq_count_held('email') FROM rdb$database;
+
+SET TERM ^ ;
+
+CREATE OR ALTER FUNCTION mq_count_held (
+    p_type mq_name
+)
+RETURNS bigint
+AS
+BEGIN
+    RETURN (
+        SELECT COALESCE(SUM(IIF(b.id IS NULL, (SELECT COUNT(*) FROM mq_claimed AS c WHERE c.batch_key = b.batch_key), 1)), 0)
+        FROM mq_batch AS b
+        WHERE b.type = :p_type
+        PLAN (b INDEX (mq_batch_lease))
+    );
+END^
+
+SET TERM ; ^

@@ -1,0 +1,40 @@
+-- forget_buckets: delete up to 100 buckets of a type's groups that are full.
+-- Arguments:   p_type
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: one of its own, which ends at once: what it locks is the claims'; passes over groups at which a claim is
+-- Example:     EXECUTE PROCEDURE mq_forget_buckets('invoice');
+--
+-- The first claim of each second calls this, when it has what it wants: it would not get a bucket that was deleted since it began.
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_forget_buckets (
+    p_type mq_name
+)
+AS
+DECLARE c_buckets integer = 100;
+DECLARE v_now bigint;
+DECLARE v_group_key mq_name;
+DECLARE v_locked integer;
+BEGIN
+    v_now = mq_microseconds();
+    IF (EXISTS (SELECT * FROM mq_bucket AS b WHERE b.type = :p_type AND b.full_at <= :v_now)) THEN
+        IN AUTONOMOUS TRANSACTION DO
+            FOR SELECT b.group_key
+                FROM mq_bucket AS b
+                WHERE b.type = :p_type AND b.full_at <= :v_now
+                PLAN (b INDEX (mq_bucket_full))
+                ROWS :c_buckets
+                INTO v_group_key
+            DO
+            BEGIN
+                EXECUTE PROCEDURE mq_lock_group(p_type, v_group_key) RETURNING_VALUES v_locked;
+                IF (v_locked = 1) THEN
+                    DELETE FROM mq_bucket WHERE type = :p_type AND group_key = :v_group_key AND full_at <= :v_now;
+                WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+                    v_locked = 0;
+            END
+END^
+
+SET TERM ; ^

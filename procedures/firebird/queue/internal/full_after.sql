@@ -1,0 +1,27 @@
+-- full_after: when a bucket is full again after tokens were spent.
+-- Arguments:   p_full_at, p_rate, p_seconds and p_now (as tokens has them), p_n (how many tokens are spent)
+-- Returns:     microseconds since 1970
+-- Errors:      none
+-- Transaction: reads nothing
+-- Example:     SELECT mq_full_after(NULL, 100, 60, mq_microseconds(), 10) FROM rdb$database;
+
+SET TERM ^ ;
+
+CREATE OR ALTER FUNCTION mq_full_after (
+    p_full_at bigint,
+    p_rate integer,
+    p_seconds integer,
+    p_now bigint,
+    p_n integer
+)
+RETURNS bigint
+AS
+DECLARE v_period bigint;
+BEGIN
+    v_period = p_seconds * 1000000;
+    p_full_at = MINVALUE(MAXVALUE(COALESCE(p_full_at, p_now), p_now), p_now + v_period);
+    -- Rounded up: no token comes early.
+    RETURN p_full_at + (p_n * v_period + p_rate - 1) / p_rate;
+END^
+
+SET TERM ; ^

@@ -1,0 +1,48 @@
+-- has_room: whether the limits of a type let a claim have a message now.
+-- Arguments:   p_type, p_max_active, p_rate and p_rate_seconds (the policy)
+-- Returns:     room: 1 or 0; next_at: when there will be room at the latest, as far as is known (the next token, the end of a
+--              lease); NULL when there is
+-- Errors:      none
+-- Transaction: reads only, without locks
+-- Example:     EXECUTE PROCEDURE mq_has_room('email', 5, 0, 1) RETURNING_VALUES v_room, v_next_at;
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_has_room (
+    p_type mq_name,
+    p_max_active integer,
+    p_rate integer,
+    p_rate_seconds integer
+)
+RETURNS (
+    room smallint,
+    next_at timestamp
+)
+AS
+DECLARE v_full_at bigint;
+DECLARE v_now bigint;
+DECLARE v_lease timestamp;
+BEGIN
+    IF (p_rate > 0) THEN
+    BEGIN
+        v_now = mq_microseconds();
+        SELECT full_at FROM mq_limited WHERE type = :p_type INTO v_full_at;
+        -- One that is to be full later than after a period waits for a claim that writes it anew: see tokens.
+        IF (v_full_at <= v_now + p_rate_seconds * 1000000 AND mq_tokens(v_full_at, p_rate, p_rate_seconds, v_now) = 0) THEN
+            next_at = mq_token_at(v_full_at, p_rate, p_rate_seconds, v_now);
+    END
+    IF (p_max_active > 0 AND mq_count_held(p_type) >= p_max_active) THEN
+    BEGIN
+        SELECT b.lease_until FROM mq_batch AS b WHERE b.type = :p_type
+        PLAN (b ORDER mq_batch_lease)
+        ORDER BY b.type, b.lease_until
+        ROWS 1
+        INTO v_lease;
+        -- A claim that finds no place rescues expired ones.
+        IF (v_lease > mq_utc_now()) THEN
+            next_at = MAXVALUE(v_lease, COALESCE(next_at, v_lease));
+    END
+    room = IIF(next_at IS NULL, 1, 0);
+END^
+
+SET TERM ; ^

@@ -1,0 +1,26 @@
+-- is_active: whether a batch of a type holds a message.
+-- Arguments:   p_type, p_id
+-- Returns:     1 or 0
+-- Errors:      none
+-- Transaction: reads only, and an entry or two of each batch of the type
+-- Example:     SELECT mq_is_active('invoice', 17) FROM rdb$database;
+
+SET TERM ^ ;
+
+CREATE OR ALTER FUNCTION mq_is_active (
+    p_type mq_name,
+    p_id bigint
+)
+RETURNS smallint
+AS
+BEGIN
+    RETURN IIF(EXISTS (
+        SELECT *
+        FROM mq_batch AS b
+        WHERE b.type = :p_type AND (b.id = :p_id
+            OR EXISTS (SELECT * FROM mq_claimed AS c WHERE c.batch_key = b.batch_key AND c.id = :p_id))
+        PLAN (b INDEX (mq_batch_lease))
+    ), 1, 0);
+END^
+
+SET TERM ; ^

@@ -1,0 +1,23 @@
+-- let_go_on: a message that nobody held has left its place: its group gets a ticket, unless all its places are taken.
+-- Arguments:   p_type, p_group_key ('' for none), p_id
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's, which is NO WAIT
+-- Example:     EXECUTE PROCEDURE mq_let_go_on('invoice', 'customer-7', 17);
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_let_go_on (
+    p_type mq_name,
+    p_group_key mq_name,
+    p_id bigint
+)
+AS
+BEGIN
+    -- A first message that waited for its next attempt or for a token, or a ticket that stood for its group.
+    DELETE FROM mq_group_lock WHERE type = :p_type AND group_key = :p_group_key AND id = :p_id;
+    IF (ROW_COUNT = 1 OR mq_group_places(p_type, p_group_key, NULL) > 0) THEN
+        EXECUTE PROCEDURE mq_issue_tickets(p_type, p_group_key);
+END^
+
+SET TERM ; ^

@@ -1,0 +1,25 @@
+-- put_off: let the first message of a group wait for the group's next token, as a failed one of an ordered queue waits for its next
+--          attempt. promote brings it back.
+-- Arguments:   p_type, p_group_key ('' for none), p_id and p_attempts (of the message, which is out of mq_grouped), p_run_at
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's, which has called lock_group
+-- Example:     EXECUTE PROCEDURE mq_put_off('invoice', 'customer-7', 17, 0, v_token_at);
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_put_off (
+    p_type mq_name,
+    p_group_key mq_name,
+    p_id bigint,
+    p_attempts smallint,
+    p_run_at timestamp
+)
+AS
+BEGIN
+    INSERT INTO mq_delayed (id, type, run_at, priority, attempts)
+    SELECT :p_id, :p_type, :p_run_at, m.priority, :p_attempts FROM mq_message AS m WHERE m.id = :p_id;
+    INSERT INTO mq_group_lock (type, group_key, id) VALUES (:p_type, :p_group_key, :p_id);
+END^
+
+SET TERM ; ^

@@ -1,0 +1,25 @@
+-- spend: take tokens out of the bucket of a type.
+-- Arguments:   p_type, p_n (how many), p_rate and p_rate_seconds (the policy)
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's, which has called allowance: a rollback gives the tokens back
+-- Example:     EXECUTE PROCEDURE mq_spend('email', 10, 100, 60);
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_spend (
+    p_type mq_name,
+    p_n integer,
+    p_rate integer,
+    p_rate_seconds integer
+)
+AS
+BEGIN
+    UPDATE mq_limited SET full_at = mq_full_after(full_at, :p_rate, :p_rate_seconds, mq_microseconds(), :p_n)
+    WHERE type = :p_type;
+    IF (ROW_COUNT = 0) THEN
+        INSERT INTO mq_limited (type, full_at)
+        VALUES (:p_type, mq_full_after(NULL, :p_rate, :p_rate_seconds, mq_microseconds(), :p_n));
+END^
+
+SET TERM ; ^

@@ -1,0 +1,23 @@
+-- spend_of_group: take tokens out of the bucket of a group.
+-- Arguments:   p_type, p_group_key ('' for none), p_n (how many), p_rate and p_seconds (the policy)
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's, which has called group_tokens: a rollback gives the tokens back
+-- Example:     EXECUTE PROCEDURE mq_spend_of_group('invoice', 'customer-7', 10, 100, 60);
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_spend_of_group (
+    p_type mq_name,
+    p_group_key mq_name,
+    p_n integer,
+    p_rate integer,
+    p_seconds integer
+)
+AS
+BEGIN
+    UPDATE mq_bucket SET full_at = mq_full_after(full_at, :p_rate, :p_seconds, mq_microseconds(), :p_n)
+    WHERE type = :p_type AND group_key = :p_group_key;
+END^
+
+SET TERM ; ^

@@ -1,0 +1,27 @@
+-- token_at: when a bucket that holds no token gains the next one.
+-- Arguments:   p_full_at, p_rate, p_seconds and p_now (as tokens has them)
+-- Returns:     a timestamp in UTC
+-- Errors:      none
+-- Transaction: reads nothing
+-- Example:     SELECT mq_token_at(v_full_at, 100, 60, mq_microseconds()) FROM rdb$database;
+
+SET TERM ^ ;
+
+CREATE OR ALTER FUNCTION mq_token_at (
+    p_full_at bigint,
+    p_rate integer,
+    p_seconds integer,
+    p_now bigint
+)
+RETURNS timestamp
+AS
+DECLARE v_period bigint;
+BEGIN
+    v_period = p_seconds * 1000000;
+    p_full_at = MINVALUE(MAXVALUE(COALESCE(p_full_at, p_now), p_now), p_now + v_period) - v_period
+        + (v_period + p_rate - 1) / p_rate;
+    -- To the next whole millisecond.
+    RETURN DATEADD((p_full_at + 999) / 1000 MILLISECOND TO CAST('1970-01-01' AS timestamp));
+END^
+
+SET TERM ; ^
