@@ -24,12 +24,26 @@ CREATE TABLE IF NOT EXISTS mq_queue (
     on_complete varchar(7) CHARACTER SET ascii NOT NULL DEFAULT 'delete',
     ordered tinyint NOT NULL DEFAULT 0,
     notify tinyint NOT NULL DEFAULT 1,
+    max_active int NOT NULL DEFAULT 0,
+    rate int NOT NULL DEFAULT 0,
+    rate_seconds int NOT NULL DEFAULT 1,
+    group_max_active int NOT NULL DEFAULT 0,
+    group_rate int NOT NULL DEFAULT 0,
+    group_rate_seconds int NOT NULL DEFAULT 1,
+    grouped tinyint GENERATED ALWAYS AS (ordered OR group_max_active > 0 OR group_rate > 0) STORED,
     paused tinyint NOT NULL DEFAULT 0,
     PRIMARY KEY (type),
     CHECK (on_complete IN ('delete', 'archive'))
 ) ENGINE = InnoDB COMMENT = 'Policy of the types that set_queue, pause or resume have named; the type without a name holds the defaults.';
 
 INSERT IGNORE INTO mq_queue (type) VALUES ('');
+
+-- Claims of a type that has such a limit come one after the other: each holds this row until its commit.
+CREATE TABLE IF NOT EXISTS mq_limited (
+    type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
+    full_at datetime(6) NOT NULL,
+    PRIMARY KEY (type)
+) ENGINE = InnoDB COMMENT = 'Types that have or had max_active or rate; full_at: when all tokens of the rate are there again.';
 
 -- run_at is the message's place in mq_ready or mq_delayed: with it both are found by their primary key. A message that fails
 -- moves; sent_run_at then keeps where it was sent to, and comes back to when it is released, rescued or redriven.

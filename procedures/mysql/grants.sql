@@ -17,6 +17,7 @@ CREATE ROLE IF NOT EXISTS mq_operator;
 
 GRANT SELECT ON mq_installed TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE ON mq_queue TO 'mq_owner'@'localhost';
+GRANT SELECT, INSERT, UPDATE ON mq_limited TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_message TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_dedup TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_ready TO 'mq_owner'@'localhost';
@@ -147,6 +148,10 @@ GRANT EXECUTE ON PROCEDURE mq_stats_of_one TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_stats_of_all TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_stuck_groups TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_rescue TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_count_tokens TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_allowance TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_spend TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_has_room TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_promote TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_pick_ordered TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_pick TO 'mq_owner'@'localhost';

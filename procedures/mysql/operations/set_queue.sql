@@ -1,10 +1,11 @@
 -- set_queue: set the policy of a type; NULL leaves a setting as it is.
 -- Arguments:   p_type, p_lease_seconds (at first 60), p_max_attempts (10), p_backoff_seconds (5), p_backoff_max_seconds
---              (3,600), p_on_complete (delete), p_ordered (0), p_notify (1)
+--              (3,600), p_on_complete (delete), p_ordered (0), p_notify (1), p_max_active (0, no limit), p_rate (0, no limit),
+--              p_rate_seconds (1), p_group_max_active (0), p_group_rate (0), p_group_rate_seconds (1)
 -- Returns:     the policy as it is now
 -- Errors:      50002 invalid_argument, 50004 queue_not_empty (ordered can change only without new and active messages)
 -- Transaction: joins the caller's; calls for one type wait for each other
--- Example:     CALL mq_set_queue('invoice', NULL, 5, NULL, NULL, 'archive', NULL, NULL);
+-- Example:     CALL mq_set_queue('invoice', NULL, 5, NULL, NULL, 'archive', NULL, NULL, 5, NULL, NULL, NULL, NULL, NULL);
 
 DROP PROCEDURE IF EXISTS mq_set_queue;
 
@@ -18,7 +19,13 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_set_queue(
     IN p_backoff_max_seconds bigint,
     IN p_on_complete longtext CHARACTER SET utf8mb4,
     IN p_ordered bigint,
-    IN p_notify bigint
+    IN p_notify bigint,
+    IN p_max_active bigint,
+    IN p_rate bigint,
+    IN p_rate_seconds bigint,
+    IN p_group_max_active bigint,
+    IN p_group_rate bigint,
+    IN p_group_rate_seconds bigint
 )
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
@@ -43,6 +50,12 @@ BEGIN
     END IF;
     CALL mq_require_range('ordered', p_ordered, 0, 1);
     CALL mq_require_range('notify', p_notify, 0, 1);
+    CALL mq_require_range('max_active', p_max_active, 0, 1000000);
+    CALL mq_require_range('rate', p_rate, 0, 1000000);
+    CALL mq_require_range('rate_seconds', p_rate_seconds, 1, 86400);
+    CALL mq_require_range('group_max_active', p_group_max_active, 0, 1000000);
+    CALL mq_require_range('group_rate', p_group_rate, 0, 1000000);
+    CALL mq_require_range('group_rate_seconds', p_group_rate_seconds, 1, 86400);
 
     CALL mq_begin_call(0, v_own);
     -- Not INSERT IGNORE: its shared lock on a row that is there already would end in a deadlock of two callers.
@@ -78,14 +91,20 @@ BEGIN
         backoff_max_seconds = COALESCE(p_backoff_max_seconds, backoff_max_seconds),
         on_complete = COALESCE(p_on_complete, on_complete),
         ordered = COALESCE(p_ordered, ordered),
-        notify = COALESCE(p_notify, notify)
+        notify = COALESCE(p_notify, notify),
+        max_active = COALESCE(p_max_active, max_active),
+        rate = COALESCE(p_rate, rate),
+        rate_seconds = COALESCE(p_rate_seconds, rate_seconds),
+        group_max_active = COALESCE(p_group_max_active, group_max_active),
+        group_rate = COALESCE(p_group_rate, group_rate),
+        group_rate_seconds = COALESCE(p_group_rate_seconds, group_rate_seconds)
     WHERE type = p_type;
     IF p_on_complete = 'delete' THEN
         -- Whoever finishes a message of such a queue looks for none.
         DELETE k FROM mq_result AS k STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = k.id WHERE m.type = p_type;
     END IF;
     SELECT q.type, q.lease_seconds, q.max_attempts, q.backoff_seconds, q.backoff_max_seconds, q.on_complete, q.ordered,
-        q.notify, q.paused
+        q.notify, q.max_active, q.rate, q.rate_seconds, q.group_max_active, q.group_rate, q.group_rate_seconds, q.paused
     FROM mq_queue AS q WHERE q.type = p_type;
     CALL mq_end_call(v_own);
 END//
