@@ -30,10 +30,11 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_set_queue(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_own, v_refused, v_orphans tinyint;
+    DECLARE v_own, v_refused, v_orphans, v_limited tinyint;
     DECLARE v_lease_seconds, v_max_attempts, v_backoff_seconds, v_backoff_max_seconds int;
     DECLARE v_on_complete varchar(10) CHARACTER SET ascii;
-    DECLARE v_ordered, v_notify tinyint;
+    DECLARE v_was_ordered, v_was_grouped, v_ordered, v_grouped, v_notify tinyint;
+    DECLARE v_group_max_active, v_group_rate int;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         CALL mq_undo_call(v_own);
@@ -68,20 +69,29 @@ BEGIN
     VALUES (p_type, v_lease_seconds, v_max_attempts, v_backoff_seconds, v_backoff_max_seconds, v_on_complete, v_ordered,
         v_notify)
     ON DUPLICATE KEY UPDATE mq_queue.paused = mq_queue.paused;
-    SELECT q.ordered <> p_ordered AND (
-        EXISTS (SELECT 1 FROM mq_ready AS r FORCE INDEX (PRIMARY) WHERE r.type = p_type)
+    SELECT q.ordered, q.grouped, COALESCE(p_ordered, q.ordered), COALESCE(p_group_max_active, q.group_max_active),
+        COALESCE(p_group_rate, q.group_rate)
+    INTO v_was_ordered, v_was_grouped, v_ordered, v_group_max_active, v_group_rate
+    FROM mq_queue AS q WHERE q.type = p_type FOR UPDATE;
+    IF v_ordered AND v_group_max_active > 1 THEN
+        CALL mq_raise_error('invalid_argument', 'group_max_active: an ordered queue has one active message per group');
+    END IF;
+    SET v_grouped = v_ordered OR v_group_max_active > 0 OR v_group_rate > 0;
+    SELECT EXISTS (SELECT 1 FROM mq_ready AS r FORCE INDEX (PRIMARY) WHERE r.type = p_type)
         OR EXISTS (SELECT 1 FROM mq_delayed AS d FORCE INDEX (PRIMARY) WHERE d.type = p_type)
         OR EXISTS (SELECT 1 FROM mq_batch AS b FORCE INDEX (batch_lease) WHERE b.type = p_type)
-        OR q.ordered AND EXISTS (SELECT 1 FROM mq_grouped AS g FORCE INDEX (PRIMARY) WHERE g.type = p_type)
-    ), p_ordered > q.ordered AND EXISTS (SELECT 1 FROM mq_grouped AS g FORCE INDEX (PRIMARY) WHERE g.type = p_type)
-    INTO v_refused, v_orphans
-    FROM mq_queue AS q WHERE q.type = p_type FOR UPDATE;
-    IF v_refused THEN
+        OR v_was_grouped AND EXISTS (SELECT 1 FROM mq_grouped AS g FORCE INDEX (PRIMARY) WHERE g.type = p_type),
+        v_grouped > v_was_grouped AND EXISTS (SELECT 1 FROM mq_grouped AS g FORCE INDEX (PRIMARY) WHERE g.type = p_type)
+    INTO v_refused, v_orphans;
+    IF v_refused AND v_ordered <> v_was_ordered THEN
         CALL mq_raise_error('queue_not_empty', CONCAT('ordered can change only while ', p_type,
+            ' holds no new and no active message'));
+    ELSEIF v_refused AND v_grouped <> v_was_grouped THEN
+        CALL mq_raise_error('queue_not_empty', CONCAT('limits by group can come or go only while ', p_type,
             ' holds no new and no active message'));
     END IF;
     IF v_orphans THEN
-        -- Left by a transaction that sent before the queue was no longer ordered, and committed after.
+        -- Left by a transaction that sent before the queue was no longer grouped, and committed after.
         DELETE FROM mq_grouped WHERE type = p_type;
     END IF;
     UPDATE mq_queue
@@ -99,6 +109,14 @@ BEGIN
         group_rate = COALESCE(p_group_rate, group_rate),
         group_rate_seconds = COALESCE(p_group_rate_seconds, group_rate_seconds)
     WHERE type = p_type;
+    SELECT (p_max_active > 0 OR p_rate > 0) AND NOT EXISTS (SELECT * FROM mq_limited WHERE type = p_type) INTO v_limited;
+    IF v_limited THEN
+        INSERT IGNORE INTO mq_limited (type, full_at) VALUES (p_type, UTC_TIMESTAMP(6));
+    END IF;
+    IF v_grouped AND v_was_grouped AND (p_group_max_active IS NOT NULL OR p_group_rate IS NOT NULL
+        OR p_group_rate_seconds IS NOT NULL) THEN
+        CALL mq_loosen_groups(p_type);
+    END IF;
     IF p_on_complete = 'delete' THEN
         -- Whoever finishes a message of such a queue looks for none.
         DELETE k FROM mq_result AS k STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = k.id WHERE m.type = p_type;

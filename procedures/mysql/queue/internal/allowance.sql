@@ -31,7 +31,7 @@ BEGIN
     IF v_full_at IS NOT NULL THEN
         SET v_now = UTC_TIMESTAMP(6), p_allowed = p_size;
         IF p_rate > 0 THEN
-            CALL mq_count_tokens(v_full_at, v_now, p_rate, p_rate_seconds, v_tokens);
+            CALL mq_tokens(v_full_at, v_now, p_rate, p_rate_seconds, v_tokens);
             SET p_allowed = LEAST(p_allowed, v_tokens);
         END IF;
         IF p_max_active > 0 AND p_allowed > 0 THEN

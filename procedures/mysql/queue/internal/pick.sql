@@ -87,7 +87,7 @@ BEGIN
     END IF;
 
     IF p_grouped THEN
-        CALL mq_pick_ordered(p_type, p_size, p_take, p_items);
+        CALL mq_pick_grouped(p_type, p_size, p_take, p_items);
         -- No claim of tickets starts at a mark. They only keep the time of the last full scan.
         SET v_marks_changed = v_full_scan AND p_items IS NOT NULL, v_places = '[]', v_promoted_to = c_long_ago;
     ELSE

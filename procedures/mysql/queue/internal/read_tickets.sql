@@ -1,5 +1,5 @@
 -- read_tickets: the next tickets of an ordered queue, and what each stands for.
--- Arguments:   p_type, p_take (see pick_ordered), p_size (how many), p_priority, p_run_at and p_id (after this place)
+-- Arguments:   p_type, p_take (see pick_grouped), p_size (how many), p_priority, p_run_at and p_id (after this place)
 -- Returns:     p_tickets: a JSON array of [id, priority, run_at, what, nth, group key], NULL for none; what: 0 nothing, 1 a
 --              group at work, 2 a free group, 3 a message that is in no group yet; nth: of the tickets of its group. p_read: how
 --              many; p_lone: how many of what 3; p_spent: '[id,priority,run_at],...' of what 0, NULL for none; p_busy: of groups

@@ -6,7 +6,7 @@
 -- Transaction: reads only, without locks
 -- Example:     CALL mq_stuck_groups('invoice', v_groups);
 --
--- There should never be one: of a group that is free, one message has a ticket in mq_ready (pick_ordered), at its own place or
+-- There should never be one: of a group that is free, one message has a ticket in mq_ready (pick_grouped), at its own place or
 -- less than a millisecond before it.
 
 DROP PROCEDURE IF EXISTS mq_stuck_groups;

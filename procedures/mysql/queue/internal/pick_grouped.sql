@@ -1,9 +1,9 @@
--- pick_ordered: take the head messages of up to p_size groups of an ordered queue, one a group.
+-- pick_grouped: take the head messages of up to p_size groups of an ordered queue, one a group.
 -- Arguments:   p_type, p_size, p_take (1: the messages are finished by the caller's own commit)
 -- Returns:     p_items: a JSON array of [id, number of this attempt]; NULL when no group can go on
 -- Errors:      none
 -- Transaction: joins the caller's; never waits for another claim
--- Example:     CALL mq_pick_ordered('invoice', 10, 0, @items);
+-- Example:     CALL mq_pick_grouped('invoice', 10, 0, @items);
 --
 -- A row of mq_ready is a ticket here: 'the group of this message has something to do', and every message brings one, so
 -- that senders lock nothing. A ticket is only a hint, and is read without a lock. Of groups that seem free a claim locks the
@@ -16,11 +16,11 @@
 -- read at the group. Of a group at work a claim drops all tickets but the first, while it holds that one and its message, so that
 -- no cancel can take it away. Tickets of messages that are not in mq_grouped are dropped: they get new ones with their return.
 
-DROP PROCEDURE IF EXISTS mq_pick_ordered;
+DROP PROCEDURE IF EXISTS mq_pick_grouped;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_pick_ordered(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_pick_grouped(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_size int,
     IN p_take tinyint,

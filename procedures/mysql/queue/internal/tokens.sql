@@ -1,18 +1,18 @@
--- count_tokens: how many tokens a bucket of a rate holds, and when it will hold the next one.
+-- tokens: how many tokens a bucket of a rate holds, and when it will hold the next one.
 -- Arguments:   p_full_at (when the bucket is full again; NULL: it is full), p_now, p_rate, p_rate_seconds
 -- Returns:     p_tokens: 0 to p_rate
 -- Errors:      none
 -- Transaction: reads nothing
--- Example:     CALL mq_count_tokens(v_full_at, UTC_TIMESTAMP(6), 100, 60, v_tokens);
+-- Example:     CALL mq_tokens(v_full_at, UTC_TIMESTAMP(6), 100, 60, v_tokens);
 --
 -- A bucket gains p_rate tokens every p_rate_seconds and never waits longer than that: a later full_at means that the clock was set
 -- back.
 
-DROP PROCEDURE IF EXISTS mq_count_tokens;
+DROP PROCEDURE IF EXISTS mq_tokens;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_count_tokens(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_tokens(
     IN p_full_at datetime(6),
     IN p_now datetime(6),
     IN p_rate int,
