@@ -94,6 +94,9 @@ BEGIN
         -- Left by a transaction that sent before the queue was no longer grouped, and committed after.
         DELETE FROM mq_grouped WHERE type = p_type;
     END IF;
+    IF v_was_grouped AND NOT v_grouped THEN
+        DELETE FROM mq_bucket WHERE type = p_type;
+    END IF;
     UPDATE mq_queue
     SET lease_seconds = COALESCE(p_lease_seconds, lease_seconds),
         max_attempts = COALESCE(p_max_attempts, max_attempts),

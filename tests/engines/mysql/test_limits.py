@@ -80,3 +80,60 @@ def test_an_expired_lease_frees_its_place(session: Session, queue: str) -> None:
     assert len(session.call("claim_batch", queue, 5)) == 2
     assert session.call("take_batch", queue, 5) == []
     assert not session.call("wait_for_message", queue, 0)[0]["ready"]
+
+
+def active_by_group(sql: Sql, queue: str) -> dict[str, int]:
+    rows = sql(
+        "SELECT COALESCE(group_key, '') AS g, COUNT(*) AS n FROM mq_message_state WHERE type = %s AND state = 'A' GROUP BY 1",
+        queue,
+    )
+    return {row["g"]: row["n"] for row in rows}
+
+
+def test_groups_have_so_many_places(session: Session, queue: str, sql: Sql) -> None:
+    limit(session, queue, group_max_active=2)
+    for group in ("a", "b", None):
+        fill(session, queue, 5, group)
+    held = session.call("claim_batch", queue, 100)
+    assert len(held) == 6
+    assert active_by_group(sql, queue) == {"a": 2, "b": 2, "": 2}
+    assert session.call("claim_batch", queue, 100) == []
+    assert session.call("complete", held[0]["id"], held[0]["batch_key"])[0]["count"] == 1
+    assert len(session.call("claim_batch", queue, 100)) == 1
+    session.call("fail", held[2]["id"], held[2]["batch_key"], "x", 600)
+    assert len(session.call("claim_batch", queue, 100)) == 1
+    session.call("fail", held[3]["id"], held[3]["batch_key"], "x", -1)
+    assert len(session.call("take_batch", queue, 1)) == 1
+    assert len(session.call("take_batch", queue, 1)) == 1
+    session.call("release_batch", held[0]["batch_key"])
+    assert len(session.call("claim_batch", queue, 100)) == 3
+
+
+def test_a_group_waits_for_its_token(session: Session, queue: str, sql: Sql) -> None:
+    limit(session, queue, group_rate=2, group_rate_seconds=1)
+    for group in ("a", "b"):
+        fill(session, queue, 5, group)
+    assert len(session.call("claim_batch", queue, 100)) == 4
+    assert session.call("claim_batch", queue, 100) == []
+    assert sql("SELECT COUNT(*) AS n FROM mq_delayed WHERE type = %s", queue)[0]["n"] == 2
+    got = 0
+    begun = time.monotonic()
+    while got < 6 and time.monotonic() < begun + 10:
+        if session.call("wait_for_message", queue, 1)[0]["ready"]:
+            got += len(session.call("claim_batch", queue, 100))
+    assert got == 6
+    assert 1.3 < time.monotonic() - begun < 1.9
+    time.sleep(1.2)
+    assert session.call("claim_batch", queue, 1) == []
+    assert sql("SELECT COUNT(*) AS n FROM mq_bucket WHERE type = %s", queue)[0]["n"] == 0
+
+
+def test_a_raised_limit_lets_groups_go_on(session: Session, queue: str) -> None:
+    limit(session, queue, group_rate=1, group_rate_seconds=3600)
+    fill(session, queue, 5, "a")
+    assert len(session.call("claim_batch", queue, 100)) == 1
+    assert session.call("claim_batch", queue, 100) == []
+    limit(session, queue, group_rate=0, group_max_active=3)
+    assert len(session.call("claim_batch", queue, 100)) == 2
+    limit(session, queue, group_max_active=10)
+    assert len(session.call("claim_batch", queue, 100)) == 2

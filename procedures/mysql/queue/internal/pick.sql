@@ -67,6 +67,9 @@ BEGIN
         IF v_scheduled THEN
             CALL mq_send_due(p_type, v_promote);
         END IF;
+        IF p_grouped AND NOT p_take THEN
+            CALL mq_forget_buckets(p_type, v_now);
+        END IF;
         SET v_promoted_to = c_long_ago;
     END IF;
 

@@ -1,4 +1,4 @@
--- stuck_groups: groups of ordered queues that have messages, are not at work, and are found by no claim.
+-- stuck_groups: groups that have messages, may go on, and are found by no claim.
 -- Arguments:   p_type (NULL: all)
 -- Returns:     p_groups: a JSON array of [type, group key], '' for messages without one; NULL for none; at most 1,000 of the
 --              first 10,000 groups
@@ -6,7 +6,7 @@
 -- Transaction: reads only, without locks
 -- Example:     CALL mq_stuck_groups('invoice', v_groups);
 --
--- There should never be one: of a group that is free, one message has a ticket in mq_ready (pick_grouped), at its own place or
+-- There should never be one: of a group that may go on, one message has a ticket in mq_ready (pick_grouped), at its own place or
 -- less than a millisecond before it.
 
 DROP PROCEDURE IF EXISTS mq_stuck_groups;
@@ -32,9 +32,12 @@ BEGIN
             UNION ALL
             (SELECT DISTINCT type, group_key FROM mq_grouped FORCE INDEX (PRIMARY) WHERE p_type IS NULL LIMIT c_groups)
         ) AS k
-        LEFT JOIN mq_group_lock AS l FORCE INDEX (PRIMARY) ON l.type = k.type AND l.group_key = k.group_key
-        WHERE l.id IS NULL
-            AND (SELECT q.ordered FROM mq_queue AS q WHERE q.type IN (k.type, '') ORDER BY q.type DESC LIMIT 1)
+        LEFT JOIN mq_group_lock AS w FORCE INDEX (PRIMARY) ON w.type = k.type AND w.group_key = k.group_key AND w.place = 0
+        WHERE w.id IS NULL
+            AND (SELECT q.grouped FROM mq_queue AS q WHERE q.type IN (k.type, '') ORDER BY q.type DESC LIMIT 1)
+            AND (SELECT COUNT(*) FROM mq_group_lock AS l FORCE INDEX (PRIMARY) WHERE l.type = k.type AND l.group_key = k.group_key)
+                < (SELECT IF(q.ordered, 1, IF(q.group_max_active = 0, 2147483647, q.group_max_active))
+                    FROM mq_queue AS q WHERE q.type IN (k.type, '') ORDER BY q.type DESC LIMIT 1)
             AND NOT EXISTS (
                 SELECT *
                 FROM mq_grouped AS g FORCE INDEX (PRIMARY)
