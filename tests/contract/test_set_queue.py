@@ -13,6 +13,12 @@ DEFAULTS = {
     "on_complete": "delete",
     "ordered": 0,
     "notify": 1,
+    "max_active": 0,
+    "rate": 0,
+    "rate_seconds": 1,
+    "group_max_active": 0,
+    "group_rate": 0,
+    "group_rate_seconds": 1,
     "paused": 0,
 }
 CHANGED: dict[str, Any] = {
@@ -23,6 +29,12 @@ CHANGED: dict[str, Any] = {
     "on_complete": "archive",
     "ordered": 1,
     "notify": 0,
+    "max_active": 1_000_000,
+    "rate": 17,
+    "rate_seconds": 86_400,
+    "group_max_active": 1,
+    "group_rate": 1_000_000,
+    "group_rate_seconds": 90,
 }
 
 

@@ -39,7 +39,7 @@ LEFT JOIN mq.dead AS e ON e.id = m.id
 LEFT JOIN mq.delayed AS d ON d.id = m.id
 LEFT JOIN mq.grouped AS g ON g.type = m.type AND g.group_key = coalesce(m.group_key, '') AND g.id = m.id
 LEFT JOIN LATERAL (
-    -- In an ordered queue these are tickets, and a message may have left more than one.
+    -- In a queue with groups these are tickets, and a message may have left more than one.
     SELECT t.id, t.run_at, t.attempts FROM mq.ready AS t WHERE t.type = m.type AND t.id = m.id LIMIT 1
 ) AS r ON true
 UNION ALL

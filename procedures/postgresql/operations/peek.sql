@@ -52,7 +52,7 @@ BEGIN
     END IF;
     PERFORM mq.require_range('size', p_size, 1, 10000);
     IF v_state = 'N' THEN
-        IF (mq.policy(p_type)).ordered THEN
+        IF (mq.policy(p_type)).grouped THEN
             RETURN QUERY
                 SELECT m.id, m.type, 'N', m.body, m.headers, m.priority::integer, m.group_key, m.dedup_key,
                     g.attempts::integer, m.created_at, m.source, m.run_at, NULL::text, NULL::uuid, NULL::timestamptz,

@@ -1,7 +1,7 @@
 -- purge: delete the messages of one type and state, at most 10,000 a call.
 -- Arguments:   p_type, p_state (N: ready and delayed, E: dead, C: archived)
 -- Returns:     count; repeat until it is 0
--- Errors:      50001 wrong_isolation (ordered queues), 50002 invalid_argument
+-- Errors:      50001 wrong_isolation (ordered queues and those with limits by group), 50002 invalid_argument
 -- Transaction: joins the caller's; passes over what is being claimed at this moment
 -- Example:     SELECT mq.purge('email', 'E');
 
@@ -35,7 +35,7 @@ BEGIN
         v_ids := ARRAY(SELECT id FROM mq.dead WHERE type = p_type ORDER BY type, died_at, id LIMIT c_size
             FOR UPDATE SKIP LOCKED);
     ELSE
-        IF v_queue.ordered THEN
+        IF v_queue.grouped THEN
             v_ids := ARRAY(SELECT id FROM mq.grouped WHERE type = p_type LIMIT c_size FOR UPDATE SKIP LOCKED);
         ELSE
             v_ids := ARRAY(SELECT id FROM mq.ready WHERE type = p_type ORDER BY type, priority, run_at, id LIMIT c_size

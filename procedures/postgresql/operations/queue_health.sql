@@ -106,7 +106,7 @@ BEGIN
     INTO v_row
     FROM (
         SELECT q.type
-        FROM (SELECT type FROM mq.queue WHERE ordered LIMIT 1000) AS q
+        FROM (SELECT type FROM mq.queue WHERE grouped LIMIT 1000) AS q
         CROSS JOIN LATERAL mq.stuck_groups(q.type, 1000) AS g
         LIMIT 1000
     ) AS s;
@@ -114,7 +114,7 @@ BEGIN
     value := v_row.groups;
     unit := 'groups';
     verdict := CASE WHEN value > 0 THEN 'bad' ELSE 'ok' END;
-    detail := CASE WHEN value = 0 THEN 'every group of an ordered queue can go on'
+    detail := CASE WHEN value = 0 THEN 'every group can go on'
         ELSE format('groups of %s have ready messages that no claim finds: SELECT mq.rescue_expired(%L)', v_row.type, v_row.type)
         END;
     RETURN NEXT;
@@ -147,7 +147,7 @@ BEGIN
     INTO v_row
     FROM unnest(ARRAY['message_pkey', 'message_dedup', 'ready_pkey', 'ready_ring', 'delayed_pkey', 'delayed_due',
         'batch_pkey', 'batch_lease', 'dead_pkey', 'dead_age', 'archive_type', 'archive_age', 'archive_id', 'mark_newest',
-        'ring_newest', 'grouped_pkey', 'group_lock_pkey', 'group_lock_id_key', 'queue_pkey', 'waiter_pkey', 'counter_pkey',
+        'ring_newest', 'grouped_pkey', 'group_lock_pkey', 'group_lock_id_key', 'limited_pkey', 'bucket_pkey', 'bucket_full', 'queue_pkey', 'waiter_pkey', 'counter_pkey',
         'feed_pkey', 'feed_column', 'feed_consumer_pkey', 'watched_pkey', 'subscription_pkey', 'schedule_pkey',
         'schedule_due']) AS w (name)
     WHERE NOT EXISTS (

@@ -48,14 +48,14 @@ BEGIN
         SELECT p_type, 'policy', 0, 0, NULL WHERE p_type IS NOT NULL
     ), totals AS (
         SELECT c.type, coalesce(q.paused, false) AS paused,
-            -- In an ordered queue the rows of ready are tickets.
-            coalesce(max(c.first) FILTER (WHERE c.what = CASE WHEN q.ordered THEN 'grouped' ELSE 'ready' END), 0)
+            -- In a queue with groups the rows of ready are tickets.
+            coalesce(max(c.first) FILTER (WHERE c.what = CASE WHEN q.grouped THEN 'grouped' ELSE 'ready' END), 0)
                 + coalesce(max(c.first) FILTER (WHERE c.what = 'delayed'), 0) AS ready,
             coalesce(max(c.second) FILTER (WHERE c.what = 'delayed'), 0) AS delayed,
             coalesce(max(c.first) FILTER (WHERE c.what = 'batch'), 0) AS active,
             coalesce(max(c.second) FILTER (WHERE c.what = 'batch'), 0) AS expired,
             coalesce(max(c.first) FILTER (WHERE c.what = 'dead'), 0) AS dead,
-            coalesce(min(c.oldest) FILTER (WHERE c.what = CASE WHEN q.ordered THEN 'grouped' ELSE 'ready' END),
+            coalesce(min(c.oldest) FILTER (WHERE c.what = CASE WHEN q.grouped THEN 'grouped' ELSE 'ready' END),
                 min(c.oldest) FILTER (WHERE c.what = 'delayed')) AS oldest
         FROM counts AS c
         LEFT JOIN mq.queue AS q ON q.type = c.type

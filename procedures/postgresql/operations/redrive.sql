@@ -1,7 +1,7 @@
 -- redrive: retry dead letters, with their attempts set back to 0.
 -- Arguments:   p_type, p_id (NULL: all, the oldest dead first, at most 10,000 a call)
 -- Returns:     count
--- Errors:      50001 wrong_isolation (ordered queues), 50002 invalid_argument
+-- Errors:      50001 wrong_isolation (ordered queues and those with limits by group), 50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.redrive('email');
 
@@ -40,7 +40,7 @@ BEGIN
     END IF;
     count := coalesce(cardinality(v_ids), 0);
     IF count > 0 THEN
-        PERFORM mq.put_back(p_type, v_ids, array_fill(0::smallint, ARRAY[count::integer]), (mq.policy(p_type)).ordered);
+        PERFORM mq.put_back(p_type, v_ids, array_fill(0::smallint, ARRAY[count::integer]), (mq.policy(p_type)).grouped);
     END IF;
 END
 $$;

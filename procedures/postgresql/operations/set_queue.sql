@@ -1,8 +1,11 @@
 -- set_queue: set the policy of a type; NULL leaves a setting as it is.
 -- Arguments:   p_type, p_lease_seconds (at first 60), p_max_attempts (10), p_backoff_seconds (5), p_backoff_max_seconds
---              (3,600), p_on_complete (delete), p_ordered (0), p_notify (1)
+--              (3,600), p_on_complete (delete), p_ordered (0), p_notify (1); limits, where 0 is none: p_max_active (0),
+--              p_rate (0), p_rate_seconds (1), and for each group_key p_group_max_active (0), p_group_rate (0),
+--              p_group_rate_seconds (1)
 -- Returns:     the policy as it is now
--- Errors:      50002 invalid_argument, 50004 queue_not_empty (ordered can change only without new and active messages)
+-- Errors:      50002 invalid_argument, 50004 queue_not_empty (ordered, and whether there are limits by group, can change
+--              only without new and active messages)
 -- Transaction: joins the caller's; calls for one type wait for each other
 -- Example:     SELECT * FROM mq.set_queue('invoice', p_max_attempts => 5, p_on_complete => 'archive');
 
@@ -15,6 +18,12 @@ CREATE OR REPLACE FUNCTION mq.set_queue(
     p_on_complete text DEFAULT NULL,
     p_ordered integer DEFAULT NULL,
     p_notify integer DEFAULT NULL,
+    p_max_active integer DEFAULT NULL,
+    p_rate integer DEFAULT NULL,
+    p_rate_seconds integer DEFAULT NULL,
+    p_group_max_active integer DEFAULT NULL,
+    p_group_rate integer DEFAULT NULL,
+    p_group_rate_seconds integer DEFAULT NULL,
     OUT type text,
     OUT lease_seconds integer,
     OUT max_attempts integer,
@@ -23,6 +32,12 @@ CREATE OR REPLACE FUNCTION mq.set_queue(
     OUT on_complete text,
     OUT ordered smallint,
     OUT notify smallint,
+    OUT max_active integer,
+    OUT rate integer,
+    OUT rate_seconds integer,
+    OUT group_max_active integer,
+    OUT group_rate integer,
+    OUT group_rate_seconds integer,
     OUT paused smallint
 )
 LANGUAGE plpgsql
@@ -32,6 +47,7 @@ SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
 DECLARE
+    v_old mq.queue;
     v_queue mq.queue;
 BEGIN
     PERFORM mq.require_name('type', p_type, false);
@@ -44,24 +60,39 @@ BEGIN
     END IF;
     PERFORM mq.require_range('ordered', p_ordered, 0, 1);
     PERFORM mq.require_range('notify', p_notify, 0, 1);
+    PERFORM mq.require_range('max_active', p_max_active, 0, 1000000);
+    PERFORM mq.require_range('rate', p_rate, 0, 1000000);
+    PERFORM mq.require_range('rate_seconds', p_rate_seconds, 1, 86400);
+    PERFORM mq.require_range('group_max_active', p_group_max_active, 0, 1000000);
+    PERFORM mq.require_range('group_rate', p_group_rate, 0, 1000000);
+    PERFORM mq.require_range('group_rate_seconds', p_group_rate_seconds, 1, 86400);
 
     v_queue := mq.policy(p_type);
     INSERT INTO mq.queue SELECT v_queue.* ON CONFLICT DO NOTHING;
-    SELECT * INTO v_queue FROM mq.queue AS q WHERE q.type = p_type FOR UPDATE;
-    IF v_queue.ordered <> (p_ordered = 1) AND (
+    SELECT * INTO v_old FROM mq.queue AS q WHERE q.type = p_type FOR UPDATE;
+    v_queue := v_old;
+    v_queue.ordered := coalesce(p_ordered = 1, v_old.ordered);
+    v_queue.group_max_active := coalesce(p_group_max_active, v_old.group_max_active);
+    v_queue.group_rate := coalesce(p_group_rate, v_old.group_rate);
+    v_queue.group_rate_seconds := coalesce(p_group_rate_seconds, v_old.group_rate_seconds);
+    v_queue.grouped := v_queue.ordered OR v_queue.group_max_active > 0 OR v_queue.group_rate > 0;
+    IF v_queue.ordered AND v_queue.group_max_active > 1 THEN
+        PERFORM mq.raise_error('invalid_argument', 'group_max_active: must be 0 or 1 in an ordered queue');
+    END IF;
+    IF (v_queue.ordered, v_queue.grouped) <> (v_old.ordered, v_old.grouped) AND (
         EXISTS (SELECT FROM mq.ready AS r WHERE r.type = p_type)
         OR EXISTS (SELECT FROM mq.delayed AS d WHERE d.type = p_type)
         OR EXISTS (SELECT FROM mq.batch AS b WHERE b.type = p_type)
-        OR v_queue.ordered AND EXISTS (SELECT FROM mq.grouped AS g WHERE g.type = p_type)
+        OR v_old.grouped AND EXISTS (SELECT FROM mq.grouped AS g WHERE g.type = p_type)
     ) THEN
-        PERFORM mq.raise_error('queue_not_empty', format(
-            'ordered can change only while %s holds no new and no active message', p_type));
+        PERFORM mq.raise_error('queue_not_empty', format('%s can change only while %s holds no new and no active message',
+            CASE WHEN v_queue.ordered <> v_old.ordered THEN 'ordered' ELSE 'whether there are limits by group' END, p_type));
     END IF;
-    IF p_ordered = 1 AND NOT v_queue.ordered THEN
-        -- Left by a transaction that sent before the queue was no longer ordered, and committed after.
+    IF v_queue.grouped AND NOT v_old.grouped THEN
+        -- Left by a transaction that sent before the queue was no longer grouped, and committed after.
         DELETE FROM mq.grouped AS g WHERE g.type = p_type;
     END IF;
-    IF p_on_complete = 'delete' AND v_queue.on_complete = 'archive' THEN
+    IF p_on_complete = 'delete' AND v_old.on_complete = 'archive' THEN
         -- Nobody will look for them there when the messages are completed.
         DELETE FROM mq.result AS r USING mq.message AS m WHERE m.id = r.id AND m.type = p_type;
     END IF;
@@ -71,10 +102,25 @@ BEGIN
         backoff_seconds = coalesce(p_backoff_seconds, q.backoff_seconds),
         backoff_max_seconds = coalesce(p_backoff_max_seconds, q.backoff_max_seconds),
         on_complete = coalesce(p_on_complete, q.on_complete),
-        ordered = coalesce(p_ordered = 1, q.ordered),
-        notify = coalesce(p_notify = 1, q.notify)
+        ordered = v_queue.ordered,
+        notify = coalesce(p_notify = 1, q.notify),
+        max_active = coalesce(p_max_active, q.max_active),
+        rate = coalesce(p_rate, q.rate),
+        rate_seconds = coalesce(p_rate_seconds, q.rate_seconds),
+        group_max_active = v_queue.group_max_active,
+        group_rate = v_queue.group_rate,
+        group_rate_seconds = v_queue.group_rate_seconds,
+        grouped = v_queue.grouped
     WHERE q.type = p_type
     RETURNING q.* INTO v_queue;
+    IF v_queue.max_active > 0 OR v_queue.rate > 0 THEN
+        INSERT INTO mq.limited AS l (type, full_at) VALUES (p_type, clock_timestamp()) ON CONFLICT DO NOTHING;
+    END IF;
+    IF (v_queue.group_max_active, v_queue.group_rate, v_queue.group_rate_seconds)
+            <> (v_old.group_max_active, v_old.group_rate, v_old.group_rate_seconds) THEN
+        PERFORM mq.loosen_groups(p_type);
+    END IF;
+    PERFORM mq.wake(p_type);
 
     type := v_queue.type;
     lease_seconds := v_queue.lease_seconds;
@@ -84,6 +130,12 @@ BEGIN
     on_complete := v_queue.on_complete;
     ordered := v_queue.ordered::integer;
     notify := v_queue.notify::integer;
+    max_active := v_queue.max_active;
+    rate := v_queue.rate;
+    rate_seconds := v_queue.rate_seconds;
+    group_max_active := v_queue.group_max_active;
+    group_rate := v_queue.group_rate;
+    group_rate_seconds := v_queue.group_rate_seconds;
     paused := v_queue.paused::integer;
 END
 $$;

@@ -2,7 +2,7 @@
 -- Arguments:   p_type, p_size (1 to 10,000; NULL: 1), p_reader (NULL: the application name), p_lease_seconds (NULL: the
 --              queue's), p_after_id (NULL: where this reader stopped)
 -- Returns:     the messages after p_after_id in order of id, then those from the lowest id on; none twice
--- Errors:      50002 invalid_argument, 50003 queue_is_ordered
+-- Errors:      50001 wrong_isolation (queues with limits), 50002 invalid_argument, 50003 queue_is_ordered
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     SELECT * FROM mq.claim_wraparound('crawl', 10, 'worker-1');
 --
@@ -69,12 +69,18 @@ BEGIN
     PERFORM mq.require_name('reader', p_reader, true);
     PERFORM mq.require_range('lease_seconds', p_lease_seconds, 0, 315360000);
     v_queue := mq.policy(p_type);
-    IF v_queue.ordered THEN
-        PERFORM mq.raise_error('queue_is_ordered', 'claim_wraparound goes by id and would break the order of '
-            || p_type || '; use claim_batch');
+    IF v_queue.grouped THEN
+        PERFORM mq.raise_error('queue_is_ordered', 'claim_wraparound goes by id and would break the '
+            || CASE WHEN v_queue.ordered THEN 'order' ELSE 'limits by group' END || ' of ' || p_type || '; use claim_batch');
     END IF;
     IF v_queue.paused THEN
         RETURN;
+    END IF;
+    IF v_queue.max_active > 0 OR v_queue.rate > 0 THEN
+        v_size := mq.allowance(v_queue, v_size);
+        IF v_size = 0 THEN
+            RETURN;
+        END IF;
     END IF;
 
     SELECT * INTO v_low FROM mq.ring WHERE type = p_type AND reader = '' ORDER BY type, reader, n DESC, after_id DESC LIMIT 1;
@@ -115,6 +121,9 @@ BEGIN
             v_filled.promoted_to);
     END IF;
     IF v_taken.ids IS NOT NULL THEN
+        IF v_queue.rate > 0 THEN
+            PERFORM mq.spend(v_queue, cardinality(v_taken.ids));
+        END IF;
         PERFORM mq.save_position(p_type, v_reader, v_size, v_round, v_taken.ids[cardinality(v_taken.ids)], v_position.n,
             v_position.after_id);
         RETURN QUERY SELECT * FROM mq.hold(v_queue, v_taken.ids, v_taken.attempts, v_reader, p_lease_seconds);

@@ -2,7 +2,7 @@
 -- Arguments:   p_id, p_batch_key (NULL: a ready message, after a rolled-back take), p_error (cut to 4,000 characters),
 --              p_retry_after_seconds (NULL: the queue's backoff; -1: dead now)
 -- Returns:     state: N or E; NULL when the key does not hold the message, and nothing was changed
--- Errors:      50001 wrong_isolation (ordered queues), 50002 invalid_argument
+-- Errors:      50001 wrong_isolation (ordered queues and those with limits by group), 50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.fail(17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', 'connection refused');
 

@@ -2,7 +2,7 @@
 -- Arguments:   p_batch_key, p_failures (one a line: id,retry_after_seconds,error; an empty second field: the queue's
 --              backoff, -1: dead now), p_next_size (0 to 10,000; NULL or 0: claim nothing)
 -- Returns:     the next batch, as claim_batch does
--- Errors:      50001 wrong_isolation (ordered queues), 50002 invalid_argument, 50008 lease_lost
+-- Errors:      50001 wrong_isolation (ordered queues and those with limits by group), 50002 invalid_argument, 50008 lease_lost
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     SELECT * FROM mq.finish_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '17,30,busy', 100);
 

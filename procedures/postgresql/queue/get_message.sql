@@ -1,7 +1,7 @@
 -- get_message: claim the first ready message, under the queue's own lease.
 -- Arguments:   p_type (1 to 200 characters)
 -- Returns:     one message, or no row
--- Errors:      50001 wrong_isolation (ordered queues), 50002 invalid_argument
+-- Errors:      50001 wrong_isolation (ordered queues and those with limits), 50002 invalid_argument
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     SELECT * FROM mq.get_message('email');
 

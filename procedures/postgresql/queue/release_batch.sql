@@ -1,7 +1,7 @@
 -- release_batch: give back what the batch key still holds, without costing an attempt.
 -- Arguments:   p_batch_key
 -- Returns:     count (0: the batch was lost)
--- Errors:      50001 wrong_isolation (ordered queues), 50002 invalid_argument
+-- Errors:      50001 wrong_isolation (ordered queues and those with limits by group), 50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.release_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
 
@@ -22,7 +22,7 @@ BEGIN
     DELETE FROM mq.batch WHERE batch_key = p_batch_key RETURNING * INTO v_batch;
     IF FOUND THEN
         PERFORM mq.put_back(v_batch.type, v_batch.ids, ARRAY(SELECT (unnest(v_batch.attempts) - 1)::smallint),
-            (mq.policy(v_batch.type)).ordered);
+            (mq.policy(v_batch.type)).grouped);
     END IF;
     count := coalesce(cardinality(v_batch.ids), 0);
 END

@@ -26,7 +26,7 @@ BEGIN
     INSERT INTO mq.message AS m (run_at, created_at, priority, type, body, source)
     VALUES (v_now, v_now, 0, p_type, p_body, mq.reader_name(NULL))
     RETURNING m.id INTO id;
-    IF v_queue.ordered THEN
+    IF v_queue.grouped THEN
         INSERT INTO mq.grouped (id, attempts, type, group_key) VALUES (send.id, 0, p_type, '');
     END IF;
     INSERT INTO mq.ready (run_at, id, priority, attempts, type) VALUES (v_now, send.id, 0, 0, p_type);

@@ -42,7 +42,7 @@ BEGIN
         RETURNING id
     ), grouped AS (
         INSERT INTO mq.grouped (id, attempts, type, group_key)
-        SELECT id, 0, p_type, '' FROM sent WHERE v_queue.ordered
+        SELECT id, 0, p_type, '' FROM sent WHERE v_queue.grouped
     )
     INSERT INTO mq.ready (run_at, id, priority, attempts, type)
     SELECT v_now, id, 0, 0, p_type FROM sent;

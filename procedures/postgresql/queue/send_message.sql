@@ -5,7 +5,7 @@
 --              this dedup_key: keep, replace or postpone; NULL: keep); names and keys have 1 to 200 characters
 -- Returns:     id, created (0: a live message has this type and dedup_key, and id is that one's), changed (1: that one
 --              was replaced or postponed)
--- Errors:      50001 wrong_isolation (a change in an ordered queue), 50002 invalid_argument
+-- Errors:      50001 wrong_isolation (a change in an ordered queue or one with limits by group), 50002 invalid_argument
 -- Transaction: joins the caller's; waits for an open transaction that has sent or changed the same dedup_key
 -- Example:     SELECT * FROM mq.send_message('email', '{}', p_dedup_key => 'a-1', p_delay_seconds => 60);
 
@@ -66,7 +66,7 @@ BEGIN
     IF v_run_at > v_now THEN
         INSERT INTO mq.delayed (id, run_at, priority, attempts, type) VALUES (send_message.id, v_run_at, v_priority, 0, p_type);
     ELSE
-        IF v_queue.ordered THEN
+        IF v_queue.grouped THEN
             INSERT INTO mq.grouped (id, attempts, type, group_key)
             VALUES (send_message.id, 0, p_type, coalesce(p_group_key, ''));
         END IF;

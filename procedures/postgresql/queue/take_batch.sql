@@ -1,7 +1,7 @@
 -- take_batch: receive and finish in one: gone when the caller commits, back when it rolls back.
 -- Arguments:   p_type (1 to 200 characters), p_size (1 to 10,000; NULL: 1)
 -- Returns:     the messages in order of priority, run_at, id, without batch key and lease
--- Errors:      50001 wrong_isolation (ordered queues), 50002 invalid_argument
+-- Errors:      50001 wrong_isolation (ordered queues and those with limits), 50002 invalid_argument
 -- Transaction: joins the caller's, which does the work and commits; others pass over what it has taken
 -- Example:     BEGIN; SELECT * FROM mq.take_batch('email', 10); INSERT INTO ...; COMMIT;
 
@@ -34,6 +34,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
     v_queue mq.queue;
+    v_size integer := coalesce(p_size, 1);
     v_picked record;
 BEGIN
     PERFORM mq.require_name('type', p_type, false);
@@ -42,9 +43,20 @@ BEGIN
     IF v_queue.paused THEN
         RETURN;
     END IF;
-    v_picked := mq.pick(v_queue, coalesce(p_size, 1), true);
+    IF v_queue.max_active > 0 OR v_queue.rate > 0 THEN
+        v_size := mq.allowance(v_queue, v_size);
+        IF v_size = 0 THEN
+            RETURN;
+        END IF;
+        -- Until the commit no other claim gets anything.
+        PERFORM mq.wake(p_type);
+    END IF;
+    v_picked := mq.pick(v_queue, v_size, true);
     IF v_picked.picked IS NULL THEN
         RETURN;
+    END IF;
+    IF v_queue.rate > 0 THEN
+        PERFORM mq.spend(v_queue, cardinality(v_picked.picked));
     END IF;
     IF v_queue.on_complete = 'archive' THEN
         RETURN QUERY

@@ -1,8 +1,8 @@
 -- wait_for_message: wait until something is ready or the time is up; without waiting, ask senders to wake listeners of
 --                   the type for the next 15 seconds.
 -- Arguments:   p_type, p_seconds (0 to ten years; NULL or 0: do not wait)
--- Returns:     ready (1: a message can be claimed), next_run_at (when the next delayed message or schedule is due or the next
---              lease runs out, or NULL)
+-- Returns:     ready (1: a message can be claimed), next_run_at (when the next delayed message or schedule is due, the
+--              next lease runs out or the limits of the type let the next message go, or NULL)
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; waiting needs READ COMMITTED, for a snapshot never sees new rows
 -- Example:     SELECT * FROM mq.wait_for_message('email', 30);
@@ -24,6 +24,8 @@ DECLARE
     c_pause CONSTANT double precision := 0.05;
     -- A variable: no index can be asked for what is before a volatile function.
     v_now timestamptz;
+    v_queue mq.queue;
+    v_room record;
     v_left double precision := coalesce(p_seconds, 0);
     v_pause double precision := 0.005;
 BEGIN
@@ -38,7 +40,12 @@ BEGIN
     END IF;
     LOOP
         v_now := clock_timestamp();
-        ready := CASE WHEN NOT (mq.policy(p_type)).paused AND (
+        v_queue := mq.policy(p_type);
+        SELECT true AS room, NULL::timestamptz AS next_at INTO v_room;
+        IF v_queue.max_active > 0 OR v_queue.rate > 0 THEN
+            v_room := mq.has_room(v_queue);
+        END IF;
+        ready := CASE WHEN NOT v_queue.paused AND v_room.room AND (
             EXISTS (SELECT FROM mq.ready AS r WHERE r.type = p_type)
             OR EXISTS (SELECT FROM mq.delayed AS d WHERE d.type = p_type AND d.run_at <= v_now)
             OR EXISTS (SELECT FROM mq.batch AS b WHERE b.type = p_type AND b.lease_until <= v_now)
@@ -56,5 +63,8 @@ BEGIN
         (SELECT b.lease_until FROM mq.batch AS b WHERE b.type = p_type ORDER BY b.type, b.lease_until LIMIT 1),
         (SELECT s.next_at FROM mq.schedule AS s WHERE s.type = p_type ORDER BY s.type, s.next_at LIMIT 1)
     ) INTO next_run_at;
+    IF NOT v_room.room AND (next_run_at < v_room.next_at OR EXISTS (SELECT FROM mq.ready AS r WHERE r.type = p_type)) THEN
+        next_run_at := v_room.next_at;
+    END IF;
 END
 $$;

@@ -30,7 +30,7 @@ BEGIN
         SELECT CASE
                 WHEN e.id IS NOT NULL THEN 'E'
                 WHEN d.id IS NOT NULL THEN 'N'
-                -- The head of an ordered group that is at work, of which an old ticket may be left.
+                -- A message of a group that is at work, of which an old ticket may be left.
                 WHEN EXISTS (SELECT FROM mq.group_lock AS l WHERE l.id = m.id) THEN 'A'
                 WHEN EXISTS (SELECT FROM mq.ready AS r WHERE r.type = m.type AND r.id = m.id) OR EXISTS (
                     SELECT FROM mq.grouped AS g

@@ -2,7 +2,7 @@
 -- Arguments:   p_topic (words with dots between them), p_body and the others as for send_message; p_headers is a JSON object
 --              or NULL, and has up to 64 KiB with the topic in it
 -- Returns:     count (messages sent, without those that a live message of the dedup_key stood for)
--- Errors:      50001 wrong_isolation (a change in an ordered queue), 50002 invalid_argument
+-- Errors:      50001 wrong_isolation (a change in an ordered queue or one with limits by group), 50002 invalid_argument
 -- Transaction: joins the caller's; waits for an open transaction that has sent or changed the same dedup_key
 -- Example:     SELECT mq.publish('orders.eu.paid', '{"order":17}');
 

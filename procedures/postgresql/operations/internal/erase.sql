@@ -1,7 +1,7 @@
 -- erase: delete messages that nobody holds.
 -- Arguments:   p_queue (the policy), p_ids (messages of that type), p_states (the states to delete from: N, E or NE)
 -- Returns:     how many are gone; those that are held or are being claimed at this moment stay
--- Errors:      50001 wrong_isolation (ordered queues)
+-- Errors:      50001 wrong_isolation (ordered queues and those with limits by group)
 -- Transaction: joins the caller's; never waits for a claim
 -- Example:     SELECT mq.erase(mq.policy('email'), ARRAY[17], 'NE');
 
@@ -25,7 +25,7 @@ DECLARE
     v_groups text[];
 BEGIN
     IF p_states LIKE '%N%' THEN
-        IF p_queue.ordered THEN
+        IF p_queue.grouped THEN
             PERFORM mq.require_read_committed();
             SELECT array_agg(DISTINCT coalesce(m.group_key, '')) INTO v_groups FROM mq.message AS m WHERE m.id = ANY (p_ids);
             WITH gone AS (
@@ -46,10 +46,10 @@ BEGIN
         WITH gone AS (
             DELETE FROM mq.ready
             WHERE ctid = ANY (ARRAY(
-                -- In an ordered queue only the tickets of what is already gone. A range with an order, where an equality
+                -- In a queue with groups only the tickets of what is already gone. A range with an order, where an equality
                 -- would do: only the index on type and id serves it, whatever the statistics say.
                 SELECT r.ctid
-                FROM unnest(CASE WHEN p_queue.ordered THEN v_gone ELSE p_ids END) AS u (id)
+                FROM unnest(CASE WHEN p_queue.grouped THEN v_gone ELSE p_ids END) AS u (id)
                 CROSS JOIN LATERAL (
                     SELECT t.ctid
                     FROM mq.ready AS t
@@ -61,7 +61,7 @@ BEGIN
             RETURNING id
         )
         SELECT array_agg(id) INTO v_more FROM gone;
-        IF NOT p_queue.ordered THEN
+        IF NOT p_queue.grouped THEN
             v_gone := v_gone || v_more;
         END IF;
         WITH gone AS (

@@ -2,14 +2,14 @@
 -- Arguments:   p_queue (the policy), p_id, p_on_conflict (replace or postpone), p_now (when the call began), p_run_at,
 --              p_priority, p_body, p_headers (those of the call)
 -- Returns:     1, or 0 when nothing was changed: it is not new, is being claimed at this moment, or is not postponed by it
--- Errors:      50001 wrong_isolation (ordered queues)
+-- Errors:      50001 wrong_isolation (ordered queues and those with limits by group)
 -- Transaction: joins the caller's; waits for another change of the message and never for a claim
 -- Example:     SELECT mq.change_message(mq.policy('email'), 17, 'replace', now(), now(), 0::smallint, '{}', NULL);
 --
 -- The message is locked first, so that of two calls one comes after the other; one that is at work or dead is not even
 -- locked, or whoever finishes it would wait for the caller. Then it is taken out of its place as erase does it, in the same
--- order, and put where a message with this run_at is put when it is sent. A group of an ordered
--- queue that has waited for its failed head goes on.
+-- order, and put where a message with this run_at is put when it is sent. A group that has waited
+-- for this message goes on.
 
 CREATE OR REPLACE FUNCTION mq.change_message(
     p_queue mq.queue,
@@ -35,7 +35,7 @@ DECLARE
     v_message record;
     v_place record;
 BEGIN
-    IF p_queue.ordered THEN
+    IF p_queue.grouped THEN
         PERFORM mq.require_read_committed();
     END IF;
     SELECT m.run_at, m.priority, coalesce(m.group_key, '') AS group_key INTO v_message
@@ -43,7 +43,7 @@ BEGIN
     WHERE m.id = p_id AND (
         EXISTS (SELECT FROM mq.delayed AS d WHERE d.id = m.id)
         OR EXISTS (SELECT FROM mq.ready AS r WHERE r.type = m.type AND r.id = m.id)
-        OR p_queue.ordered AND EXISTS (
+        OR p_queue.grouped AND EXISTS (
             SELECT FROM mq.grouped AS g WHERE g.type = m.type AND g.group_key = coalesce(m.group_key, '') AND g.id = m.id
         )
     )
@@ -68,7 +68,7 @@ BEGIN
     IF p_run_at > p_now THEN
         INSERT INTO mq.delayed (id, run_at, priority, attempts, type, error)
         VALUES (p_id, p_run_at, v_message.priority, v_place.attempts, p_queue.type, v_place.error);
-    ELSIF p_queue.ordered THEN
+    ELSIF p_queue.grouped THEN
         INSERT INTO mq.grouped (id, attempts, type, group_key)
         VALUES (p_id, v_place.attempts, p_queue.type, v_message.group_key);
     ELSE
@@ -79,7 +79,7 @@ BEGIN
     IF p_run_at < p_now THEN
         PERFORM mq.lower_mark(p_queue.type);
     END IF;
-    IF p_queue.ordered THEN
+    IF p_queue.grouped THEN
         DELETE FROM mq.group_lock WHERE id = p_id;
         PERFORM mq.issue_tickets(p_queue.type, ARRAY[v_message.group_key]);
     END IF;

@@ -40,7 +40,10 @@ BEGIN
         RETURNING id
     )
     SELECT array_agg(id) INTO v_dead FROM died;
-    IF p_queue.ordered AND v_dead IS NOT NULL THEN
+    IF p_queue.grouped AND NOT p_queue.ordered THEN
+        PERFORM mq.free_groups(p_queue.type, p_ids);
+    ELSIF p_queue.ordered AND v_dead IS NOT NULL THEN
+        -- The others keep their groups waiting.
         PERFORM mq.free_groups(p_queue.type, v_dead);
     END IF;
     PERFORM mq.wake(p_queue.type);

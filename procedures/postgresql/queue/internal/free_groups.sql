@@ -1,4 +1,4 @@
--- free_groups: in an ordered queue, messages have left the hands of their consumer for good: their groups go on.
+-- free_groups: in a queue with groups, messages have left the hands of their consumer: their groups go on.
 -- Arguments:   p_type, p_ids
 -- Returns:     nothing
 -- Errors:      50001 wrong_isolation

@@ -1,10 +1,9 @@
--- issue_tickets: in an ordered queue, make groups that have something due and nobody at work claimable.
+-- issue_tickets: in a queue with groups, make those claimable that have something due and may go on.
 -- Arguments:   p_type, p_groups (group keys, '' for none)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.issue_tickets('invoice', ARRAY['customer-7']);
-
 --
 -- A message that another transaction is cancelling may still stay. So two messages get a ticket: the first one, and the
 -- first one that no transaction is deleting. One ticket too many does no harm. A ticket that is visible is left alone: to

@@ -5,8 +5,8 @@
 -- Transaction: joins the caller's, which holds the group (lock_group)
 -- Example:     SELECT mq.join_group('invoice', 'customer-7', 17, 0::smallint);
 --
--- Such a message is at work, failed or finished; or it was sent by a transaction that began before the queue was made
--- ordered, and joins its group now.
+-- Such a message is at work, failed or finished; or it was sent by a transaction that began before the queue had
+-- groups, and joins its group now.
 
 CREATE OR REPLACE FUNCTION mq.join_group(
     p_type text,

@@ -1,6 +1,6 @@
 -- leave_place: take a new message that nobody holds out of ready or delayed, if its run_at lies before a time.
--- Arguments:   p_queue (the policy), p_id, p_group_key ('' for none), p_before, p_run_at (the message's own: in an ordered
---              queue that counts for what is due)
+-- Arguments:   p_queue (the policy), p_id, p_group_key ('' for none), p_before, p_run_at (the message's own: in a queue with
+--              groups that counts for what is due)
 -- Returns:     attempts (NULL: it stays, or is being claimed at this moment) and error of the last one
 -- Errors:      none
 -- Transaction: joins the caller's; never waits
@@ -18,7 +18,7 @@ CREATE OR REPLACE FUNCTION mq.leave_place(
 LANGUAGE plpgsql
 AS $$
 BEGIN
-    IF p_queue.ordered THEN
+    IF p_queue.grouped THEN
         DELETE FROM mq.grouped AS g
         WHERE g.ctid = ANY (ARRAY(
             SELECT o.ctid FROM mq.grouped AS o

@@ -1,4 +1,4 @@
--- lock_group: keep other claims and takes away from a group of an ordered queue until the caller commits.
+-- lock_group: keep other claims and takes away from a group until the caller commits.
 -- Arguments:   p_type, p_group (the group key, '' for none)
 -- Returns:     false when another transaction holds the group, or one that shares its stripe
 -- Errors:      none

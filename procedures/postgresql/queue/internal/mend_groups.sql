@@ -1,4 +1,4 @@
--- mend_groups: let groups of an ordered queue go on that are stuck, should there ever be any.
+-- mend_groups: let groups go on that are stuck, should there ever be any.
 -- Arguments:   p_type
 -- Returns:     how many, up to 1,000
 -- Errors:      50001 wrong_isolation
@@ -13,7 +13,7 @@ AS $$
 DECLARE
     v_groups text[];
 BEGIN
-    IF NOT (mq.policy(p_type)).ordered THEN
+    IF NOT (mq.policy(p_type)).grouped THEN
         RETURN 0;
     END IF;
     PERFORM mq.require_read_committed();

@@ -1,8 +1,8 @@
 -- pick: take up to p_size ready messages of a type out of the ready table, in claim order; expired claims are rescued, due
 --       messages promoted and those of schedules sent on the way.
--- Arguments:   p_queue (the policy), p_size, p_take (the caller's transaction may be long: see pick_ordered)
+-- Arguments:   p_queue (the policy), p_size, p_take (the caller's transaction may be long: see pick_grouped)
 -- Returns:     picked and attempts (the number of this attempt), side by side; NULL when nothing is ready
--- Errors:      50001 wrong_isolation (ordered queues)
+-- Errors:      50001 wrong_isolation (ordered queues and those with limits by group)
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     SELECT * FROM mq.pick(mq.policy('email'), 10, false);
 --
@@ -76,8 +76,11 @@ BEGIN
         v_promoted_to := v_now;
     END IF;
 
-    IF p_queue.ordered THEN
-        SELECT o.picked, o.attempts INTO picked, attempts FROM mq.pick_ordered(p_queue.type, p_size, p_take) AS o;
+    IF p_queue.grouped THEN
+        IF v_full_scan AND NOT p_take AND (p_queue.group_rate > 0 OR NOT p_queue.ordered) THEN
+            PERFORM mq.tend_groups(p_queue);
+        END IF;
+        SELECT g.picked, g.attempts INTO picked, attempts FROM mq.pick_grouped(p_queue, p_size, p_take) AS g;
         IF v_full_scan AND picked IS NOT NULL THEN
             -- Claims of tickets start at no mark. The row only says when the last full scan was.
             PERFORM mq.renew_marks(p_queue.type, v_n, v_scanned_at, '-infinity', NULL, '-infinity', 'infinity');

@@ -15,7 +15,7 @@ DECLARE
 BEGIN
     SELECT * INTO v_queue FROM mq.queue WHERE type = p_type;
     IF NOT FOUND THEN
-        v_queue := ROW(p_type, 60, 10, 5, 3600, 'delete', false, true, false);
+        v_queue := ROW(p_type, 60, 10, 5, 3600, 'delete', false, true, 0, 0, 1, 0, 0, 1, false, NULL, false);
     END IF;
     RETURN v_queue;
 END

@@ -46,13 +46,13 @@ BEGIN
     IF moved > 0 THEN
         PERFORM mq.lower_ring(p_queue.type, (SELECT min(d) FROM unnest(v_due) AS d));
     END IF;
-    IF p_queue.ordered AND moved > 0 THEN
+    IF p_queue.grouped AND moved > 0 THEN
         INSERT INTO mq.grouped (id, attempts, type, group_key)
         SELECT m.id, d.attempts, m.type, coalesce(m.group_key, '')
         FROM unnest(v_due, v_attempts) AS d (id, attempts)
         CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = d.id OFFSET 0) AS m
         ON CONFLICT DO NOTHING;
-        -- A failed head comes back: its group may go on, and it is the first of it again.
+        -- What its group has waited for comes back: the group may go on, and it is the first of it again.
         DELETE FROM mq.group_lock WHERE id = ANY (v_due);
     END IF;
 END

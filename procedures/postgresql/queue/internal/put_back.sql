@@ -1,7 +1,7 @@
 -- put_back: make messages ready again at their old place in the order.
--- Arguments:   p_type, p_ids and p_attempts (side by side), p_ordered (the queue's policy)
+-- Arguments:   p_type, p_ids and p_attempts (side by side), p_grouped (the queue's policy)
 -- Returns:     nothing
--- Errors:      50001 wrong_isolation (ordered queues)
+-- Errors:      50001 wrong_isolation (ordered queues and those with limits by group)
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.put_back('email', ARRAY[17], ARRAY[0], false);
 
@@ -9,7 +9,7 @@ CREATE OR REPLACE FUNCTION mq.put_back(
     p_type text,
     p_ids bigint[],
     p_attempts smallint[],
-    p_ordered boolean
+    p_grouped boolean
 ) RETURNS void
 LANGUAGE plpgsql
 SET enable_hashjoin = off
@@ -17,7 +17,7 @@ SET enable_mergejoin = off
 SET enable_seqscan = off
 AS $$
 BEGIN
-    IF p_ordered THEN
+    IF p_grouped THEN
         PERFORM mq.require_read_committed();
         INSERT INTO mq.grouped (id, attempts, type, group_key)
         SELECT m.id, u.attempts, m.type, coalesce(m.group_key, '')
@@ -26,7 +26,7 @@ BEGIN
         ON CONFLICT DO NOTHING;
         DELETE FROM mq.group_lock WHERE id = ANY (p_ids);
     END IF;
-    -- An old ticket of an ordered queue may be being dropped at this moment: the new one goes beside it.
+    -- An old ticket of a group may be being dropped at this moment: the new one goes beside it.
     INSERT INTO mq.ready (run_at, id, priority, attempts, type)
     SELECT CASE WHEN r.id IS NULL THEN m.run_at ELSE clock_timestamp() END, m.id, m.priority, u.attempts, m.type
     FROM unnest(p_ids, p_attempts) AS u (id, attempts)

@@ -2,7 +2,7 @@
 -- Arguments:   p_id
 -- Returns:     type, attempt (the one that would begin now) and reader (the caller); type is NULL when it is not ready,
 --              is being claimed at this moment, or its ordered group is at work
--- Errors:      50001 wrong_isolation (ordered queues)
+-- Errors:      50001 wrong_isolation (ordered queues and those with limits by group)
 -- Transaction: joins the caller's; never waits
 -- Example:     SELECT * FROM mq.remove_ready(17);
 
@@ -19,13 +19,15 @@ SET jit = off
 AS $$
 DECLARE
     v_message record;
+    v_queue mq.queue;
     v_attempts smallint;
 BEGIN
     SELECT m.type, coalesce(m.group_key, '') AS group_key INTO v_message FROM mq.message AS m WHERE m.id = p_id;
     IF NOT FOUND THEN
         RETURN;
     END IF;
-    IF (mq.policy(v_message.type)).ordered THEN
+    v_queue := mq.policy(v_message.type);
+    IF v_queue.ordered THEN
         PERFORM mq.require_read_committed();
         IF NOT mq.lock_group(v_message.type, v_message.group_key) THEN
             RETURN;
@@ -36,6 +38,14 @@ BEGIN
                 SELECT FROM mq.group_lock AS l
                 WHERE l.type = v_message.type AND l.group_key = v_message.group_key
             )
+        RETURNING g.attempts INTO v_attempts;
+    ELSIF v_queue.grouped THEN
+        DELETE FROM mq.grouped AS g
+        WHERE g.ctid = ANY (ARRAY(
+            SELECT g2.ctid FROM mq.grouped AS g2
+            WHERE g2.type = v_message.type AND g2.group_key = v_message.group_key AND g2.id = p_id
+            FOR UPDATE SKIP LOCKED
+        ))
         RETURNING g.attempts INTO v_attempts;
     ELSE
         DELETE FROM mq.ready AS r
@@ -54,10 +64,10 @@ BEGIN
         WHERE d.ctid = ANY (ARRAY(
             SELECT d2.ctid FROM mq.delayed AS d2
             WHERE d2.id = p_id AND d2.run_at <= clock_timestamp()
-                AND NOT EXISTS (
+                AND NOT (v_queue.ordered AND EXISTS (
                     SELECT FROM mq.group_lock AS l
                     WHERE l.type = v_message.type AND l.group_key = v_message.group_key AND l.id <> p_id
-                )
+                ))
             FOR UPDATE SKIP LOCKED
         ))
         RETURNING d.attempts INTO v_attempts;

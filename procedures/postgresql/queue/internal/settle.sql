@@ -40,8 +40,11 @@ BEGIN
     ELSE
         DELETE FROM mq.message WHERE id = ANY (p_ids);
     END IF;
-    IF p_queue.ordered THEN
+    IF p_queue.grouped THEN
         PERFORM mq.free_groups(p_queue.type, p_ids);
+    END IF;
+    IF p_queue.max_active > 0 OR p_queue.group_max_active > 0 THEN
+        PERFORM mq.wake(p_queue.type);
     END IF;
 END
 $$;

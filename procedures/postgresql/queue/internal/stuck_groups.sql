@@ -1,4 +1,4 @@
--- stuck_groups: groups of an ordered queue that have something due, are not at work, and that no claim would ever meet.
+-- stuck_groups: groups that have something due, may go on, and that no claim would ever meet.
 -- Arguments:   p_type, p_most (at most so many)
 -- Returns:     their group keys ('' for none); no row when all is well
 -- Errors:      none
@@ -35,11 +35,22 @@ AS $$
     )
     SELECT d.group_key
     FROM due AS d
-    LEFT JOIN mq.group_lock AS l ON l.type = p_type AND l.group_key = d.group_key
+    CROSS JOIN (SELECT CASE WHEN ordered THEN 1 ELSE group_max_active END AS places FROM mq.queue WHERE type = p_type) AS q
+    CROSS JOIN LATERAL (
+        SELECT count(*) FILTER (WHERE w.id IS NULL AND l.id IN (SELECT h.id FROM held AS h)) AS active,
+            count(*) FILTER (WHERE w.id IS NOT NULL) AS waiting,
+            count(*) AS locks
+        FROM mq.group_lock AS l
+        LEFT JOIN mq.delayed AS w ON w.id = l.id
+        WHERE l.type = p_type AND l.group_key = d.group_key
+    ) AS l
     WHERE d.group_key IS NOT NULL
-        AND CASE WHEN l.id IS NULL
+        AND CASE
+            -- Said to be at work, and nobody holds the message, nor does it wait.
+            WHEN l.locks > l.active + l.waiting THEN true
+            WHEN l.waiting > 0 OR q.places > 0 AND l.active >= q.places THEN false
             -- Neither among the first tickets nor, should there be more of them, one of its first messages' own.
-            THEN d.group_key NOT IN (SELECT t.group_key FROM ticketed AS t)
+            ELSE d.group_key NOT IN (SELECT t.group_key FROM ticketed AS t)
                 AND NOT EXISTS (
                     SELECT FROM (
                         SELECT g.id FROM mq.grouped AS g
@@ -48,9 +59,6 @@ AS $$
                     ) AS g
                     JOIN mq.ready AS r ON r.type = p_type AND r.id = g.id
                 )
-            -- Said to be at work, and nobody holds its head, nor does that wait for its next attempt.
-            ELSE l.id NOT IN (SELECT h.id FROM held AS h)
-                AND NOT EXISTS (SELECT FROM mq.delayed AS w WHERE w.id = l.id)
             END
     LIMIT p_most;
 $$;

@@ -22,21 +22,21 @@ DECLARE
     v_types text[];
     v_headers text[];
     v_topics boolean;
-    v_ordered text[];
+    v_grouped text[];
     v_notify text[];
     v_type text;
 BEGIN
-    SELECT array_agg(s.type ORDER BY s.type), array_agg(s.type) FILTER (WHERE q.ordered),
+    SELECT array_agg(s.type ORDER BY s.type), array_agg(s.type) FILTER (WHERE q.grouped),
         array_agg(s.type) FILTER (WHERE coalesce(q.notify, true)), coalesce(bool_or(s.topic <> ''), false)
-    INTO v_types, v_ordered, v_notify, v_topics
+    INTO v_types, v_grouped, v_notify, v_topics
     FROM mq.subscription AS s
     LEFT JOIN mq.queue AS q ON q.type = s.type
     WHERE s.label = p_label AND s.action = p_action;
     IF v_topics THEN
         -- Tables without topics need not pay for this.
         SELECT array_agg(t.type ORDER BY t.type, s.topic), array_agg(t.headers ORDER BY t.type, s.topic),
-            array_agg(t.type) FILTER (WHERE q.ordered), array_agg(DISTINCT t.type) FILTER (WHERE coalesce(q.notify, true))
-        INTO v_types, v_headers, v_ordered, v_notify
+            array_agg(t.type) FILTER (WHERE q.grouped), array_agg(DISTINCT t.type) FILTER (WHERE coalesce(q.notify, true))
+        INTO v_types, v_headers, v_grouped, v_notify
         FROM mq.subscription AS s
         CROSS JOIN LATERAL (
             SELECT s.type, NULL AS headers WHERE s.topic = ''
@@ -56,7 +56,7 @@ BEGIN
         RETURNING id, type
     ), grouped AS (
         INSERT INTO mq.grouped (id, attempts, type, group_key)
-        SELECT id, 0, type, '' FROM sent WHERE type = ANY (v_ordered)
+        SELECT id, 0, type, '' FROM sent WHERE type = ANY (v_grouped)
     )
     INSERT INTO mq.ready (run_at, id, priority, attempts, type)
     SELECT v_now, id, 0, 0, type FROM sent;

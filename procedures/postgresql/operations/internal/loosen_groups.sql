@@ -1,0 +1,36 @@
+-- loosen_groups: let groups go on after limits by group were changed, as far as the new ones allow.
+-- Arguments:   p_type
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's; never waits
+-- Example:     SELECT mq.loosen_groups('invoice');
+--
+-- A claim that has begun with the old limits may drop tickets unseen at this moment. changed_at lets claims of the next
+-- seconds look for groups that are stuck (see pick).
+
+CREATE OR REPLACE FUNCTION mq.loosen_groups(
+    p_type text
+) RETURNS void
+LANGUAGE plpgsql
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+AS $$
+DECLARE
+    v_now timestamptz := clock_timestamp();
+BEGIN
+    UPDATE mq.queue SET changed_at = v_now WHERE type = p_type;
+    -- First messages that wait for a token of the old rate.
+    UPDATE mq.delayed
+    SET run_at = v_now
+    WHERE ctid = ANY (ARRAY(
+        SELECT d.ctid
+        FROM mq.group_lock AS l
+        JOIN mq.delayed AS d ON d.id = l.id
+        WHERE l.type = p_type AND d.run_at > v_now AND d.error IS NULL
+        FOR UPDATE OF d SKIP LOCKED
+    ));
+    PERFORM mq.issue_tickets(p_type, ARRAY(SELECT DISTINCT group_key FROM mq.group_lock WHERE type = p_type));
+END
+$$;

@@ -1,0 +1,25 @@
+-- full_after: when a bucket is full again after tokens were spent.
+-- Arguments:   p_full_at (when it would be full; NULL: it is full), p_now, p_count (tokens to spend), p_rate, p_rate_seconds
+-- Returns:     the time; less p_rate_seconds, with a p_count of 1, it is when the bucket holds a token
+-- Errors:      none
+-- Transaction: reads nothing
+-- Example:     SELECT mq.full_after(NULL, now(), 3, 10, 5);
+--
+-- In whole microseconds, rounded up: no rounding lets more through.
+
+CREATE OR REPLACE FUNCTION mq.full_after(
+    p_full_at timestamptz,
+    p_now timestamptz,
+    p_count integer,
+    p_rate integer,
+    p_rate_seconds integer
+) RETURNS timestamptz
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    v_gain bigint := (p_count * (p_rate_seconds * 1000000::bigint) + p_rate - 1) / p_rate;
+BEGIN
+    RETURN least(greatest(p_full_at, p_now), p_now + make_interval(secs => p_rate_seconds))
+        + make_interval(secs => v_gain / 1000000.0);
+END
+$$;

@@ -1,0 +1,44 @@
+-- has_room: whether the limits of a type let a claim have a message now.
+-- Arguments:   p_queue (the policy, with max_active or rate)
+-- Returns:     room, and next_at: when there will be room at the latest, as far as is known (the next token, the end of a
+--              lease); NULL when there is
+-- Errors:      none
+-- Transaction: reads only, and locks nothing
+-- Example:     SELECT * FROM mq.has_room(mq.policy('email'));
+
+CREATE OR REPLACE FUNCTION mq.has_room(
+    p_queue mq.queue,
+    OUT room boolean,
+    OUT next_at timestamptz
+)
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+AS $$
+DECLARE
+    v_now timestamptz := clock_timestamp();
+    v_batch record;
+BEGIN
+    IF p_queue.rate > 0 THEN
+        SELECT mq.full_after(full_at, v_now, 1, p_queue.rate, p_queue.rate_seconds)
+            - make_interval(secs => p_queue.rate_seconds)
+        INTO next_at
+        FROM mq.limited
+        -- One that is to be full later than that is empty, and waits for a claim that writes it anew: see tokens.
+        WHERE type = p_queue.type AND full_at <= v_now + make_interval(secs => p_queue.rate_seconds);
+    END IF;
+    IF p_queue.max_active > 0 THEN
+        SELECT sum(cardinality(ids)) AS active, min(lease_until) AS lease_until
+        INTO v_batch
+        FROM mq.batch WHERE type = p_queue.type;
+        IF v_batch.active >= p_queue.max_active THEN
+            next_at := greatest(next_at, v_batch.lease_until);
+        END IF;
+    END IF;
+    room := next_at IS NULL OR next_at <= v_now;
+    IF room THEN
+        next_at := NULL;
+    END IF;
+END
+$$;

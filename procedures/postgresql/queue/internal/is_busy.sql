@@ -1,0 +1,28 @@
+-- is_busy: whether a group has no free place, or waits for its first message.
+-- Arguments:   p_queue (the policy), p_group_key ('' or NULL for none)
+-- Returns:     true or false
+-- Errors:      none
+-- Transaction: reads only
+-- Example:     SELECT mq.is_busy(mq.policy('invoice'), 'customer-7');
+
+CREATE OR REPLACE FUNCTION mq.is_busy(
+    p_queue mq.queue,
+    p_group_key text
+) RETURNS boolean
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    v_group record;
+BEGIN
+    IF p_queue.ordered THEN
+        RETURN EXISTS (
+            SELECT FROM mq.group_lock AS l WHERE l.type = p_queue.type AND l.group_key = coalesce(p_group_key, '')
+        );
+    END IF;
+    SELECT count(*) AS locks, count(d.id) AS waiting INTO v_group
+    FROM mq.group_lock AS l
+    LEFT JOIN mq.delayed AS d ON d.id = l.id
+    WHERE l.type = p_queue.type AND l.group_key = coalesce(p_group_key, '');
+    RETURN v_group.waiting > 0 OR p_queue.group_max_active > 0 AND v_group.locks >= p_queue.group_max_active;
+END
+$$;

@@ -1,0 +1,128 @@
+-- pick_grouped: take the first messages of groups that may go on, in an ordered queue or one with limits by group.
+-- Arguments:   p_queue (the policy), p_size, p_take (true: the messages are finished by the caller's own commit)
+-- Returns:     picked and attempts (the number of this attempt), side by side; NULL when no group can go on
+-- Errors:      50001 wrong_isolation
+-- Transaction: joins the caller's; never waits for another claim
+-- Example:     SELECT * FROM mq.pick_grouped(mq.policy('invoice'), 10, false);
+--
+-- A row of mq.ready is a ticket here: it says that the group of this message has something to do. Every message brings
+-- one, so senders lock nothing. A group has places: one in an ordered queue, else group_max_active; what is at work has a
+-- row in mq.group_lock. A claim that finds a ticket reads the state of its group:
+-- - no place is free, or the first message waits (after a failure, for a token): the ticket is dropped. What ends that state
+--   issues a new one.
+-- - no token is left: the first message is put off until there is one.
+-- - else the group's first messages are taken, whichever message the ticket belongs to: one in an ordered queue, else as
+--   many as places and tokens allow. If the group can go on after that, it gets a new ticket at the end.
+-- Dropping and finishing cannot pass each other unseen: dropping holds the rows of mq.group_lock FOR SHARE until commit,
+-- finishing deletes its row and searches the group's next message only after this wait.
+
+CREATE OR REPLACE FUNCTION mq.pick_grouped(
+    p_queue mq.queue,
+    p_size integer,
+    p_take boolean,
+    OUT picked bigint[],
+    OUT attempts smallint[]
+)
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+AS $$
+DECLARE
+    -- What a take holds of the stripes keeps other groups waiting too: see lock_group.
+    c_groups CONSTANT integer := 250;
+    -- One claim reads at most so many tickets, also when all groups are at work.
+    c_tickets CONSTANT integer := 10000;
+    v_type text := p_queue.type;
+    -- 0: no limit.
+    v_places integer := CASE WHEN p_queue.ordered THEN 1 ELSE p_queue.group_max_active END;
+    -- Fetched one at a time: a FOR loop would lock tickets ahead, and a take would hide their groups from others.
+    v_tickets CURSOR FOR
+        SELECT r.ctid, r.id, r.attempts, m.id IS NULL AS stale, g.id IS NULL AS lone,
+            coalesce(m.group_key, '') AS group_key
+        FROM mq.ready AS r
+        LEFT JOIN mq.message AS m ON m.id = r.id
+        LEFT JOIN mq.grouped AS g ON g.type = m.type AND g.group_key = coalesce(m.group_key, '') AND g.id = m.id
+        -- A take leaves the tickets of groups at work where they are (see below), so it must not stumble over them.
+        WHERE r.type = v_type AND NOT (
+            p_take
+            AND EXISTS (SELECT FROM mq.group_lock AS l WHERE l.type = m.type AND l.group_key = coalesce(m.group_key, ''))
+            AND (p_queue.ordered OR mq.is_busy(p_queue, m.group_key))
+        )
+        ORDER BY r.type, r.priority, r.run_at, r.id
+        LIMIT c_tickets
+        FOR UPDATE OF r SKIP LOCKED;
+    v_ticket record;
+    v_groups integer := 0;
+    v_locks integer;
+    v_size integer;
+    v_taken record;
+    v_spent tid[];
+    v_used text[] := '{}';
+    v_busy text[] := '{}';
+BEGIN
+    PERFORM mq.require_read_committed();
+    OPEN v_tickets;
+    LOOP
+        EXIT WHEN cardinality(picked) >= p_size OR v_groups >= c_groups;
+        FETCH v_tickets INTO v_ticket;
+        EXIT WHEN NOT FOUND;
+        IF v_ticket.stale OR v_ticket.group_key = ANY (v_busy) AND NOT v_ticket.lone THEN
+            v_spent := v_spent || v_ticket.ctid;
+            CONTINUE;
+        END IF;
+        -- Another claim is working on this group at this moment, or a take holds it: leave the ticket.
+        CONTINUE WHEN v_ticket.group_key = ANY (v_used)
+            OR NOT mq.lock_group(v_type, v_ticket.group_key);
+        IF v_ticket.lone THEN
+            PERFORM mq.join_group(v_type, v_ticket.group_key, v_ticket.id, v_ticket.attempts);
+        END IF;
+        SELECT count(*) INTO v_locks FROM mq.group_lock WHERE type = v_type AND group_key = v_ticket.group_key;
+        IF v_locks > 0 AND mq.is_busy(p_queue, v_ticket.group_key) THEN
+            -- A take would hold the share locks as long as its handler works, and whoever finishes would wait for it.
+            IF NOT p_take AND mq.share_group(v_type, v_ticket.group_key, v_locks) THEN
+                v_busy := v_busy || v_ticket.group_key;
+                v_spent := v_spent || v_ticket.ctid;
+            END IF;
+            CONTINUE;
+        END IF;
+
+        v_size := least(p_size - coalesce(cardinality(picked), 0), CASE WHEN v_places > 0 THEN v_places - v_locks END);
+        v_taken := mq.take_group(p_queue, v_ticket.group_key, v_size);
+        IF NOT v_taken.leave THEN
+            v_spent := v_spent || v_ticket.ctid;
+        END IF;
+        IF v_taken.put_off THEN
+            -- Its other tickets need not be kept: the message that waits brings a new one.
+            v_groups := v_groups + 1;
+            v_busy := v_busy || v_ticket.group_key;
+        END IF;
+        CONTINUE WHEN v_taken.ids IS NULL;
+        v_groups := v_groups + 1;
+        picked := picked || v_taken.ids;
+        attempts := attempts || v_taken.attempts;
+        IF NOT p_take THEN
+            INSERT INTO mq.group_lock (id, type, group_key) SELECT unnest(v_taken.ids), v_type, v_ticket.group_key;
+        END IF;
+        IF NOT p_take AND v_locks + cardinality(v_taken.ids) = v_places
+                AND (v_locks = 0 OR mq.share_group(v_type, v_ticket.group_key, v_places)) THEN
+            -- All places are taken from now on: its other tickets are dropped with this claim, or a long group is walked
+            -- each time.
+            v_busy := v_busy || v_ticket.group_key;
+        ELSE
+            v_used := v_used || v_ticket.group_key;
+        END IF;
+    END LOOP;
+    CLOSE v_tickets;
+    DELETE FROM mq.ready WHERE ctid = ANY (v_spent);
+    IF NOT p_queue.ordered THEN
+        PERFORM mq.drop_tickets(v_type, picked);
+    END IF;
+    -- After the spent tickets are gone: one of them may be the next message's own, and would pass for its ticket.
+    IF v_used <> '{}' THEN
+        PERFORM mq.issue_tickets(v_type, v_used);
+    END IF;
+END
+$$;

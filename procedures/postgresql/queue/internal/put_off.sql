@@ -1,0 +1,31 @@
+-- put_off: let the first message of a group wait until the bucket of its group holds a token.
+-- Arguments:   p_queue (the policy, with a group_rate), p_group_key ('' for none), p_id and p_attempts (the message, out of
+--              its group already), p_full_at (when the bucket is full again after one more token is spent)
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's, which holds the group (lock_group)
+-- Example:     SELECT mq.put_off(mq.policy('invoice'), 'customer-7', 17, 0::smallint, now() + interval '10 seconds');
+--
+-- As a failed message of an ordered queue waits: delayed, with a row in mq.group_lock that keeps its group waiting. promote
+-- ends that.
+
+CREATE OR REPLACE FUNCTION mq.put_off(
+    p_queue mq.queue,
+    p_group_key text,
+    p_id bigint,
+    p_attempts smallint,
+    p_full_at timestamptz
+) RETURNS void
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    INSERT INTO mq.group_lock (id, type, group_key) VALUES (p_id, p_queue.type, p_group_key);
+    INSERT INTO mq.delayed (id, run_at, priority, attempts, type)
+    SELECT id, p_full_at - make_interval(secs => p_queue.group_rate_seconds), priority, p_attempts, type
+    FROM mq.message
+    WHERE id = p_id;
+    IF p_queue.notify THEN
+        PERFORM mq.wake(p_queue.type);
+    END IF;
+END
+$$;

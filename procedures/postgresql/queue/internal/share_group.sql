@@ -1,0 +1,22 @@
+-- share_group: keep those who finish messages of a group waiting until the caller commits: see pick_grouped.
+-- Arguments:   p_type, p_group_key ('' for none), p_locks (so many are at work, as the caller sees it)
+-- Returns:     false when one of them is being finished at this moment
+-- Errors:      none
+-- Transaction: joins the caller's; never waits
+-- Example:     SELECT mq.share_group('invoice', 'customer-7', 1);
+
+CREATE OR REPLACE FUNCTION mq.share_group(
+    p_type text,
+    p_group_key text,
+    p_locks integer
+) RETURNS boolean
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    v_rows integer;
+BEGIN
+    PERFORM FROM mq.group_lock WHERE type = p_type AND group_key = p_group_key FOR SHARE SKIP LOCKED;
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    RETURN v_rows >= p_locks;
+END
+$$;

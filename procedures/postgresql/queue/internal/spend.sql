@@ -1,0 +1,20 @@
+-- spend: take tokens out of the bucket of a type.
+-- Arguments:   p_queue (the policy, with a rate), p_count (as many as were claimed)
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's, which has locked the bucket (allowance); a rollback gives the tokens back
+-- Example:     SELECT mq.spend(mq.policy('email'), 10);
+
+CREATE OR REPLACE FUNCTION mq.spend(
+    p_queue mq.queue,
+    p_count integer
+) RETURNS void
+LANGUAGE plpgsql
+SET enable_seqscan = off
+AS $$
+BEGIN
+    UPDATE mq.limited
+    SET full_at = mq.full_after(full_at, clock_timestamp(), p_count, p_queue.rate, p_queue.rate_seconds)
+    WHERE type = p_queue.type;
+END
+$$;

@@ -1,0 +1,83 @@
+-- take_group: take the first messages of a group that may go on; when it has no token left, put its first one off.
+-- Arguments:   p_queue (the policy), p_group_key ('' for none), p_size (at most so many; an ordered queue: one)
+-- Returns:     ids and attempts (the number of the attempt that begins), side by side, NULL when there are none; put_off: the
+--              first message waits for a token now; leave: the group has something to do that another transaction has locked
+-- Errors:      none
+-- Transaction: joins the caller's, which holds the group (lock_group); never waits
+-- Example:     SELECT * FROM mq.take_group(mq.policy('invoice'), 'customer-7', 1);
+
+CREATE OR REPLACE FUNCTION mq.take_group(
+    p_queue mq.queue,
+    p_group_key text,
+    p_size integer,
+    OUT ids bigint[],
+    OUT attempts smallint[],
+    OUT put_off boolean,
+    OUT leave boolean
+)
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    v_now timestamptz;
+    v_tokens integer;
+    v_full_at timestamptz;
+    v_size integer := CASE WHEN p_queue.ordered THEN 1 ELSE p_size END;
+    v_first bigint;
+BEGIN
+    put_off := false;
+    leave := true;
+    IF p_queue.group_rate > 0 THEN
+        v_now := clock_timestamp();
+        SELECT full_at INTO v_full_at FROM mq.bucket
+        WHERE type = p_queue.type AND group_key = p_group_key
+        FOR NO KEY UPDATE SKIP LOCKED;
+        IF NOT FOUND AND EXISTS (SELECT FROM mq.bucket WHERE type = p_queue.type AND group_key = p_group_key) THEN
+            RETURN;  -- it is full, and is being deleted
+        END IF;
+        IF v_full_at > v_now + make_interval(secs => p_queue.group_rate_seconds) THEN
+            -- The clock was set back, or the period has become shorter: it is empty, and gains from now on.
+            v_full_at := v_now + make_interval(secs => p_queue.group_rate_seconds);
+            UPDATE mq.bucket SET full_at = v_full_at WHERE type = p_queue.type AND group_key = p_group_key;
+        END IF;
+        v_tokens := mq.tokens(v_full_at, v_now, p_queue.group_rate, p_queue.group_rate_seconds);
+        put_off := v_tokens = 0;
+        v_size := least(v_size, greatest(v_tokens, 1));
+    END IF;
+
+    -- The first message, and in an ordered queue no other; else what others have locked is passed over.
+    SELECT id INTO v_first FROM mq.grouped
+    WHERE type = p_queue.type AND group_key = p_group_key
+    ORDER BY type, group_key, id
+    LIMIT 1;
+    leave := FOUND;
+    WITH taken AS (
+        DELETE FROM mq.grouped AS g
+        WHERE ctid = ANY (ARRAY(
+            SELECT ctid
+            FROM mq.grouped
+            WHERE type = p_queue.type AND group_key = p_group_key AND id >= v_first
+                AND (NOT p_queue.ordered OR id = v_first)
+            ORDER BY type, group_key, id
+            LIMIT v_size
+            FOR UPDATE SKIP LOCKED
+        ))
+        RETURNING g.id, g.attempts
+    )
+    SELECT array_agg(t.id ORDER BY t.id), array_agg((t.attempts + 1)::smallint ORDER BY t.id) INTO ids, attempts FROM taken AS t;
+    put_off := put_off AND ids IS NOT NULL;
+    IF ids IS NULL THEN
+        RETURN;  -- there are none, or they are being cancelled or purged
+    END IF;
+    leave := false;
+    IF put_off THEN
+        PERFORM mq.put_off(p_queue, p_group_key, ids[1], (attempts[1] - 1)::smallint,
+            mq.full_after(v_full_at, v_now, 1, p_queue.group_rate, p_queue.group_rate_seconds));
+        ids := NULL;
+    ELSIF p_queue.group_rate > 0 THEN
+        v_full_at := mq.full_after(v_full_at, v_now, cardinality(ids), p_queue.group_rate, p_queue.group_rate_seconds);
+        INSERT INTO mq.bucket AS b (type, group_key, full_at)
+        VALUES (p_queue.type, p_group_key, v_full_at)
+        ON CONFLICT (type, group_key) DO UPDATE SET full_at = excluded.full_at;
+    END IF;
+END
+$$;

@@ -1,0 +1,27 @@
+-- tokens: how many tokens a bucket holds, whole ones.
+-- Arguments:   p_full_at (when it is full again; NULL: it is full), p_now, p_rate (so many it holds, and gains in
+--              p_rate_seconds)
+-- Returns:     0 to p_rate
+-- Errors:      none
+-- Transaction: reads nothing
+-- Example:     SELECT mq.tokens(now() + interval '4 seconds', now(), 10, 5);
+--
+-- In whole microseconds, rounded down. A bucket that is to be full later than after one period was written before the
+-- clock was set back, or the period became shorter: it counts as empty, and who sees that writes it anew.
+
+CREATE OR REPLACE FUNCTION mq.tokens(
+    p_full_at timestamptz,
+    p_now timestamptz,
+    p_rate integer,
+    p_rate_seconds integer
+) RETURNS integer
+LANGUAGE plpgsql
+IMMUTABLE
+AS $$
+DECLARE
+    v_period bigint := p_rate_seconds * 1000000::bigint;
+    v_missing bigint := coalesce(round(extract(epoch FROM p_full_at - p_now) * 1000000)::bigint, 0);
+BEGIN
+    RETURN (v_period - least(greatest(v_missing, 0), v_period)) * p_rate / v_period;
+END
+$$;
