@@ -118,7 +118,7 @@ BEGIN
     END IF;
     IF v_grouped AND v_was_grouped AND (p_group_max_active IS NOT NULL OR p_group_rate IS NOT NULL
         OR p_group_rate_seconds IS NOT NULL) THEN
-        CALL mq_loosen_groups(p_type);
+        CALL mq_hurry_groups(p_type);
     END IF;
     IF p_on_complete = 'delete' THEN
         -- Whoever finishes a message of such a queue looks for none.

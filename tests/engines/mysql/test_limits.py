@@ -83,8 +83,9 @@ def test_an_expired_lease_frees_its_place(session: Session, queue: str) -> None:
 
 
 def active_by_group(sql: Sql, queue: str) -> dict[str, int]:
-    text = "SELECT COALESCE(group_key, '') AS g, COUNT(*) AS n FROM mq_message_state WHERE type = %s AND state = 'A' GROUP BY 1"
-    return {row["g"]: row["n"] for row in sql(text, queue)}
+    active = "mq_message_state WHERE type = %s AND state = 'A'"
+    rows = sql(f"SELECT COALESCE(group_key, '') AS g, COUNT(*) AS n FROM {active} GROUP BY 1", queue)
+    return {row["g"]: row["n"] for row in rows}
 
 
 def test_groups_have_so_many_places(session: Session, queue: str, sql: Sql) -> None:

@@ -30,6 +30,11 @@ BEGIN
     SELECT MAX(l.full_at) INTO v_full_at FROM (SELECT full_at FROM mq_limited WHERE type = p_type FOR UPDATE SKIP LOCKED) AS l;
     IF v_full_at IS NOT NULL THEN
         SET v_now = UTC_TIMESTAMP(6), p_allowed = p_size;
+        IF p_rate > 0 AND v_full_at > v_now + INTERVAL p_rate_seconds SECOND THEN
+            -- The clock was set back, or the period was longer: it counts from now.
+            SET v_full_at = v_now + INTERVAL p_rate_seconds SECOND;
+            UPDATE mq_limited SET full_at = v_full_at WHERE type = p_type;
+        END IF;
         IF p_rate > 0 THEN
             CALL mq_tokens(v_full_at, v_now, p_rate, p_rate_seconds, v_tokens);
             SET p_allowed = LEAST(p_allowed, v_tokens);

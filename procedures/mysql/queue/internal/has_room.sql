@@ -28,8 +28,9 @@ BEGIN
     IF v_rate > 0 THEN
         SELECT MAX(full_at) INTO v_full_at FROM mq_limited WHERE type = p_type;
         CALL mq_tokens(v_full_at, p_now, v_rate, v_rate_seconds, v_tokens);
-        IF v_tokens = 0 THEN
-            SET p_room = 0, p_next_at = LEAST(v_full_at, p_now + INTERVAL v_rate_seconds SECOND) - INTERVAL v_rate_seconds SECOND
+        -- A bucket that is full later than after a period is set right by the next claim.
+        IF v_tokens = 0 AND v_full_at <= p_now + INTERVAL v_rate_seconds SECOND THEN
+            SET p_room = 0, p_next_at = v_full_at - INTERVAL v_rate_seconds SECOND
                 + INTERVAL (v_rate_seconds * 1000000 + v_rate - 1) DIV v_rate MICROSECOND;
         END IF;
     END IF;

@@ -68,7 +68,7 @@ BEGIN
             CALL mq_send_due(p_type, v_promote);
         END IF;
         IF p_grouped AND NOT p_take THEN
-            CALL mq_forget_buckets(p_type, v_now);
+            CALL mq_tend_groups(p_type, v_now);
         END IF;
         SET v_promoted_to = c_long_ago;
     END IF;

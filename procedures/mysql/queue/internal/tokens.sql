@@ -5,8 +5,7 @@
 -- Transaction: reads nothing
 -- Example:     CALL mq_tokens(v_full_at, UTC_TIMESTAMP(6), 100, 60, v_tokens);
 --
--- A bucket gains p_rate tokens every p_rate_seconds and never waits longer than that: a later full_at means that the clock was set
--- back.
+-- A bucket gains p_rate tokens every p_rate_seconds.
 
 DROP PROCEDURE IF EXISTS mq_tokens;
 

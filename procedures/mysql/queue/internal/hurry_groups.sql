@@ -1,18 +1,18 @@
--- loosen_groups: after limits by group were changed, let messages go on that wait for a token.
+-- hurry_groups: after limits by group or the clock were changed, let messages go on that wait for a token.
 -- Arguments:   p_type
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's, which has locked the policy; passes over messages that others have locked
--- Example:     CALL mq_loosen_groups('email');
+-- Transaction: joins the caller's; passes over messages that others have locked
+-- Example:     CALL mq_hurry_groups('email');
 --
 -- They become due now, and the next claim puts them off again if need be. Groups at work need nothing: of each that has messages
 -- left one has a ticket (pick_grouped).
 
-DROP PROCEDURE IF EXISTS mq_loosen_groups;
+DROP PROCEDURE IF EXISTS mq_hurry_groups;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_loosen_groups(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_hurry_groups(
     IN p_type varchar(200) CHARACTER SET utf8mb4
 )
 SQL SECURITY DEFINER
