@@ -1,10 +1,11 @@
 """Random sequences of all message procedures against a small model: each message is in exactly one state, always."""
 
 import os
+from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import count
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import HealthCheck, Phase, seed, settings
@@ -51,11 +52,12 @@ class PlainQueue(RuleBasedStateMachine):
     """A queue that is not ordered."""
 
     ordered = 0
+    limits: ClassVar[dict[str, int]] = {}
 
     def __init__(self, queue: Queue, name: str) -> None:
         super().__init__()
         self.q = queue.named(name)
-        self.q.call("set_queue", max_attempts=MAX_ATTEMPTS, backoff_seconds=0, ordered=self.ordered)
+        self.q.call("set_queue", max_attempts=MAX_ATTEMPTS, backoff_seconds=0, ordered=self.ordered, **self.limits)
         self.topic = "m" + name.rpartition("test.")[2]
         call(self.q.session, "bind_topic", f"{self.topic}.#", self.q.name)
         self.messages: dict[int, Message] = {}
@@ -103,12 +105,16 @@ class PlainQueue(RuleBasedStateMachine):
             return
         self.check_claimed(ids(rows), size)
         assert len({row["batch_key"] for row in rows}) == (1 if rows else 0)
+        self.note_spent(len(rows))
         for row in rows:
             message = self.messages[row["id"]]
             message.state, message.key = "A", row["batch_key"]
             message.attempts += 1
             message.failed = False
             assert row["attempt"] == message.attempts
+
+    def note_spent(self, count: int) -> None:
+        """So many messages were claimed, and that was not rolled back."""
 
     def note_done(self, message: Message) -> None:
         if self.archive:
@@ -138,8 +144,8 @@ class PlainQueue(RuleBasedStateMachine):
             m.id: (m.state, m.attempts, m.key if m.state == "A" else None, m.body) for m in self.messages.values()
         }
         for row in rows:
-            # In an ordered queue the place in the group counts, not the time of the last attempt.
-            if row["state"] == "N" and not self.ordered:
+            # Where there are groups, the place in the group counts, not the time of the last attempt.
+            if row["state"] == "N" and not self.ordered and not self.limits:
                 assert row["run_at"] == self.messages[row["id"]].run_at
 
     @invariant()
@@ -281,6 +287,8 @@ class PlainQueue(RuleBasedStateMachine):
             assert rows == []
             return
         self.check_claimed(ids(rows), size)
+        if commit:
+            self.note_spent(len(rows))
         for row in rows:
             message = self.messages[row["id"]]
             assert row["attempt"] == message.attempts + 1
@@ -481,6 +489,7 @@ class PlainQueue(RuleBasedStateMachine):
     def teardown(self) -> None:
         """Whatever happened, all of it can be worked off: nothing is stuck."""
         self.q.call("resume")
+        self.q.call("set_queue", rate=0)
         for key in {row["batch_key"] for row in self.q.rows()} - {None}:
             self.q.one("release_batch", key)
         for message in [m for m in self.within("N") if not m.due]:
@@ -533,8 +542,50 @@ class OrderedQueue(PlainQueue):
         assert len(groups) == len(set(groups))
 
 
+class LimitedQueue(PlainQueue):
+    """So many at one time, of the type and of each group, and so many tokens, of which none comes while a test runs."""
+
+    limits: ClassVar[dict[str, int]] = {"max_active": 5, "group_max_active": 2, "rate": 40, "rate_seconds": 86_400}
+
+    def __init__(self, queue: Queue, name: str) -> None:
+        super().__init__(queue, name)
+        self.tokens = self.limits["rate"]
+
+    def note_spent(self, count: int) -> None:
+        self.tokens -= count
+
+    def check_claimed(self, claimed: list[int], size: int) -> None:
+        """Of each group the first ones, as many as it has places for; of all groups together as many as can be."""
+        active = self.within("A")
+        at_work = Counter(m.group for m in active)
+        groups: dict[str | None, list[int]] = {}
+        for message in sorted(self.claimable(), key=lambda m: m.id):
+            groups.setdefault(message.group, []).append(message.id)
+        first = {group: found[: max(2 - at_work[group], 0)] for group, found in groups.items()}
+        for found in first.values():
+            of_group = sorted(id for id in claimed if id in found)
+            assert of_group == found[: len(of_group)]
+        possible = sum(map(len, first.values()))
+        assert set(claimed) <= {id for found in first.values() for id in found}
+        assert (
+            len(claimed)
+            == len(set(claimed))
+            == min(size, possible, self.limits["max_active"] - len(active), self.tokens)
+        )
+
+    @rule()
+    def claim_wraparound(self) -> None:
+        with refused("queue_is_ordered", self.q.name):
+            self.q.call("claim_wraparound")
+
+    @invariant()
+    def no_more_are_active_than_may_be(self) -> None:
+        groups = Counter(row["group_key"] for row in self.q.rows() if row["state"] == "A")
+        assert groups.total() <= 5 and max(groups.values(), default=0) <= 2
+
+
 @pytest.mark.one_engine
-@pytest.mark.parametrize(("machine", "examples"), [(PlainQueue, 24), (OrderedQueue, 16)])
+@pytest.mark.parametrize(("machine", "examples"), [(PlainQueue, 24), (OrderedQueue, 16), (LimitedQueue, 16)])
 def test_random_sequences_of_calls_leave_what_the_model_expects(
     q: Queue, share: tuple[int, int], machine: type[PlainQueue], examples: int
 ) -> None:

@@ -28,7 +28,12 @@ def slow_claim(server: Server, database: Database, connect: Callable[..., Sessio
         thread = threading.Thread(target=lambda: claimed.extend(slow.call("claim_batch", queue, 10, "slow", 60)))
         with server.client(database.url) as other, server.client(database.url) as looking:
             with other.transaction(force_rollback=True):
-                other.execute("INSERT INTO mq.group_lock (id, type, group_key) VALUES (-1, %s, 'a')", [queue])
+                other.execute(
+                    "INSERT INTO mq.group_lock (id, type, group_key)"
+                    " SELECT min(id), type, group_key FROM mq.grouped WHERE type = %s AND group_key = 'a'"
+                    " GROUP BY type, group_key",
+                    [queue],
+                )
                 thread.start()
                 deadline = time.monotonic() + 30
                 while not looking.execute(waiting).fetchone():
@@ -115,6 +120,23 @@ def test_an_ordered_queue_is_not_worked_from_a_snapshot(ordered: Session, queue:
         ordered.call("send_message", queue, "third", None, None, "a")
     assert ordered.call("complete_batch", row["batch_key"])[0]["count"] == 1
     assert claim_one(ordered, queue, "a")["body"] == "second"
+
+
+def test_a_queue_with_limits_is_not_claimed_from_a_snapshot(session: Session, queue: str) -> None:
+    """What others have claimed since the snapshot would not count."""
+    policy = [queue, None, None, None, None, None, None, None]
+    session.call("send", queue, "body")
+    for limits in ([1], [0, 1]):
+        session.call("set_queue", *policy, *limits)
+        for procedure in ("claim_batch", "get_message", "take_batch", "claim_wraparound"):
+            with (
+                pytest.raises(QueueError, match="wrong_isolation") as refused,
+                session.transaction() as tx,
+            ):
+                tx.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+                session.call(procedure, queue)
+            assert refused.value.number == 50001, procedure
+    assert len(session.call("claim_batch", queue)) == 1
 
 
 def test_a_take_passes_over_any_number_of_tickets_of_groups_at_work(
