@@ -190,7 +190,7 @@ CREATE TABLE IF NOT EXISTS mq_grouped (
     PRIMARY KEY (type, group_key, id)
 ) ENGINE = InnoDB COMMENT = 'Due messages of queues that are ordered or have limits by group; an empty group_key stands for messages sent without one.';
 
--- place is -1 where a group has one active message at most, 0 for a message that its group waits for, else the message's id. So
+-- place is -1 where a group has one active message at most, 0 for a message that waits for a token of its group, else the message's id. So
 -- two claims on different nodes of a cluster, whose row locks are not seen on the other, cannot both have the only place.
 CREATE TABLE IF NOT EXISTS mq_group_lock (
     type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,

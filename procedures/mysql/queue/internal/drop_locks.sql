@@ -18,9 +18,11 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_places longtext CHARACTER SET utf8mb4;
-    -- Without a lock, and by whole primary keys.
-    SELECT CONCAT('[', GROUP_CONCAT('[', k.place, ',', JSON_QUOTE(k.group_key), ']'), ']')
-    INTO v_places
+    DECLARE v_single tinyint;
+    -- Without a lock, and by whole primary keys. Of a message at the only place the others are not searched: NULL is found nowhere.
+    SELECT CONCAT('[', GROUP_CONCAT('[', k.place, ',', JSON_QUOTE(k.group_key), ']'), ']'),
+        CONCAT('[', GROUP_CONCAT(JSON_QUOTE(k.group_key)), ']'), MAX(k.place) = -1
+    INTO v_places, p_groups, v_single
     FROM (
         SELECT COALESCE(m.group_key, '') AS group_key,
             CASE m.id WHEN o.id THEN -1 WHEN w.id THEN 0 WHEN l.id THEN l.place END AS place
@@ -29,12 +31,11 @@ BEGIN
         LEFT JOIN mq_group_lock AS o FORCE INDEX (PRIMARY)
             ON o.type = p_type AND o.group_key = COALESCE(m.group_key, '') AND o.place = -1
         LEFT JOIN mq_group_lock AS w FORCE INDEX (PRIMARY)
-            ON w.type = p_type AND w.group_key = COALESCE(m.group_key, '') AND w.place = 0
+            ON w.type = p_type AND w.group_key = COALESCE(m.group_key, '') AND w.place = IF(o.id <=> m.id, NULL, 0)
         LEFT JOIN mq_group_lock AS l FORCE INDEX (PRIMARY)
-            ON l.type = p_type AND l.group_key = COALESCE(m.group_key, '') AND l.place = m.id
+            ON l.type = p_type AND l.group_key = COALESCE(m.group_key, '') AND l.place = IF(o.id <=> m.id, NULL, m.id)
     ) AS k
     WHERE k.place IS NOT NULL;
-    SET p_groups = NULL;
     IF v_places IS NOT NULL THEN
         DELETE l
         FROM JSON_TABLE(v_places, '$[*]' COLUMNS (
@@ -42,6 +43,8 @@ BEGIN
         )) AS j
         STRAIGHT_JOIN mq_group_lock AS l FORCE INDEX (PRIMARY)
             ON l.type = p_type AND l.group_key = j.group_key AND l.place = j.place;
+    END IF;
+    IF v_places IS NOT NULL AND NOT v_single THEN
         SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(k.group_key)), ']')
         INTO p_groups
         FROM (

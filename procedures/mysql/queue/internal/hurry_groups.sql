@@ -24,7 +24,7 @@ BEGIN
     FROM mq_group_lock AS l FORCE INDEX (PRIMARY)
     STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = l.id
     STRAIGHT_JOIN mq_delayed AS d FORCE INDEX (PRIMARY) ON d.type = p_type AND d.run_at = m.run_at AND d.id = m.id
-    WHERE l.type = p_type AND l.place = 0 AND d.run_at > v_now AND d.error IS NULL;
+    WHERE l.type = p_type AND l.place <= 0 AND d.run_at > v_now AND d.error IS NULL;
     IF v_waiting IS NOT NULL THEN
         SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ',', k.priority, ',', k.attempts, ',"', k.run_at, '"]'), ']') INTO v_waiting
         FROM (

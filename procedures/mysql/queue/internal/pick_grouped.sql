@@ -56,7 +56,7 @@ BEGIN
     END IF;
 
     tickets: WHILE v_left > 0 AND v_scanned < c_tickets DO
-        CALL mq_read_tickets(p_type, p_take, v_places, v_empty_after, v_chunk, v_priority, v_run_at, v_id, v_tickets, v_read, v_lone,
+        CALL mq_read_tickets(p_type, p_take, IF(v_ordered, -1, 0), IF(v_ordered, 0, v_places), v_empty_after, v_chunk, v_priority, v_run_at, v_id, v_tickets, v_read, v_lone,
             v_spent, v_busy);
         IF v_read = 0 THEN
             LEAVE tickets;

@@ -57,7 +57,7 @@ BEGIN
         UPDATE mq_message SET sent_run_at = COALESCE(sent_run_at, run_at), run_at = p_next_at WHERE id = v_id;
         INSERT INTO mq_delayed (type, run_at, id, priority, attempts)
         SELECT p_type, p_next_at, v_id, m.priority, v_attempts FROM mq_message AS m FORCE INDEX (PRIMARY) WHERE m.id = v_id;
-        INSERT INTO mq_group_lock (type, group_key, place, id) VALUES (p_type, p_group, 0, v_id);
+        INSERT INTO mq_group_lock (type, group_key, place, id) VALUES (p_type, p_group, IF(p_ordered, -1, 0), v_id);
     END IF;
 END//
 
