@@ -5,8 +5,8 @@
 -- Transaction: joins the caller's, which holds the type's row of mq_limited until it ends; never waits
 -- Example:     CALL mq_allowance('email', 10, 5, 100, 60, v_allowed);
 --
--- Whoever has the row counts after it got it, and so sees what the claim before it has committed. The bucket of a rate is one
--- time: full_at, when it is full again. All in whole microseconds; what is rounded is rounded against the claim.
+-- Whoever has the row counts after it got it, and so sees what the claim before it has committed. A bucket is one moment,
+-- full_at, when it is full again. All in whole microseconds; what is rounded is rounded against the claim.
 
 DROP PROCEDURE IF EXISTS mq_allowance;
 

@@ -19,23 +19,28 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_places longtext CHARACTER SET utf8mb4;
     DECLARE v_single tinyint;
-    -- Without a lock, and by whole primary keys. Of a message at the only place the others are not searched: NULL is found nowhere.
-    SELECT CONCAT('[', GROUP_CONCAT('[', k.place, ',', JSON_QUOTE(k.group_key), ']'), ']'),
-        CONCAT('[', GROUP_CONCAT(JSON_QUOTE(k.group_key)), ']'), MAX(k.place) = -1
+    -- Without a lock, and by whole primary keys. In an ordered queue all are at the only place.
+    SELECT CONCAT('[', GROUP_CONCAT('[-1,', JSON_QUOTE(o.group_key), ']'), ']'),
+        CONCAT('[', GROUP_CONCAT(JSON_QUOTE(o.group_key)), ']'), COUNT(*) = JSON_LENGTH(p_items)
     INTO v_places, p_groups, v_single
-    FROM (
-        SELECT COALESCE(m.group_key, '') AS group_key,
-            CASE m.id WHEN o.id THEN -1 WHEN w.id THEN 0 WHEN l.id THEN l.place END AS place
+    FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
+    STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
+    STRAIGHT_JOIN mq_group_lock AS o FORCE INDEX (PRIMARY)
+        ON o.type = p_type AND o.group_key = COALESCE(m.group_key, '') AND o.place = -1
+    WHERE o.id = m.id;
+    IF NOT v_single THEN
+        SELECT CONCAT('[', GROUP_CONCAT('[', l.place, ',', JSON_QUOTE(l.group_key), ']'), ']')
+        INTO v_places
         FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
-        LEFT JOIN mq_group_lock AS o FORCE INDEX (PRIMARY)
-            ON o.type = p_type AND o.group_key = COALESCE(m.group_key, '') AND o.place = -1
-        LEFT JOIN mq_group_lock AS w FORCE INDEX (PRIMARY)
-            ON w.type = p_type AND w.group_key = COALESCE(m.group_key, '') AND w.place = IF(o.id <=> m.id, NULL, 0)
-        LEFT JOIN mq_group_lock AS l FORCE INDEX (PRIMARY)
-            ON l.type = p_type AND l.group_key = COALESCE(m.group_key, '') AND l.place = IF(o.id <=> m.id, NULL, m.id)
-    ) AS k
-    WHERE k.place IS NOT NULL;
+        STRAIGHT_JOIN JSON_TABLE('[0,1,2]', '$[*]' COLUMNS (which int PATH '$')) AS p
+        STRAIGHT_JOIN mq_group_lock AS l FORCE INDEX (PRIMARY) ON l.type = p_type AND l.group_key = COALESCE(m.group_key, '')
+            AND l.place = CASE p.which WHEN 0 THEN -1 WHEN 1 THEN 0 ELSE m.id END
+        WHERE l.id = m.id;
+    END IF;
+    IF v_places IS NULL THEN
+        SET p_groups = NULL;
+    END IF;
     IF v_places IS NOT NULL THEN
         DELETE l
         FROM JSON_TABLE(v_places, '$[*]' COLUMNS (
