@@ -24,12 +24,26 @@ CREATE TABLE IF NOT EXISTS mq_queue (
     on_complete varchar(7) CHARACTER SET ascii NOT NULL DEFAULT 'delete',
     ordered tinyint NOT NULL DEFAULT 0,
     notify tinyint NOT NULL DEFAULT 1,
+    max_active int NOT NULL DEFAULT 0,
+    rate int NOT NULL DEFAULT 0,
+    rate_seconds int NOT NULL DEFAULT 1,
+    group_max_active int NOT NULL DEFAULT 0,
+    group_rate int NOT NULL DEFAULT 0,
+    group_rate_seconds int NOT NULL DEFAULT 1,
+    grouped tinyint GENERATED ALWAYS AS (ordered OR group_max_active > 0 OR group_rate > 0) STORED,
     paused tinyint NOT NULL DEFAULT 0,
     PRIMARY KEY (type),
     CHECK (on_complete IN ('delete', 'archive'))
 ) ENGINE = InnoDB COMMENT = 'Policy of the types that set_queue, pause or resume have named; the type without a name holds the defaults.';
 
 INSERT IGNORE INTO mq_queue (type) VALUES ('');
+
+-- Claims of a type that has such a limit come one after the other: each holds this row until its commit.
+CREATE TABLE IF NOT EXISTS mq_limited (
+    type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
+    full_at datetime(6) NOT NULL,
+    PRIMARY KEY (type)
+) ENGINE = InnoDB COMMENT = 'Types that have or had max_active or rate; full_at: when all tokens of the rate are there again.';
 
 -- run_at is the message's place in mq_ready or mq_delayed: with it both are found by their primary key. A message that fails
 -- moves; sent_run_at then keeps where it was sent to, and comes back to when it is released, rescued or redriven.
@@ -65,7 +79,7 @@ CREATE TABLE IF NOT EXISTS mq_ready (
     id bigint NOT NULL,
     attempts smallint NOT NULL,
     PRIMARY KEY (type, priority, run_at, id)
-) ENGINE = InnoDB COMMENT = 'State N, due. In an ordered queue a row is a ticket: it says that its group has something to do.';
+) ENGINE = InnoDB COMMENT = 'State N, due. In a queue whose messages stand in mq_grouped a row is a ticket: it says that its group has something to do.';
 
 CREATE TABLE IF NOT EXISTS mq_delayed (
     type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
@@ -174,21 +188,32 @@ CREATE TABLE IF NOT EXISTS mq_grouped (
     id bigint NOT NULL,
     attempts smallint NOT NULL,
     PRIMARY KEY (type, group_key, id)
-) ENGINE = InnoDB COMMENT = 'Due messages of ordered queues, by group; an empty group_key stands for messages sent without one.';
+) ENGINE = InnoDB COMMENT = 'Due messages of queues that are ordered or have limits by group; an empty group_key stands for messages sent without one.';
 
+-- place is -1 where a group has one active message at most, 0 for a message that waits for a token of its group, else the message's id. So
+-- two claims on different nodes of a cluster, whose row locks are not seen on the other, cannot both have the only place.
 CREATE TABLE IF NOT EXISTS mq_group_lock (
     type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
     group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
+    place bigint NOT NULL,
     id bigint NOT NULL,
-    PRIMARY KEY (type, group_key)
-) ENGINE = InnoDB COMMENT = 'Groups whose head (id) is being handled, or has failed and waits for its next attempt.';
+    PRIMARY KEY (type, group_key, place)
+) ENGINE = InnoDB COMMENT = 'Messages (id) of a group that are being handled, and the one that a whole group waits for: its next attempt or token.';
+
+CREATE TABLE IF NOT EXISTS mq_bucket (
+    type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
+    group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
+    full_at datetime(6) NOT NULL,
+    PRIMARY KEY (type, group_key),
+    KEY bucket_full (type, full_at)
+) ENGINE = InnoDB COMMENT = 'Groups that have spent tokens of group_rate, and when all of them are there again.';
 
 -- Locks that no session waits for: a claim of a group locks the row CRC32(type and group_key) MOD 16384 if it is free.
 -- A lock of a transaction, which GET_LOCK is not.
 CREATE TABLE IF NOT EXISTS mq_stripe (
     n smallint NOT NULL,
     PRIMARY KEY (n)
-) ENGINE = InnoDB COMMENT = 'Numbers 0 to 16383: row locks for the groups of ordered queues.';
+) ENGINE = InnoDB COMMENT = 'Numbers 0 to 16383: row locks for groups.';
 
 INSERT IGNORE INTO mq_stripe (n)
 SELECT a.n + 8 * b.n + 64 * c.n + 512 * d.n + 4096 * e.n

@@ -19,7 +19,7 @@ SQL SECURITY DEFINER
 READS SQL DATA
 BEGIN
     DECLARE v_size int DEFAULT COALESCE(p_size, 10);
-    DECLARE v_ordered tinyint;
+    DECLARE v_grouped tinyint;
     CALL mq_require_name('type', p_type, 0);
     -- As bytes: a collation may take 'n' for N.
     IF CAST(p_state AS binary) NOT IN ('N', 'A', 'E', 'C') THEN
@@ -58,15 +58,15 @@ BEGIN
         ORDER BY c.completed_at DESC, c.id DESC
         LIMIT v_size;
     ELSE
-        SELECT ordered INTO v_ordered FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
+        SELECT grouped INTO v_grouped FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
         SELECT m.id, m.type, 'N' AS state, m.body, m.headers, m.priority, m.group_key, m.dedup_key,
             t.attempts, m.created_at, m.source, m.run_at, NULL AS reader, NULL AS batch_key,
             NULL AS lease_until, NULL AS changed_at, t.error
         FROM (
             (SELECT 1 AS part, '' AS group_key, priority, run_at, id, attempts, NULL AS error
             FROM mq_ready FORCE INDEX (PRIMARY)
-            -- In an ordered queue these are tickets.
-            WHERE type = p_type AND NOT v_ordered
+            -- In a grouped queue these are tickets.
+            WHERE type = p_type AND NOT v_grouped
             ORDER BY priority, run_at, id
             LIMIT v_size)
             UNION ALL

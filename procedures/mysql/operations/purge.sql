@@ -17,7 +17,7 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_left int DEFAULT 10000;
-    DECLARE v_ordered tinyint;
+    DECLARE v_grouped tinyint;
     DECLARE v_ids, v_more longtext CHARACTER SET utf8mb4;
     DECLARE v_count bigint DEFAULT 0;
     DECLARE v_own tinyint;
@@ -32,7 +32,7 @@ BEGIN
         CALL mq_raise_error('invalid_argument', 'state: must be N, E or C');
     END IF;
     CALL mq_begin_call(1, v_own);
-    SELECT ordered INTO v_ordered FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
+    SELECT grouped INTO v_grouped FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     IF p_state = 'C' THEN
         CALL mq_erase_archived(p_type, NULL, v_left, v_count);
     ELSEIF p_state = 'E' THEN
@@ -45,7 +45,7 @@ BEGIN
             FOR UPDATE SKIP LOCKED
         ) AS k;
     ELSE
-        IF v_ordered THEN
+        IF v_grouped THEN
             SELECT GROUP_CONCAT('[', k.id, ']'), v_left - COUNT(*) INTO v_ids, v_left
             FROM (
                 SELECT id FROM mq_grouped FORCE INDEX (PRIMARY)

@@ -1,10 +1,11 @@
 -- set_queue: set the policy of a type; NULL leaves a setting as it is.
 -- Arguments:   p_type, p_lease_seconds (at first 60), p_max_attempts (10), p_backoff_seconds (5), p_backoff_max_seconds
---              (3,600), p_on_complete (delete), p_ordered (0), p_notify (1)
+--              (3,600), p_on_complete (delete), p_ordered (0), p_notify (1), p_max_active (0, no limit), p_rate (0, no limit),
+--              p_rate_seconds (1), p_group_max_active (0), p_group_rate (0), p_group_rate_seconds (1)
 -- Returns:     the policy as it is now
 -- Errors:      50002 invalid_argument, 50004 queue_not_empty (ordered can change only without new and active messages)
 -- Transaction: joins the caller's; calls for one type wait for each other
--- Example:     CALL mq_set_queue('invoice', NULL, 5, NULL, NULL, 'archive', NULL, NULL);
+-- Example:     CALL mq_set_queue('invoice', NULL, 5, NULL, NULL, 'archive', NULL, NULL, 5, NULL, NULL, NULL, NULL, NULL);
 
 DROP PROCEDURE IF EXISTS mq_set_queue;
 
@@ -18,15 +19,22 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_set_queue(
     IN p_backoff_max_seconds bigint,
     IN p_on_complete longtext CHARACTER SET utf8mb4,
     IN p_ordered bigint,
-    IN p_notify bigint
+    IN p_notify bigint,
+    IN p_max_active bigint,
+    IN p_rate bigint,
+    IN p_rate_seconds bigint,
+    IN p_group_max_active bigint,
+    IN p_group_rate bigint,
+    IN p_group_rate_seconds bigint
 )
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_own, v_refused, v_orphans tinyint;
+    DECLARE v_own, v_refused, v_orphans, v_limited tinyint;
     DECLARE v_lease_seconds, v_max_attempts, v_backoff_seconds, v_backoff_max_seconds int;
     DECLARE v_on_complete varchar(10) CHARACTER SET ascii;
-    DECLARE v_ordered, v_notify tinyint;
+    DECLARE v_was_ordered, v_was_grouped, v_ordered, v_grouped, v_notify tinyint;
+    DECLARE v_group_max_active, v_group_rate int;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         CALL mq_undo_call(v_own);
@@ -43,6 +51,12 @@ BEGIN
     END IF;
     CALL mq_require_range('ordered', p_ordered, 0, 1);
     CALL mq_require_range('notify', p_notify, 0, 1);
+    CALL mq_require_range('max_active', p_max_active, 0, 1000000);
+    CALL mq_require_range('rate', p_rate, 0, 1000000);
+    CALL mq_require_range('rate_seconds', p_rate_seconds, 1, 86400);
+    CALL mq_require_range('group_max_active', p_group_max_active, 0, 1000000);
+    CALL mq_require_range('group_rate', p_group_rate, 0, 1000000);
+    CALL mq_require_range('group_rate_seconds', p_group_rate_seconds, 1, 86400);
 
     CALL mq_begin_call(0, v_own);
     -- Not INSERT IGNORE: its shared lock on a row that is there already would end in a deadlock of two callers.
@@ -55,21 +69,33 @@ BEGIN
     VALUES (p_type, v_lease_seconds, v_max_attempts, v_backoff_seconds, v_backoff_max_seconds, v_on_complete, v_ordered,
         v_notify)
     ON DUPLICATE KEY UPDATE mq_queue.paused = mq_queue.paused;
-    SELECT q.ordered <> p_ordered AND (
-        EXISTS (SELECT 1 FROM mq_ready AS r FORCE INDEX (PRIMARY) WHERE r.type = p_type)
+    SELECT q.ordered, q.grouped, COALESCE(p_ordered, q.ordered), COALESCE(p_group_max_active, q.group_max_active),
+        COALESCE(p_group_rate, q.group_rate)
+    INTO v_was_ordered, v_was_grouped, v_ordered, v_group_max_active, v_group_rate
+    FROM mq_queue AS q WHERE q.type = p_type FOR UPDATE;
+    IF v_ordered AND v_group_max_active > 1 THEN
+        CALL mq_raise_error('invalid_argument', 'group_max_active: an ordered queue has one active message per group');
+    END IF;
+    SET v_grouped = v_ordered OR v_group_max_active > 0 OR v_group_rate > 0;
+    SELECT EXISTS (SELECT 1 FROM mq_ready AS r FORCE INDEX (PRIMARY) WHERE r.type = p_type)
         OR EXISTS (SELECT 1 FROM mq_delayed AS d FORCE INDEX (PRIMARY) WHERE d.type = p_type)
         OR EXISTS (SELECT 1 FROM mq_batch AS b FORCE INDEX (batch_lease) WHERE b.type = p_type)
-        OR q.ordered AND EXISTS (SELECT 1 FROM mq_grouped AS g FORCE INDEX (PRIMARY) WHERE g.type = p_type)
-    ), p_ordered > q.ordered AND EXISTS (SELECT 1 FROM mq_grouped AS g FORCE INDEX (PRIMARY) WHERE g.type = p_type)
-    INTO v_refused, v_orphans
-    FROM mq_queue AS q WHERE q.type = p_type FOR UPDATE;
-    IF v_refused THEN
+        OR v_was_grouped AND EXISTS (SELECT 1 FROM mq_grouped AS g FORCE INDEX (PRIMARY) WHERE g.type = p_type),
+        v_grouped > v_was_grouped AND EXISTS (SELECT 1 FROM mq_grouped AS g FORCE INDEX (PRIMARY) WHERE g.type = p_type)
+    INTO v_refused, v_orphans;
+    IF v_refused AND v_ordered <> v_was_ordered THEN
         CALL mq_raise_error('queue_not_empty', CONCAT('ordered can change only while ', p_type,
+            ' holds no new and no active message'));
+    ELSEIF v_refused AND v_grouped <> v_was_grouped THEN
+        CALL mq_raise_error('queue_not_empty', CONCAT('limits by group can come or go only while ', p_type,
             ' holds no new and no active message'));
     END IF;
     IF v_orphans THEN
-        -- Left by a transaction that sent before the queue was no longer ordered, and committed after.
+        -- Left by a transaction that sent before the queue was no longer grouped, and committed after.
         DELETE FROM mq_grouped WHERE type = p_type;
+    END IF;
+    IF v_was_grouped AND NOT v_grouped THEN
+        DELETE FROM mq_bucket WHERE type = p_type;
     END IF;
     UPDATE mq_queue
     SET lease_seconds = COALESCE(p_lease_seconds, lease_seconds),
@@ -78,14 +104,28 @@ BEGIN
         backoff_max_seconds = COALESCE(p_backoff_max_seconds, backoff_max_seconds),
         on_complete = COALESCE(p_on_complete, on_complete),
         ordered = COALESCE(p_ordered, ordered),
-        notify = COALESCE(p_notify, notify)
+        notify = COALESCE(p_notify, notify),
+        max_active = COALESCE(p_max_active, max_active),
+        rate = COALESCE(p_rate, rate),
+        rate_seconds = COALESCE(p_rate_seconds, rate_seconds),
+        group_max_active = COALESCE(p_group_max_active, group_max_active),
+        group_rate = COALESCE(p_group_rate, group_rate),
+        group_rate_seconds = COALESCE(p_group_rate_seconds, group_rate_seconds)
     WHERE type = p_type;
+    SELECT (p_max_active > 0 OR p_rate > 0) AND NOT EXISTS (SELECT * FROM mq_limited WHERE type = p_type) INTO v_limited;
+    IF v_limited THEN
+        INSERT IGNORE INTO mq_limited (type, full_at) VALUES (p_type, UTC_TIMESTAMP(6));
+    END IF;
+    IF v_grouped AND v_was_grouped AND (p_group_max_active IS NOT NULL OR p_group_rate IS NOT NULL
+        OR p_group_rate_seconds IS NOT NULL) THEN
+        CALL mq_hurry_groups(p_type);
+    END IF;
     IF p_on_complete = 'delete' THEN
         -- Whoever finishes a message of such a queue looks for none.
         DELETE k FROM mq_result AS k STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = k.id WHERE m.type = p_type;
     END IF;
     SELECT q.type, q.lease_seconds, q.max_attempts, q.backoff_seconds, q.backoff_max_seconds, q.on_complete, q.ordered,
-        q.notify, q.paused
+        q.notify, q.max_active, q.rate, q.rate_seconds, q.group_max_active, q.group_rate, q.group_rate_seconds, q.paused
     FROM mq_queue AS q WHERE q.type = p_type;
     CALL mq_end_call(v_own);
 END//

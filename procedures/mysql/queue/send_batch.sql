@@ -25,7 +25,7 @@ BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     -- In bytes: to find the n-th character of a long utf8 text, its beginning is read each time.
     DECLARE v_list longblob DEFAULT CONCAT(p_bodies, '\n');
-    DECLARE v_ordered, v_ring tinyint;
+    DECLARE v_grouped, v_ring tinyint;
     DECLARE v_source varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_count, v_first, v_bad, v_end bigint;
     DECLARE v_ids longtext CHARACTER SET utf8mb4;
@@ -68,7 +68,7 @@ BEGIN
         END IF;
     END IF;
 
-    SELECT ordered, EXISTS (SELECT * FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type) INTO v_ordered, v_ring
+    SELECT grouped, EXISTS (SELECT * FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type) INTO v_grouped, v_ring
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     CALL mq_reader_name(NULL, v_source);
     INSERT INTO mq_message (run_at, created_at, priority, type, body, source)
@@ -97,7 +97,7 @@ BEGIN
     IF v_end <> v_count THEN
         SIGNAL SQLSTATE 'HY000' SET MESSAGE_TEXT = 'send_batch: the new messages could not be found again';
     END IF;
-    IF v_ordered THEN
+    IF v_grouped THEN
         INSERT INTO mq_grouped (type, group_key, id, attempts)
         SELECT p_type, '', j.id, 0 FROM JSON_TABLE(v_ids, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j;
     END IF;

@@ -17,7 +17,9 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_take_batch(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_paused, v_ordered tinyint;
+    DECLARE v_paused, v_grouped tinyint;
+    DECLARE v_max_active, v_rate, v_rate_seconds int;
+    DECLARE v_size int DEFAULT COALESCE(p_size, 1);
     DECLARE v_reader varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_items longtext CHARACTER SET utf8mb4;
     DECLARE v_own tinyint;
@@ -29,10 +31,13 @@ BEGIN
     CALL mq_require_name('type', p_type, 0);
     CALL mq_require_range('size', p_size, 1, 10000);
     CALL mq_begin_call(1, v_own);
-    SELECT paused, ordered INTO v_paused, v_ordered
+    SELECT paused, grouped, max_active, rate, rate_seconds INTO v_paused, v_grouped, v_max_active, v_rate, v_rate_seconds
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
-    IF NOT v_paused THEN
-        CALL mq_pick(p_type, v_ordered, COALESCE(p_size, 1), 1, v_items);
+    IF v_max_active + v_rate > 0 AND NOT v_paused THEN
+        CALL mq_allowance(p_type, v_size, v_max_active, v_rate, v_rate_seconds, v_size);
+    END IF;
+    IF v_size > 0 AND NOT v_paused THEN
+        CALL mq_pick(p_type, v_grouped, v_size, 1, v_items);
     END IF;
     IF v_items IS NULL THEN
         CALL mq_no_messages();
@@ -44,6 +49,9 @@ BEGIN
         ORDER BY j.n;
         CALL mq_reader_name(NULL, v_reader);
         CALL mq_settle(p_type, v_items, v_reader);
+        IF v_max_active + v_rate > 0 THEN
+            CALL mq_spend(p_type, JSON_LENGTH(v_items), v_rate, v_rate_seconds);
+        END IF;
     END IF;
     CALL mq_end_call(v_own);
 END//

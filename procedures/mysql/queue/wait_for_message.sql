@@ -1,7 +1,7 @@
 -- wait_for_message: wait until something is ready or the time is up, with 20 polls per second.
 -- Arguments:   p_type, p_seconds (0 to ten years; NULL or 0: do not wait)
 -- Returns:     ready (1: a message can be claimed), next_run_at (when the next delayed message or schedule is due or the next
---              lease runs out, or NULL)
+--              lease runs out, not before limits of the type leave room; or NULL)
 -- Errors:      50002 invalid_argument
 -- Transaction: call it outside of one: a transaction that is REPEATABLE READ never sees what others have sent since
 -- Example:     CALL mq_wait_for_message('email', 30);
@@ -20,7 +20,8 @@ BEGIN
     DECLARE v_now, v_before datetime(6);
     DECLARE v_left double DEFAULT COALESCE(p_seconds, 0);
     DECLARE v_slept double;
-    DECLARE v_ready tinyint DEFAULT 0;
+    DECLARE v_ready, v_limited tinyint DEFAULT 0;
+    DECLARE v_room_at datetime(6);
     DECLARE v_pause double DEFAULT 0.005;
     CALL mq_require_name('type', p_type, 0);
     CALL mq_require_range('seconds', p_seconds, 0, 315360000);
@@ -34,9 +35,13 @@ BEGIN
             OR EXISTS (SELECT 1 FROM mq_batch AS b FORCE INDEX (batch_lease) WHERE b.type = p_type
                 AND b.lease_until <= v_now AND b.lease_seconds >= 0)
             OR EXISTS (SELECT 1 FROM mq_schedule AS s FORCE INDEX (schedule_due) WHERE s.type = p_type AND s.next_at <= v_now)
-        )
-        INTO v_ready
+        ), q.max_active + q.rate > 0
+        INTO v_ready, v_limited
         FROM mq_queue AS q WHERE q.type IN (p_type, '') ORDER BY q.type DESC LIMIT 1;
+        SET v_room_at = NULL;
+        IF v_ready AND v_limited THEN
+            CALL mq_has_room(p_type, v_now, v_ready, v_room_at);
+        END IF;
         IF v_ready OR v_left <= 0 THEN
             LEAVE polls;
         END IF;
@@ -47,7 +52,7 @@ BEGIN
         SET v_slept = TIMESTAMPDIFF(MICROSECOND, v_before, v_now) / 1e6;
         SET v_left = v_left - IF(v_slept BETWEEN v_pause AND v_pause + 1, v_slept, v_pause), v_pause = LEAST(2 * v_pause, 0.05);
     END LOOP;
-    SELECT v_ready AS ready, MIN(t.due) AS next_run_at
+    SELECT v_ready AS ready, COALESCE(v_room_at, MIN(t.due)) AS next_run_at
     FROM (
         (SELECT run_at AS due FROM mq_delayed FORCE INDEX (PRIMARY) WHERE type = p_type ORDER BY run_at, id LIMIT 1)
         UNION ALL

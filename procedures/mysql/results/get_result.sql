@@ -22,11 +22,11 @@ BEGIN
     END IF;
     SELECT CASE
             WHEN e.id IS NOT NULL THEN 'E'
-            WHEN d.id IS NOT NULL OR g.id IS NOT NULL OR NOT m.ordered AND (r.id IS NOT NULL OR o.id IS NOT NULL) THEN 'N'
+            WHEN d.id IS NOT NULL OR g.id IS NOT NULL OR NOT m.grouped AND (r.id IS NOT NULL OR o.id IS NOT NULL) THEN 'N'
             ELSE 'A'
         END AS state, k.result, COALESCE(e.error, d.error) AS error
     FROM (
-        SELECT l.*, (SELECT q.ordered FROM mq_queue AS q WHERE q.type IN (l.type, '') ORDER BY q.type DESC LIMIT 1) AS ordered
+        SELECT l.*, (SELECT q.grouped FROM mq_queue AS q WHERE q.type IN (l.type, '') ORDER BY q.type DESC LIMIT 1) AS grouped
         FROM mq_message AS l FORCE INDEX (PRIMARY)
         WHERE l.id = p_id
     ) AS m

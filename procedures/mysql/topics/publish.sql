@@ -2,7 +2,7 @@
 -- Arguments:   p_topic, p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, p_headers (a JSON object; NULL:
 --              none but the topic), p_source, p_delay_seconds, p_on_conflict: as for send_message
 -- Returns:     count (messages sent; those that a live message of the dedup_key stood for are not counted)
--- Errors:      50001 wrong_isolation (a change in an ordered queue), 50002 invalid_argument
+-- Errors:      50001 wrong_isolation (a change in a grouped queue), 50002 invalid_argument
 -- Transaction: joins the caller's; waits for an open transaction that has sent or changed the same dedup_key
 -- Example:     CALL mq_publish('orders.eu.paid', '17', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
 --

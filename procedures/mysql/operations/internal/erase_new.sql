@@ -1,5 +1,5 @@
 -- erase_new: delete messages of state N that nobody holds from the tables of their state.
--- Arguments:   p_type, p_ordered (the policy), p_ring (1: the type is a ring), p_places (a JSON array of [id, priority, run_at,
+-- Arguments:   p_type, p_grouped (the policy), p_ring (1: the type is a ring), p_places (a JSON array of [id, priority, run_at,
 --              group key] of the messages)
 -- Returns:     p_gone: '[id],...' of those that are gone, NULL for none
 -- Errors:      none
@@ -12,7 +12,7 @@ DELIMITER //
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_erase_new(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_ordered tinyint,
+    IN p_grouped tinyint,
     IN p_ring tinyint,
     IN p_places longtext CHARACTER SET utf8mb4,
     OUT p_gone longtext CHARACTER SET utf8mb4
@@ -38,7 +38,7 @@ BEGIN
     END IF;
 
     SET v_found = p_places;
-    IF p_ordered THEN
+    IF p_grouped THEN
         SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ',', k.priority, ',"', k.run_at, '",', JSON_QUOTE(k.group_key), ']'), ']'),
             CONCAT_WS(',', p_gone, GROUP_CONCAT('[', k.id, ']'))
         INTO v_found, p_gone
@@ -62,10 +62,10 @@ BEGIN
                 ON g.type = p_type AND g.group_key = j.group_key AND g.id = j.id;
         END IF;
     END IF;
-    -- In an ordered queue only the tickets of what is already gone; in a ring some stand at their ordinary place still.
+    -- In a grouped queue only the tickets of what is already gone; in a ring some stand at their ordinary place still.
     IF v_found IS NOT NULL THEN
         SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ',0,', k.priority, ',"', k.run_at, '"]'), ']'),
-            IF(p_ordered, p_gone, CONCAT_WS(',', p_gone, GROUP_CONCAT('[', k.id, ']')))
+            IF(p_grouped, p_gone, CONCAT_WS(',', p_gone, GROUP_CONCAT('[', k.id, ']')))
         INTO v_found, p_gone
         FROM (
             SELECT r.id, r.priority, r.run_at

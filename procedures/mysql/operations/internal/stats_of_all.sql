@@ -16,27 +16,27 @@ SQL SECURITY DEFINER
 READS SQL DATA
 BEGIN
     DECLARE v_policies, v_ready, v_grouped, v_delayed, v_batch, v_dead longtext CHARACTER SET utf8mb4;
-    DECLARE v_ordered, v_paused tinyint;
+    DECLARE v_by_group, v_paused tinyint;
     CALL mq_count_types('ready', p_now, v_ready);
     CALL mq_count_types('grouped', p_now, v_grouped);
     CALL mq_count_types('delayed', p_now, v_delayed);
     CALL mq_count_types('batch', p_now, v_batch);
     CALL mq_count_types('dead', p_now, v_dead);
-    SELECT ordered, paused INTO v_ordered, v_paused FROM mq_queue WHERE type = '';
-    SELECT GROUP_CONCAT('["policy",', JSON_QUOTE(type), ',', ordered, ',', paused, ',null]') INTO v_policies
+    SELECT grouped, paused INTO v_by_group, v_paused FROM mq_queue WHERE type = '';
+    SELECT GROUP_CONCAT('["policy",', JSON_QUOTE(type), ',', grouped, ',', paused, ',null]') INTO v_policies
     FROM mq_queue WHERE type <> '';
     SELECT s.type, LEAST(s.ready, 10000) AS ready, LEAST(s.waiting, 10000) AS `delayed`, LEAST(s.active, 10000) AS active,
         LEAST(s.expired, 10000) AS expired, LEAST(s.dead, 10000) AS dead,
         GREATEST(TIMESTAMPDIFF(MICROSECOND, s.oldest, p_now), 0) / 1e6 AS oldest_ready_seconds,
         GREATEST(s.ready, s.waiting, s.active, s.expired, s.dead) > 10000 AS capped, s.paused
     FROM (
-        SELECT g.type, g.due + IF(COALESCE(g.ordered, v_ordered), g.grouped, g.ready) AS ready, g.waiting, g.active,
+        SELECT g.type, g.due + IF(COALESCE(g.by_group, v_by_group), g.grouped, g.ready) AS ready, g.waiting, g.active,
             g.expired, g.dead,
-            COALESCE(IF(COALESCE(g.ordered, v_ordered), g.grouped_at, g.ready_at), g.due_at) AS oldest,
+            COALESCE(IF(COALESCE(g.by_group, v_by_group), g.grouped_at, g.ready_at), g.due_at) AS oldest,
             COALESCE(g.paused, v_paused) AS paused
         FROM (
             -- All in one list and sorted: a join, or groups in a temporary table with an index, take twice the time.
-            SELECT SQL_BIG_RESULT c.type, MAX(IF(c.source = 'policy', c.a, NULL)) AS ordered,
+            SELECT SQL_BIG_RESULT c.type, MAX(IF(c.source = 'policy', c.a, NULL)) AS by_group,
                 MAX(IF(c.source = 'policy', c.b, NULL)) AS paused,
                 SUM(IF(c.source = 'ready', c.a, 0)) AS ready, MIN(IF(c.source = 'ready', c.at_, NULL)) AS ready_at,
                 SUM(IF(c.source = 'grouped', c.a, 0)) AS grouped, MIN(IF(c.source = 'grouped', c.at_, NULL)) AS grouped_at,

@@ -18,10 +18,10 @@ READS SQL DATA
 BEGIN
     DECLARE v_oldest datetime(6);
     DECLARE v_ready, v_due, v_delayed, v_active, v_expired, v_dead bigint;
-    DECLARE v_ordered, v_paused tinyint;
-    SELECT ordered, paused INTO v_ordered, v_paused
+    DECLARE v_grouped, v_paused tinyint;
+    SELECT grouped, paused INTO v_grouped, v_paused
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
-    IF v_ordered THEN
+    IF v_grouped THEN
         SELECT COUNT(*), MIN(m.run_at) INTO v_ready, v_oldest
         FROM (SELECT id FROM mq_grouped FORCE INDEX (PRIMARY) WHERE type = p_type LIMIT 10001) AS g
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = g.id;

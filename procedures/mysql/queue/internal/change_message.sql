@@ -1,13 +1,13 @@
 -- change_message: replace or postpone a live message of a dedup_key, if it is new.
--- Arguments:   p_type, p_ordered (the policy), p_ring (1: the type is a ring), p_id, p_on_conflict (replace or postpone), p_now
+-- Arguments:   p_type, p_grouped (the policy), p_ring (1: the type is a ring), p_id, p_on_conflict (replace or postpone), p_now
 --              (when the call began), p_run_at, p_priority, p_body, p_headers (those of the call), p_own (what begin_call said)
 -- Returns:     p_changed: 1, or 0: it is not new, is being claimed at this moment, or is not postponed by it
 -- Errors:      none
 -- Transaction: joins the caller's, which has locked the key; never waits for a claim
 -- Example:     CALL mq_change_message('email', 0, 0, 17, 'replace', v_now, v_now, 0, '{}', NULL, v_own, v_changed);
 --
--- It is taken out of its place as cancel does it, and put where a message with this run_at is put when it is sent. In an ordered
--- queue a failed head no longer keeps its group waiting.
+-- It is taken out of its place as cancel does it, and put where a message with this run_at is put when it is sent. In a grouped
+-- queue it no longer keeps its group waiting.
 
 DROP PROCEDURE IF EXISTS mq_change_message;
 
@@ -15,7 +15,7 @@ DELIMITER //
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_change_message(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_ordered tinyint,
+    IN p_grouped tinyint,
     IN p_ring tinyint,
     IN p_id bigint,
     IN p_on_conflict varchar(8) CHARACTER SET utf8mb4,
@@ -35,6 +35,7 @@ whole: BEGIN
     DECLARE v_group varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_priority, v_attempts smallint;
     DECLARE v_run_at datetime(6);
+    DECLARE v_groups longtext CHARACTER SET utf8mb4;
     DECLARE v_error text CHARACTER SET utf8mb4;
     SET p_changed = 0;
     IF p_own = 1 OR v_level = 'READ-COMMITTED' THEN
@@ -48,7 +49,7 @@ whole: BEGIN
         ) AS m;
     END IF;
     IF v_run_at IS NOT NULL AND (v_replace OR p_run_at > v_run_at) THEN
-        CALL mq_leave_place(p_type, p_ordered, p_ring, p_id, v_group, v_priority, v_run_at, v_attempts, v_error);
+        CALL mq_leave_place(p_type, p_grouped, p_ring, p_id, v_group, v_priority, v_run_at, v_attempts, v_error);
     END IF;
     IF v_attempts IS NULL THEN
         LEAVE whole;
@@ -64,7 +65,7 @@ whole: BEGIN
     IF p_run_at > p_now THEN
         INSERT INTO mq_delayed (type, run_at, id, priority, attempts, error)
         VALUES (p_type, p_run_at, p_id, v_priority, v_attempts, v_error);
-    ELSEIF p_ordered THEN
+    ELSEIF p_grouped THEN
         INSERT INTO mq_grouped (type, group_key, id, attempts) VALUES (p_type, v_group, p_id, v_attempts);
     ELSE
         INSERT INTO mq_ready (type, priority, run_at, id, attempts)
@@ -76,8 +77,8 @@ whole: BEGIN
     IF p_run_at < p_now THEN
         CALL mq_lower_mark(p_type);
     END IF;
-    IF p_ordered THEN
-        DELETE FROM mq_group_lock WHERE type = p_type AND group_key = v_group AND id = p_id;
+    IF p_grouped THEN
+        CALL mq_drop_locks(p_type, CONCAT('[[', p_id, ']]'), v_groups);
         CALL mq_issue_tickets(p_type, JSON_ARRAY(v_group));
     END IF;
     SET p_changed = 1;

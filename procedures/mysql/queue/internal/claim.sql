@@ -18,18 +18,30 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_claim(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_paused, v_ordered tinyint;
-    DECLARE v_seconds int;
+    DECLARE v_paused, v_grouped tinyint;
+    DECLARE v_seconds, v_max_active, v_rate, v_rate_seconds, v_group_rate, v_group_rate_seconds int;
+    DECLARE v_size int DEFAULT p_size;
     DECLARE v_items longtext CHARACTER SET utf8mb4;
-    SELECT paused, ordered, COALESCE(p_lease_seconds, lease_seconds) INTO v_paused, v_ordered, v_seconds
+    SELECT paused, grouped, COALESCE(p_lease_seconds, lease_seconds), max_active, rate, rate_seconds, group_rate,
+        group_rate_seconds
+    INTO v_paused, v_grouped, v_seconds, v_max_active, v_rate, v_rate_seconds, v_group_rate, v_group_rate_seconds
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
-    IF NOT v_paused THEN
-        CALL mq_pick(p_type, v_ordered, p_size, 0, v_items);
+    IF v_max_active + v_rate > 0 AND NOT v_paused THEN
+        CALL mq_allowance(p_type, p_size, v_max_active, v_rate, v_rate_seconds, v_size);
+    END IF;
+    IF v_size > 0 AND NOT v_paused THEN
+        CALL mq_pick(p_type, v_grouped, v_size, 0, v_items);
     END IF;
     IF v_items IS NULL THEN
         CALL mq_no_messages();
     ELSE
         CALL mq_hold(p_type, v_items, p_reader, v_seconds);
+        IF v_max_active + v_rate > 0 THEN
+            CALL mq_spend(p_type, JSON_LENGTH(v_items), v_rate, v_rate_seconds);
+        END IF;
+        IF v_group_rate > 0 THEN
+            CALL mq_spend_groups(p_type, v_items, v_group_rate, v_group_rate_seconds);
+        END IF;
     END IF;
 END//
 

@@ -17,7 +17,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_drop_tickets(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    -- As many as pick_ordered reads.
+    -- As many as pick_grouped reads.
     DECLARE c_tickets int DEFAULT 10000;
     DECLARE v_tickets longtext CHARACTER SET utf8mb4;
     IF p_busy IS NOT NULL THEN

@@ -21,10 +21,10 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_max_attempts, v_backoff, v_backoff_max int;
-    DECLARE v_ordered tinyint;
+    DECLARE v_ordered, v_grouped tinyint;
     DECLARE v_dead longtext CHARACTER SET utf8mb4;
-    SELECT max_attempts, backoff_seconds, backoff_max_seconds, ordered
-    INTO v_max_attempts, v_backoff, v_backoff_max, v_ordered
+    SELECT max_attempts, backoff_seconds, backoff_max_seconds, ordered, grouped
+    INTO v_max_attempts, v_backoff, v_backoff_max, v_ordered, v_grouped
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
 
     INSERT INTO mq_dead (id, died_at, attempts, type, reader, error)
@@ -62,6 +62,10 @@ BEGIN
         )) AS j
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
         WHERE COALESCE(j.retry, 0) <> -1 AND j.attempt < COALESCE(m.max_attempts, v_max_attempts);
+    END IF;
+    IF v_grouped AND NOT v_ordered THEN
+        -- Without an order nothing waits for a failed message.
+        CALL mq_free_groups(p_type, p_failed);
     END IF;
 END//
 

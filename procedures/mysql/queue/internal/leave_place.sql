@@ -1,5 +1,5 @@
 -- leave_place: take a new message that nobody holds out of ready or delayed.
--- Arguments:   p_type, p_ordered (the policy), p_ring (1: the type is a ring), p_id, p_group_key ('' for none), p_priority,
+-- Arguments:   p_type, p_grouped (the policy), p_ring (1: the type is a ring), p_id, p_group_key ('' for none), p_priority,
 --              p_run_at (the message's own)
 -- Returns:     p_attempts (NULL: it stays, or is being claimed at this moment) and p_error of the last one
 -- Errors:      none
@@ -7,7 +7,7 @@
 -- Example:     CALL mq_leave_place('email', 0, 0, 17, '', 0, v_run_at, v_attempts, v_error);
 --
 -- By whole primary keys, and in the tables where it seems to be: at REPEATABLE READ a search for what is not there locks a gap, and
--- other senders would wait. The tickets of an ordered queue stay: they are hints only.
+-- other senders would wait. The tickets of a grouped queue stay: they are hints only.
 
 DROP PROCEDURE IF EXISTS mq_leave_place;
 
@@ -15,7 +15,7 @@ DELIMITER //
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_leave_place(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_ordered tinyint,
+    IN p_grouped tinyint,
     IN p_ring tinyint,
     IN p_id bigint,
     IN p_group_key varchar(200) CHARACTER SET utf8mb4,
@@ -39,7 +39,7 @@ BEGIN
         IF p_attempts IS NOT NULL THEN
             DELETE FROM mq_delayed WHERE type = p_type AND run_at = p_run_at AND id = p_id;
         END IF;
-    ELSEIF p_ordered THEN
+    ELSEIF p_grouped THEN
         SELECT MAX(g.attempts) INTO p_attempts
         FROM (
             SELECT attempts FROM mq_grouped WHERE type = p_type AND group_key = p_group_key AND id = p_id FOR UPDATE SKIP LOCKED

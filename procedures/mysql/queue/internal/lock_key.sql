@@ -1,5 +1,5 @@
 -- lock_key: before a live message is changed inside of a transaction: lock its dedup_key, unless it is at work or dead.
--- Arguments:   p_type, p_dedup_key, p_ordered (the policy), p_id (the live message)
+-- Arguments:   p_type, p_dedup_key, p_grouped (the policy), p_id (the live message)
 -- Returns:     p_id: the message that has the key now, NULL for none; p_new: 0 when it is at work or dead
 -- Errors:      none
 -- Transaction: joins the caller's; waits for an open transaction that has changed or finished the message
@@ -14,7 +14,7 @@ DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_lock_key(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_dedup_key varchar(200) CHARACTER SET utf8mb4,
-    IN p_ordered tinyint,
+    IN p_grouped tinyint,
     INOUT p_id bigint,
     OUT p_new tinyint
 )
@@ -27,9 +27,9 @@ BEGIN
     LEFT JOIN mq_delayed AS d FORCE INDEX (PRIMARY) ON d.type = p_type AND d.run_at = m.run_at AND d.id = m.id
     LEFT JOIN mq_grouped AS g FORCE INDEX (PRIMARY) ON g.type = p_type AND g.group_key = COALESCE(m.group_key, '') AND g.id = m.id
     LEFT JOIN mq_ready AS r FORCE INDEX (PRIMARY)
-        ON NOT p_ordered AND r.type = p_type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id
+        ON NOT p_grouped AND r.type = p_type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id
     LEFT JOIN mq_ready AS o FORCE INDEX (PRIMARY)
-        ON NOT p_ordered AND o.type = p_type AND o.priority = -32768 AND o.run_at = '1000-01-01' AND o.id = m.id
+        ON NOT p_grouped AND o.type = p_type AND o.priority = -32768 AND o.run_at = '1000-01-01' AND o.id = m.id
     WHERE m.id = p_id;
     IF p_new THEN
         SELECT MAX(k.id) INTO p_id

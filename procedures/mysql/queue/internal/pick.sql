@@ -1,6 +1,6 @@
 -- pick: take up to p_size ready messages of a type out of the ready table, in claim order; expired claims are rescued, due
 --       messages promoted and those of schedules sent on the way.
--- Arguments:   p_type, p_ordered (the policy), p_size, p_take (1: the caller's transaction may be long: see pick_ordered)
+-- Arguments:   p_type, p_grouped (the policy), p_size, p_take (1: the caller's transaction may be long: see pick_grouped)
 -- Returns:     p_items: a JSON array of [id, number of this attempt, ...]; NULL when nothing is ready
 -- Errors:      none
 -- Transaction: joins the caller's; never waits for another claim
@@ -19,7 +19,7 @@ DELIMITER //
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_pick(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_ordered tinyint,
+    IN p_grouped tinyint,
     IN p_size int,
     IN p_take tinyint,
     OUT p_items longtext CHARACTER SET utf8mb4
@@ -67,6 +67,9 @@ BEGIN
         IF v_scheduled THEN
             CALL mq_send_due(p_type, v_promote);
         END IF;
+        IF p_grouped AND NOT p_take THEN
+            CALL mq_tend_groups(p_type, v_now);
+        END IF;
         SET v_promoted_to = c_long_ago;
     END IF;
 
@@ -86,8 +89,8 @@ BEGIN
         SET v_promoted_to = v_now;
     END IF;
 
-    IF p_ordered THEN
-        CALL mq_pick_ordered(p_type, p_size, p_take, p_items);
+    IF p_grouped THEN
+        CALL mq_pick_grouped(p_type, p_size, p_take, p_items);
         -- No claim of tickets starts at a mark. They only keep the time of the last full scan.
         SET v_marks_changed = v_full_scan AND p_items IS NOT NULL, v_places = '[]', v_promoted_to = c_long_ago;
     ELSE
@@ -106,7 +109,7 @@ BEGIN
             SET v_scanned_at = v_now
                 + INTERVAL LEAST(10 * TIMESTAMPDIFF(MICROSECOND, v_now, UTC_TIMESTAMP(6)), c_ahead * 1000000) MICROSECOND;
         END IF;
-        CALL mq_renew_marks(p_type, v_n, v_scanned_at, v_promoted_to, v_places, IF(p_ordered, NULL, p_items), v_raised_to,
+        CALL mq_renew_marks(p_type, v_n, v_scanned_at, v_promoted_to, v_places, IF(p_grouped, NULL, p_items), v_raised_to,
             v_lowered_to);
     END IF;
 END//

@@ -20,10 +20,10 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_promote(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_due longtext CHARACTER SET utf8mb4;
-    DECLARE v_ordered, v_ring tinyint;
+    DECLARE v_due, v_groups longtext CHARACTER SET utf8mb4;
+    DECLARE v_grouped, v_ring tinyint;
     DECLARE v_lowest bigint;
-    SELECT ordered, EXISTS (SELECT * FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type) INTO v_ordered, v_ring
+    SELECT grouped, EXISTS (SELECT * FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type) INTO v_grouped, v_ring
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     SELECT CONCAT('[', GROUP_CONCAT('[', d.id, ',', d.attempts, ',', d.priority, ',"', d.run_at, '"]'), ']'), COUNT(*),
         -- Those of a ring all stand at its start.
@@ -41,17 +41,13 @@ BEGIN
         DELETE d
         FROM JSON_TABLE(v_due, '$[*]' COLUMNS (id bigint PATH '$[0]', run_at datetime(6) PATH '$[3]')) AS j
         STRAIGHT_JOIN mq_delayed AS d FORCE INDEX (PRIMARY) ON d.type = p_type AND d.run_at = j.run_at AND d.id = j.id;
-        IF v_ordered THEN
+        IF v_grouped THEN
             INSERT IGNORE INTO mq_grouped (type, group_key, id, attempts)
             SELECT m.type, COALESCE(m.group_key, ''), m.id, j.attempts
             FROM JSON_TABLE(v_due, '$[*]' COLUMNS (id bigint PATH '$[0]', attempts smallint PATH '$[1]')) AS j
             STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id;
-            -- A failed head comes back: its group may go on, and it is the first of it again.
-            DELETE l
-            FROM JSON_TABLE(v_due, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
-            STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
-            STRAIGHT_JOIN mq_group_lock AS l FORCE INDEX (PRIMARY) ON l.type = m.type AND l.group_key = COALESCE(m.group_key, '')
-            WHERE l.id = m.id;
+            -- A message that its group waits for comes back: the group may go on, and it is the first of it again.
+            CALL mq_drop_locks(p_type, v_due, v_groups);
         END IF;
         INSERT IGNORE INTO mq_ready (type, priority, run_at, id, attempts)
         SELECT p_type, IF(v_ring, -32768, j.priority), IF(v_ring, '1000-01-01', j.run_at), j.id, j.attempts

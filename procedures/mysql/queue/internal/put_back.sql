@@ -16,9 +16,10 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_put_back(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_ordered, v_ring, v_moved tinyint;
+    DECLARE v_grouped, v_ring, v_moved tinyint;
     DECLARE v_lowest bigint;
-    SELECT ordered, EXISTS (SELECT * FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type) INTO v_ordered, v_ring
+    DECLARE v_groups longtext CHARACTER SET utf8mb4;
+    SELECT grouped, EXISTS (SELECT * FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type) INTO v_grouped, v_ring
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     -- First a read, which locks nothing: few have ever failed.
     SELECT EXISTS (
@@ -33,16 +34,12 @@ BEGIN
         SET m.run_at = m.sent_run_at
         WHERE m.sent_run_at IS NOT NULL;
     END IF;
-    IF v_ordered THEN
+    IF v_grouped THEN
         INSERT IGNORE INTO mq_grouped (type, group_key, id, attempts)
         SELECT m.type, COALESCE(m.group_key, ''), m.id, j.attempts
         FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempts smallint PATH '$[1]')) AS j
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id;
-        DELETE l
-        FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
-        STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
-        STRAIGHT_JOIN mq_group_lock AS l FORCE INDEX (PRIMARY) ON l.type = m.type AND l.group_key = COALESCE(m.group_key, '')
-        WHERE l.id = m.id;
+        CALL mq_drop_locks(p_type, p_items, v_groups);
         -- An old ticket may be being dropped at this moment: the new one goes beside it, with a time of its own.
         INSERT IGNORE INTO mq_ready (type, priority, run_at, id, attempts)
         SELECT m.type, m.priority, IF(r.id IS NULL, m.run_at, UTC_TIMESTAMP(6)), m.id, j.attempts

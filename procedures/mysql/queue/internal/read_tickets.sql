@@ -1,13 +1,16 @@
--- read_tickets: the next tickets of an ordered queue, and what each stands for.
--- Arguments:   p_type, p_take (see pick_ordered), p_size (how many), p_priority, p_run_at and p_id (after this place)
+-- read_tickets: the next tickets of a grouped queue, and what each stands for.
+-- Arguments:   p_type, p_take (see pick_grouped), p_gate (who is at this place keeps the group waiting), p_places (the most
+--              active messages of a group; 0: not to be counted), p_empty_after (a group whose bucket is full later has no token; NULL: there is no rate), p_size (how many), p_priority,
+--              p_run_at and p_id (after this place)
 -- Returns:     p_tickets: a JSON array of [id, priority, run_at, what, nth, group key], NULL for none; what: 0 nothing, 1 a
---              group at work, 2 a free group, 3 a message that is in no group yet; nth: of the tickets of its group. p_read: how
+--              group that is full or waits, 2 one that may go on, 3 a message that is in no group yet; nth: of the tickets of its group. p_read: how
 --              many; p_lone: how many of what 3; p_spent: '[id,priority,run_at],...' of what 0, NULL for none; p_busy: of groups
 --              at work all but the first ticket, a JSON array of [id, priority, run_at, first ticket's id, priority, run_at,
 --              group key], NULL when they are few
 -- Errors:      none
 -- Transaction: reads only, without locks
--- Example:     CALL mq_read_tickets('invoice', 0, 50, -32769, '1000-01-01', 0, v_tickets, v_read, v_lone, v_spent, v_busy);
+-- Example:     CALL mq_read_tickets('invoice', 0, -1, 0, NULL, 50, -32769, '1000-01-01', 0, v_tickets, v_read, v_lone, v_spent,
+--                  v_busy);
 
 DROP PROCEDURE IF EXISTS mq_read_tickets;
 
@@ -16,6 +19,9 @@ DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_read_tickets(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_take tinyint,
+    IN p_gate int,
+    IN p_places int,
+    IN p_empty_after datetime(6),
     IN p_size int,
     IN p_priority int,
     IN p_run_at datetime(6),
@@ -45,13 +51,20 @@ BEGIN
             SELECT r.id, r.priority, r.run_at, COALESCE(m.group_key, '') AS group_key,
                 CASE
                     WHEN m.id IS NULL THEN 0
-                    WHEN g.id IS NULL THEN IF(l.id <=> m.id OR e.id IS NOT NULL OR d.id IS NOT NULL, 0, 3)
-                    WHEN l.id IS NOT NULL THEN 1
+                    WHEN g.id IS NULL THEN IF(w.id <=> m.id OR e.id IS NOT NULL OR d.id IS NOT NULL OR EXISTS (
+                        SELECT * FROM mq_group_lock AS l FORCE INDEX (PRIMARY)
+                        WHERE l.type = m.type AND l.group_key = COALESCE(m.group_key, '') AND l.id = m.id
+                    ), 0, 3)
+                    WHEN w.id IS NOT NULL OR p_places > 0 AND (
+                        SELECT COUNT(*) FROM mq_group_lock AS l FORCE INDEX (PRIMARY)
+                        WHERE l.type = m.type AND l.group_key = COALESCE(m.group_key, '')
+                    ) >= p_places THEN 1
                     ELSE 2
                 END AS what
             FROM mq_ready AS r FORCE INDEX (PRIMARY)
             LEFT JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = r.id
-            LEFT JOIN mq_group_lock AS l FORCE INDEX (PRIMARY) ON l.type = m.type AND l.group_key = COALESCE(m.group_key, '')
+            LEFT JOIN mq_group_lock AS w FORCE INDEX (PRIMARY)
+                ON w.type = m.type AND w.group_key = COALESCE(m.group_key, '') AND w.place = p_gate
             LEFT JOIN mq_grouped AS g FORCE INDEX (PRIMARY)
                 ON g.type = m.type AND g.group_key = COALESCE(m.group_key, '') AND g.id = m.id
             LEFT JOIN mq_dead AS e FORCE INDEX (PRIMARY) ON e.id = m.id AND g.id IS NULL
@@ -60,8 +73,16 @@ BEGIN
             WHERE r.type = p_type AND r.attempts >= 0
                 AND (r.priority > p_priority OR r.priority = p_priority
                     AND (r.run_at > p_run_at OR r.run_at = p_run_at AND r.id > p_id))
-                -- A take leaves the tickets of groups at work to the claims, and must not stumble over them.
-                AND NOT (p_take AND l.id IS NOT NULL)
+                -- A take leaves the tickets of groups that cannot go on to the claims, and must not stumble over them.
+                AND NOT (p_take AND (w.id IS NOT NULL
+                    OR p_places > 0 AND (
+                        SELECT COUNT(*) FROM mq_group_lock AS l FORCE INDEX (PRIMARY)
+                        WHERE l.type = m.type AND l.group_key = COALESCE(m.group_key, '')
+                    ) >= p_places
+                    OR p_empty_after IS NOT NULL AND EXISTS (
+                        SELECT * FROM mq_bucket AS b FORCE INDEX (PRIMARY)
+                        WHERE b.type = m.type AND b.group_key = COALESCE(m.group_key, '') AND b.full_at > p_empty_after
+                    )))
             ORDER BY r.priority, r.run_at, r.id
             LIMIT p_size
         ) AS t

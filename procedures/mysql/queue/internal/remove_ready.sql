@@ -1,7 +1,7 @@
 -- remove_ready: take one ready message that nobody holds out of the ready table; in an ordered queue its group waits for it.
 -- Arguments:   p_id
 -- Returns:     p_type, p_attempt (the one that would begin now) and p_reader (the caller); p_type is NULL when it is not
---              ready, is being claimed at this moment, or its ordered group is at work
+--              ready, is being claimed at this moment, or its group is at work and ordered
 -- Errors:      none
 -- Transaction: joins the caller's; never waits
 -- Example:     CALL mq_remove_ready(17, @type, @attempt, @reader);
@@ -22,7 +22,7 @@ whole: BEGIN
     DECLARE v_type, v_group varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_priority smallint;
     DECLARE v_run_at datetime(6);
-    DECLARE v_ordered, v_ring tinyint;
+    DECLARE v_ordered, v_grouped, v_ring tinyint;
     DECLARE v_stripe int;
     DECLARE v_head bigint;
     DECLARE v_places longtext CHARACTER SET utf8mb4;
@@ -32,7 +32,7 @@ whole: BEGIN
     IF v_type IS NULL THEN
         LEAVE whole;
     END IF;
-    SELECT ordered, EXISTS (SELECT * FROM mq_ring WHERE type = v_type) INTO v_ordered, v_ring
+    SELECT ordered, grouped, EXISTS (SELECT * FROM mq_ring WHERE type = v_type) INTO v_ordered, v_grouped, v_ring
     FROM mq_queue WHERE type IN (v_type, '') ORDER BY type DESC LIMIT 1;
     IF v_ordered THEN
         SELECT MAX(s.n) INTO v_stripe
@@ -57,7 +57,7 @@ whole: BEGIN
         DELETE FROM mq_delayed WHERE type = v_type AND run_at = v_run_at AND id = p_id;
     ELSEIF v_head IS NOT NULL THEN
         LEAVE whole;
-    ELSEIF v_ordered THEN
+    ELSEIF v_grouped THEN
         SELECT MAX(g.attempts) + 1 INTO p_attempt
         FROM (
             SELECT attempts FROM mq_grouped WHERE type = v_type AND group_key = v_group AND id = p_id FOR UPDATE SKIP LOCKED
@@ -88,7 +88,10 @@ whole: BEGIN
     IF p_attempt IS NOT NULL THEN
         IF v_ordered AND v_head IS NULL THEN
             -- As after a claim.
-            INSERT INTO mq_group_lock (type, group_key, id) VALUES (v_type, v_group, p_id);
+            INSERT INTO mq_group_lock (type, group_key, place, id) VALUES (v_type, v_group, -1, p_id);
+        ELSEIF v_grouped AND NOT v_ordered THEN
+            -- Its ticket leads nowhere any more.
+            CALL mq_issue_tickets(v_type, JSON_ARRAY(v_group));
         END IF;
         SET p_type = v_type;
         CALL mq_reader_name(NULL, p_reader);

@@ -1,7 +1,7 @@
 -- send_one: send one message whose options are checked.
 -- Arguments:   those of send_message; p_own (what begin_call said)
 -- Returns:     p_id, p_created and p_changed, as send_message does
--- Errors:      50001 wrong_isolation (a change in an ordered queue)
+-- Errors:      50001 wrong_isolation (a change in a grouped queue)
 -- Transaction: joins the caller's; waits for an open transaction that has sent or changed the same dedup_key
 -- Example:     CALL mq_send_one('email', '{}', NULL, 0, NULL, 'a-1', NULL, NULL, NULL, 60, 'replace', 1, v_id, v_created, v_changed);
 --
@@ -33,12 +33,12 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_run_at datetime(6) DEFAULT COALESCE(p_run_at, v_now + INTERVAL p_delay_seconds SECOND, v_now);
-    DECLARE v_ordered, v_ring tinyint;
+    DECLARE v_grouped, v_ring tinyint;
     DECLARE v_change tinyint DEFAULT COALESCE(p_on_conflict <> 'keep', 0);
     DECLARE v_source varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_live bigint;
     SET p_created = 1, p_changed = 0;
-    SELECT ordered, EXISTS (SELECT * FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type) INTO v_ordered, v_ring
+    SELECT grouped, EXISTS (SELECT * FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type) INTO v_grouped, v_ring
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     CALL mq_reader_name(p_source, v_source);
     -- A message that is just being finished is waited for. Inside a transaction it is read without a lock, which would make
@@ -49,7 +49,7 @@ BEGIN
         ELSE
             SELECT id INTO v_live FROM mq_dedup WHERE type = p_type AND dedup_key = p_dedup_key;
             IF v_live IS NOT NULL AND v_change THEN
-                CALL mq_lock_key(p_type, p_dedup_key, v_ordered, v_live, v_change);
+                CALL mq_lock_key(p_type, p_dedup_key, v_grouped, v_live, v_change);
             END IF;
         END IF;
     END IF;
@@ -74,17 +74,17 @@ BEGIN
     IF v_live IS NOT NULL THEN
         SET p_id = v_live, p_created = 0;
         IF v_change THEN
-            IF v_ordered AND p_own <> 1 THEN
+            IF v_grouped AND p_own <> 1 THEN
                 CALL mq_require_read_committed();
             END IF;
-            CALL mq_change_message(p_type, v_ordered, v_ring, v_live, p_on_conflict, v_now, v_run_at, COALESCE(p_priority, 0),
+            CALL mq_change_message(p_type, v_grouped, v_ring, v_live, p_on_conflict, v_now, v_run_at, COALESCE(p_priority, 0),
                 p_body, p_headers, p_own, p_changed);
         END IF;
     ELSEIF v_run_at > v_now THEN
         INSERT INTO mq_delayed (type, run_at, id, priority, attempts)
         VALUES (p_type, v_run_at, p_id, COALESCE(p_priority, 0), 0);
     ELSE
-        IF v_ordered THEN
+        IF v_grouped THEN
             INSERT INTO mq_grouped (type, group_key, id, attempts) VALUES (p_type, COALESCE(p_group_key, ''), p_id, 0);
         END IF;
         INSERT INTO mq_ready (type, priority, run_at, id, attempts)

@@ -19,8 +19,8 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_on_complete varchar(7) CHARACTER SET ascii;
-    DECLARE v_ordered tinyint;
-    SELECT on_complete, ordered INTO v_on_complete, v_ordered
+    DECLARE v_grouped tinyint;
+    SELECT on_complete, grouped INTO v_on_complete, v_grouped
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     IF v_on_complete = 'archive' THEN
         INSERT INTO mq_archive (id, completed_at, created_at, priority, attempts, month, type, body, headers, group_key,
@@ -32,7 +32,7 @@ BEGIN
         LEFT JOIN mq_result AS k FORCE INDEX (PRIMARY) ON k.id = j.id;
         CALL mq_delete_results(p_items);
     END IF;
-    IF v_ordered THEN
+    IF v_grouped THEN
         CALL mq_free_groups(p_type, p_items);
     END IF;
     CALL mq_delete_messages(p_items);

@@ -1,4 +1,4 @@
--- stuck_groups: groups of ordered queues that have messages, are not at work, and are found by no claim.
+-- stuck_groups: groups that have messages, may go on, and are found by no claim.
 -- Arguments:   p_type (NULL: all)
 -- Returns:     p_groups: a JSON array of [type, group key], '' for messages without one; NULL for none; at most 1,000 of the
 --              first 10,000 groups
@@ -6,8 +6,8 @@
 -- Transaction: reads only, without locks
 -- Example:     CALL mq_stuck_groups('invoice', v_groups);
 --
--- There should never be one: of a group that is free, one message has a ticket in mq_ready (pick_ordered), at its own place or
--- less than a millisecond before it.
+-- There should never be one: of a group that may go on, one message has a ticket in mq_ready (pick_grouped), at its own place or
+-- 1 to 97 microseconds before it (issue_tickets).
 
 DROP PROCEDURE IF EXISTS mq_stuck_groups;
 
@@ -32,17 +32,32 @@ BEGIN
             UNION ALL
             (SELECT DISTINCT type, group_key FROM mq_grouped FORCE INDEX (PRIMARY) WHERE p_type IS NULL LIMIT c_groups)
         ) AS k
-        LEFT JOIN mq_group_lock AS l FORCE INDEX (PRIMARY) ON l.type = k.type AND l.group_key = k.group_key
-        WHERE l.id IS NULL
-            AND (SELECT q.ordered FROM mq_queue AS q WHERE q.type IN (k.type, '') ORDER BY q.type DESC LIMIT 1)
-            AND NOT EXISTS (
-                SELECT *
+        LEFT JOIN mq_group_lock AS w FORCE INDEX (PRIMARY) ON w.type = k.type AND w.group_key = k.group_key AND w.place = 0
+        WHERE w.id IS NULL
+            AND (SELECT q.grouped FROM mq_queue AS q WHERE q.type IN (k.type, '') ORDER BY q.type DESC LIMIT 1)
+            AND (SELECT COUNT(*) FROM mq_group_lock AS l FORCE INDEX (PRIMARY) WHERE l.type = k.type AND l.group_key = k.group_key)
+                < (SELECT IF(q.ordered, 1, IF(q.group_max_active = 0, 2147483647, q.group_max_active))
+                    FROM mq_queue AS q WHERE q.type IN (k.type, '') ORDER BY q.type DESC LIMIT 1)
+            -- Whole primary keys, and no EXISTS: MariaDB would read all tickets of the priority for each message.
+            AND (
+                SELECT r.id
                 FROM mq_grouped AS g FORCE INDEX (PRIMARY)
                 STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = g.id
-                STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY) ON r.type = g.type AND r.priority = m.priority
-                    AND r.run_at BETWEEN m.run_at - INTERVAL 1000 MICROSECOND AND m.run_at AND r.id = m.id
+                STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY)
+                    ON r.type = g.type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id
                 WHERE g.type = k.type AND g.group_key = k.group_key
-            )
+                LIMIT 1
+            ) IS NULL
+            AND (
+                SELECT r.id
+                FROM mq_grouped AS g FORCE INDEX (PRIMARY)
+                STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = g.id
+                STRAIGHT_JOIN mq_stripe AS n FORCE INDEX (PRIMARY) ON n.n BETWEEN 1 AND 97
+                STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY) ON r.type = g.type AND r.priority = m.priority
+                    AND r.run_at = m.run_at - INTERVAL n.n MICROSECOND AND r.id = m.id
+                WHERE g.type = k.type AND g.group_key = k.group_key
+                LIMIT 1
+            ) IS NULL
         LIMIT 1000
     ) AS s;
 END//

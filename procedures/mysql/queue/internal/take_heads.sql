@@ -1,4 +1,4 @@
--- take_heads: of the groups that tickets lead to, take the first message of those that are free.
+-- take_heads: of the groups of an ordered queue that tickets lead to, take the first message of those that are free.
 -- Arguments:   p_type, p_size (at most so many), p_tickets and p_lone (read_tickets)
 -- Returns:     p_items: '[id,number of this attempt],...', p_groups: their group keys as JSON strings with commas between,
 --              p_used: '[id,priority,run_at],...' of the tickets that led there; NULL for none. p_count: how many; p_last: how
@@ -44,17 +44,16 @@ BEGIN
     SET p_last = IF(p_count = p_size, p_last, JSON_LENGTH(p_tickets));
     IF p_count > 0 THEN
         IF p_lone > 0 THEN
-            -- Sent by a transaction that began before the queue was made ordered.
-            INSERT IGNORE INTO mq_grouped (type, group_key, id, attempts)
-            SELECT m.type, COALESCE(m.group_key, ''), m.id, 0
-            FROM JSON_TABLE(v_locked, '$[*]' COLUMNS (group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[4]')) AS j
-            STRAIGHT_JOIN JSON_TABLE(p_tickets, '$[*]' COLUMNS (id bigint PATH '$[0]', what int PATH '$[3]')) AS t
-            STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = t.id AND COALESCE(m.group_key, '') = j.group_key
-            WHERE t.what = 3
-                AND NOT EXISTS (SELECT * FROM mq_group_lock AS l WHERE l.type = p_type AND l.group_key = j.group_key)
-                AND NOT EXISTS (SELECT * FROM mq_dead AS e WHERE e.id = m.id)
-                AND NOT EXISTS (SELECT * FROM mq_delayed AS d FORCE INDEX (PRIMARY)
-                    WHERE d.type = p_type AND d.run_at = m.run_at AND d.id = m.id);
+            SELECT CONCAT('[', GROUP_CONCAT('[', t.id, ']'), ']') INTO v_heads
+            FROM JSON_TABLE(v_locked, '$[*]' COLUMNS (
+                group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[4]'
+            )) AS j
+            STRAIGHT_JOIN JSON_TABLE(p_tickets, '$[*]' COLUMNS (
+                id bigint PATH '$[0]', what int PATH '$[3]',
+                group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[5]'
+            )) AS t ON t.group_key = j.group_key
+            WHERE t.what = 3;
+            CALL mq_add_lone(p_type, v_heads);
         END IF;
         -- The group of a head that is being cancelled or purged is passed over.
         SELECT CONCAT('[', GROUP_CONCAT('[', h.id, ',', JSON_QUOTE(h.group_key), ']'), ']'),
@@ -86,8 +85,8 @@ BEGIN
         )) AS j
         STRAIGHT_JOIN mq_grouped AS g FORCE INDEX (PRIMARY) ON g.type = p_type AND g.group_key = j.group_key AND g.id = j.id;
         -- A take needs it for itself, not to take from one group twice.
-        INSERT INTO mq_group_lock (type, group_key, id)
-        SELECT p_type, j.group_key, j.id
+        INSERT INTO mq_group_lock (type, group_key, place, id)
+        SELECT p_type, j.group_key, -1, j.id
         FROM JSON_TABLE(v_heads, '$[*]' COLUMNS (
             id bigint PATH '$[0]', group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[1]'
         )) AS j;

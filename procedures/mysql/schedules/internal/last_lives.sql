@@ -19,7 +19,7 @@ MODIFIES SQL DATA
 BEGIN
     SELECT COUNT(*) INTO p_lives
     FROM (
-        SELECT l.*, (SELECT q.ordered FROM mq_queue AS q WHERE q.type IN (l.type, '') ORDER BY q.type DESC LIMIT 1) AS ordered
+        SELECT l.*, (SELECT q.grouped FROM mq_queue AS q WHERE q.type IN (l.type, '') ORDER BY q.type DESC LIMIT 1) AS grouped
         FROM mq_message AS l FORCE INDEX (PRIMARY)
         WHERE l.id = p_id
     ) AS m
@@ -33,7 +33,7 @@ BEGIN
         ON o.type = m.type AND o.priority = -32768 AND o.run_at = '1000-01-01' AND o.id = m.id
     -- A message that has none of these is active.
     WHERE e.id IS NULL AND (NOT p_overlap OR d.id IS NOT NULL OR g.id IS NOT NULL
-        OR NOT m.ordered AND (r.id IS NOT NULL OR o.id IS NOT NULL));
+        OR NOT m.grouped AND (r.id IS NOT NULL OR o.id IS NOT NULL));
 END//
 
 DELIMITER ;

@@ -23,7 +23,7 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_type, v_topic varchar(200) CHARACTER SET utf8mb4;
-    DECLARE v_ordered, v_ring tinyint;
+    DECLARE v_grouped, v_ring tinyint;
     DECLARE v_done, v_topics tinyint DEFAULT 0;
     DECLARE v_part tinyint DEFAULT 1;
     DECLARE v_source varchar(200) CHARACTER SET utf8mb4;
@@ -31,13 +31,13 @@ BEGIN
         '","key":', p_key, IF(COALESCE(CAST(p_old_key AS binary) = CAST(p_key AS binary), 1), '',
             CONCAT(',"old_key":', p_old_key)), '}');
     DECLARE subscribed CURSOR FOR
-        SELECT s.type, (SELECT q.ordered FROM mq_queue AS q WHERE q.type IN (s.type, '') ORDER BY q.type DESC LIMIT 1),
+        SELECT s.type, (SELECT q.grouped FROM mq_queue AS q WHERE q.type IN (s.type, '') ORDER BY q.type DESC LIMIT 1),
             EXISTS (SELECT * FROM mq_ring AS r FORCE INDEX (ring_newest) WHERE r.type = s.type)
         FROM mq_subscription AS s
         WHERE s.label = p_label AND s.action = p_action
         ORDER BY s.type;
     DECLARE bound CURSOR FOR
-        SELECT t.type, t.topic, (SELECT q.ordered FROM mq_queue AS q WHERE q.type IN (t.type, '') ORDER BY q.type DESC LIMIT 1),
+        SELECT t.type, t.topic, (SELECT q.grouped FROM mq_queue AS q WHERE q.type IN (t.type, '') ORDER BY q.type DESC LIMIT 1),
             EXISTS (SELECT * FROM mq_ring AS r FORCE INDEX (ring_newest) WHERE r.type = t.type)
         FROM (
             SELECT DISTINCT b.type, s.topic
@@ -51,9 +51,9 @@ BEGIN
     OPEN subscribed;
     types: LOOP
         IF v_part = 1 THEN
-            FETCH subscribed INTO v_type, v_ordered, v_ring;
+            FETCH subscribed INTO v_type, v_grouped, v_ring;
         ELSE
-            FETCH bound INTO v_type, v_topic, v_ordered, v_ring;
+            FETCH bound INTO v_type, v_topic, v_grouped, v_ring;
         END IF;
         IF v_done AND v_part = 1 AND v_topics THEN
             -- Whoever has no subscription to a topic pays for none.
@@ -68,7 +68,7 @@ BEGIN
         END IF;
         INSERT INTO mq_message (run_at, created_at, priority, type, body, headers, source)
         VALUES (v_now, v_now, 0, v_type, v_body, CONCAT('{"topic":"', v_topic, '"}'), v_source);
-        IF v_ordered THEN
+        IF v_grouped THEN
             INSERT INTO mq_grouped (type, group_key, id, attempts) VALUES (v_type, '', LAST_INSERT_ID(), 0);
         END IF;
         INSERT INTO mq_ready (type, priority, run_at, id, attempts)

@@ -1,9 +1,9 @@
--- pick_ordered: take the head messages of up to p_size groups of an ordered queue, one a group.
+-- pick_grouped: take the first messages of groups, of an ordered queue one a group, else as many as the limits by group allow.
 -- Arguments:   p_type, p_size, p_take (1: the messages are finished by the caller's own commit)
 -- Returns:     p_items: a JSON array of [id, number of this attempt]; NULL when no group can go on
 -- Errors:      none
 -- Transaction: joins the caller's; never waits for another claim
--- Example:     CALL mq_pick_ordered('invoice', 10, 0, @items);
+-- Example:     CALL mq_pick_grouped('invoice', 10, 0, @items);
 --
 -- A row of mq_ready is a ticket here: 'the group of this message has something to do', and every message brings one, so
 -- that senders lock nothing. A ticket is only a hint, and is read without a lock. Of groups that seem free a claim locks the
@@ -15,12 +15,16 @@
 -- that is free, one message in mq_grouped has a ticket of its own. The call that ends a group's work issues one, after its last
 -- read at the group. Of a group at work a claim drops all tickets but the first, while it holds that one and its message, so that
 -- no cancel can take it away. Tickets of messages that are not in mq_grouped are dropped: they get new ones with their return.
+--
+-- Without an order several messages of a group may be at work, and one that is just being finished may have seen less than the
+-- claim does: so a claim that drops tickets of a group it took from issues a new one, while messages are left, whether the
+-- group is full or not. A group without a token waits for it: put_off.
 
-DROP PROCEDURE IF EXISTS mq_pick_ordered;
+DROP PROCEDURE IF EXISTS mq_pick_grouped;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_pick_ordered(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_pick_grouped(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_size int,
     IN p_take tinyint,
@@ -32,21 +36,37 @@ BEGIN
     -- A take keeps its stripes until its handler is done, and with them other groups that share them.
     DECLARE c_groups int DEFAULT 250;
     DECLARE c_tickets int DEFAULT 10000;
-    DECLARE v_left int DEFAULT LEAST(p_size, c_groups);
-    DECLARE v_chunk int DEFAULT 50 + 2 * v_left;
+    DECLARE v_ordered tinyint;
+    DECLARE v_places, v_rate, v_rate_seconds int;
+    DECLARE v_empty_after datetime(6);
+    DECLARE v_left int DEFAULT p_size;
+    DECLARE v_chunk int DEFAULT 50 + 2 * LEAST(v_left, c_groups);
     DECLARE v_scanned, v_read, v_lone, v_count, v_last int DEFAULT 0;
     DECLARE v_priority int DEFAULT -32769;
     DECLARE v_run_at datetime(6) DEFAULT '1000-01-01';
     DECLARE v_id bigint DEFAULT 0;
     DECLARE v_tickets, v_items, v_groups, v_taken, v_used, v_spent, v_busy longtext CHARACTER SET utf8mb4;
-    SET p_items = NULL;
+    SELECT ordered, IF(ordered, 1, group_max_active), group_rate, group_rate_seconds
+    INTO v_ordered, v_places, v_rate, v_rate_seconds
+    FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
+    SET p_items = NULL, v_left = IF(v_ordered, LEAST(p_size, c_groups), p_size);
+    IF v_rate > 0 THEN
+        SET v_empty_after = UTC_TIMESTAMP(6) + INTERVAL v_rate_seconds SECOND
+            - INTERVAL (v_rate_seconds * 1000000 + v_rate - 1) DIV v_rate MICROSECOND;
+    END IF;
 
     tickets: WHILE v_left > 0 AND v_scanned < c_tickets DO
-        CALL mq_read_tickets(p_type, p_take, v_chunk, v_priority, v_run_at, v_id, v_tickets, v_read, v_lone, v_spent, v_busy);
+        CALL mq_read_tickets(p_type, p_take, IF(v_ordered, -1, 0), IF(v_ordered, 0, v_places), v_empty_after, v_chunk, v_priority, v_run_at, v_id, v_tickets, v_read, v_lone,
+            v_spent, v_busy);
         IF v_read = 0 THEN
             LEAVE tickets;
         END IF;
-        CALL mq_take_heads(p_type, v_left, v_tickets, v_lone, v_items, v_groups, v_used, v_count, v_last);
+        IF v_ordered AND v_rate = 0 THEN
+            CALL mq_take_heads(p_type, v_left, v_tickets, v_lone, v_items, v_groups, v_used, v_count, v_last);
+        ELSE
+            CALL mq_take_groups(p_type, v_left, p_take, v_tickets, v_lone, v_ordered, v_places, v_rate, v_rate_seconds, v_items,
+                v_groups, v_used, v_count, v_last);
+        END IF;
         IF v_items IS NOT NULL THEN
             SET p_items = CONCAT_WS(',', p_items, v_items), v_taken = CONCAT_WS(',', v_taken, v_groups),
                 v_left = v_left - v_count;
@@ -54,7 +74,7 @@ BEGIN
         IF p_take THEN
             -- Only those that led it there: the others must not be hidden until its handler is done.
             SET v_busy = NULL;
-        ELSEIF v_items IS NOT NULL THEN
+        ELSEIF v_items IS NOT NULL AND v_ordered AND v_rate = 0 THEN
             -- All that were seen of the groups claimed just now, or a long group would be read each time.
             SELECT GROUP_CONCAT('[', j.id, ',', j.priority, ',"', j.run_at, '"]')
             INTO v_used
@@ -78,11 +98,18 @@ BEGIN
     IF p_items IS NOT NULL THEN
         SET p_items = CONCAT('[', p_items, ']');
         IF p_take THEN
-            SET v_taken = CONCAT('[', v_taken, ']');
-            DELETE l
-            FROM JSON_TABLE(v_taken, '$[*]' COLUMNS (group_key varchar(200) CHARACTER SET utf8mb4 PATH '$')) AS j
-            STRAIGHT_JOIN mq_group_lock AS l FORCE INDEX (PRIMARY) ON l.type = p_type AND l.group_key = j.group_key;
-            CALL mq_issue_tickets(p_type, v_taken);
+            -- The caller's own commit finishes them.
+            CALL mq_drop_locks(p_type, p_items, v_groups);
+            CALL mq_issue_tickets(p_type, v_groups);
+        ELSEIF NOT v_ordered THEN
+            SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(k.group_key)), ']') INTO v_groups
+            FROM (
+                SELECT DISTINCT j.group_key
+                FROM JSON_TABLE(CONCAT('[', v_taken, ']'), '$[*]' COLUMNS (
+                    group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$'
+                )) AS j
+            ) AS k;
+            CALL mq_issue_tickets(p_type, v_groups);
         END IF;
     END IF;
 END//

@@ -1,0 +1,56 @@
+-- allowance: how many messages a claim of a type with limits may take.
+-- Arguments:   p_type, p_size (that it wants), p_max_active, p_rate and p_rate_seconds (the policy; 0: no limit)
+-- Returns:     p_allowed: 0 to p_size; 0 also while another claim of the type is at work
+-- Errors:      none
+-- Transaction: joins the caller's, which holds the type's row of mq_limited until it ends; never waits
+-- Example:     CALL mq_allowance('email', 10, 5, 100, 60, v_allowed);
+--
+-- Whoever has the row counts after it got it, and so sees what the claim before it has committed. A bucket is one moment,
+-- full_at, when it is full again. All in whole microseconds; what is rounded is rounded against the claim.
+
+DROP PROCEDURE IF EXISTS mq_allowance;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_allowance(
+    IN p_type varchar(200) CHARACTER SET utf8mb4,
+    IN p_size int,
+    IN p_max_active int,
+    IN p_rate int,
+    IN p_rate_seconds int,
+    OUT p_allowed int
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_now, v_full_at datetime(6);
+    DECLARE v_active, v_expired, v_rescued bigint;
+    DECLARE v_tokens bigint DEFAULT p_size;
+    SET p_allowed = 0;
+    SELECT MAX(l.full_at) INTO v_full_at FROM (SELECT full_at FROM mq_limited WHERE type = p_type FOR UPDATE SKIP LOCKED) AS l;
+    IF v_full_at IS NOT NULL THEN
+        SET v_now = UTC_TIMESTAMP(6), p_allowed = p_size;
+        IF p_rate > 0 AND v_full_at > v_now + INTERVAL p_rate_seconds SECOND THEN
+            -- The clock was set back, or the period was longer: it counts from now.
+            SET v_full_at = v_now + INTERVAL p_rate_seconds SECOND;
+            UPDATE mq_limited SET full_at = v_full_at WHERE type = p_type;
+        END IF;
+        IF p_rate > 0 THEN
+            CALL mq_tokens(v_full_at, v_now, p_rate, p_rate_seconds, v_tokens);
+            SET p_allowed = LEAST(p_allowed, v_tokens);
+        END IF;
+        IF p_max_active > 0 AND p_allowed > 0 THEN
+            -- Claims whose lease is over count until they are rescued: their owner may still finish or extend them.
+            SELECT COALESCE(SUM(JSON_LENGTH(items)), 0), COALESCE(SUM(lease_until <= v_now), 0) INTO v_active, v_expired
+            FROM mq_batch FORCE INDEX (batch_lease) WHERE type = p_type;
+            IF v_active >= p_max_active AND v_expired > 0 THEN
+                CALL mq_rescue(p_type, 20, v_rescued);
+                SELECT COALESCE(SUM(JSON_LENGTH(items)), 0) INTO v_active
+                FROM mq_batch FORCE INDEX (batch_lease) WHERE type = p_type;
+            END IF;
+            SET p_allowed = LEAST(p_allowed, GREATEST(p_max_active - v_active, 0));
+        END IF;
+    END IF;
+END//
+
+DELIMITER ;

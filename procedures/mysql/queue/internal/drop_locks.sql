@@ -1,0 +1,64 @@
+-- drop_locks: messages of a grouped queue give their places in their groups back.
+-- Arguments:   p_type, p_items (a JSON array of arrays that begin with an id; the messages are still there)
+-- Returns:     p_groups: a JSON array of the groups' keys, each once; NULL when none had a place
+-- Errors:      none
+-- Transaction: joins the caller's; never waits: only rows of our own are deleted, which no other session locks
+-- Example:     CALL mq_drop_locks('invoice', '[[17]]', v_groups);
+
+DROP PROCEDURE IF EXISTS mq_drop_locks;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_drop_locks(
+    IN p_type varchar(200) CHARACTER SET utf8mb4,
+    IN p_items longtext CHARACTER SET utf8mb4,
+    OUT p_groups longtext CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_places longtext CHARACTER SET utf8mb4;
+    DECLARE v_single tinyint;
+    -- Without a lock, and by whole primary keys. In an ordered queue all are at the only place.
+    SELECT CONCAT('[', GROUP_CONCAT('[-1,', JSON_QUOTE(o.group_key), ']'), ']'),
+        CONCAT('[', GROUP_CONCAT(JSON_QUOTE(o.group_key)), ']'), COUNT(*) = JSON_LENGTH(p_items)
+    INTO v_places, p_groups, v_single
+    FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
+    STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
+    STRAIGHT_JOIN mq_group_lock AS o FORCE INDEX (PRIMARY)
+        ON o.type = p_type AND o.group_key = COALESCE(m.group_key, '') AND o.place = -1
+    WHERE o.id = m.id;
+    IF NOT v_single THEN
+        SELECT CONCAT('[', GROUP_CONCAT('[', l.place, ',', JSON_QUOTE(l.group_key), ']'), ']')
+        INTO v_places
+        FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
+        STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
+        STRAIGHT_JOIN JSON_TABLE('[0,1,2]', '$[*]' COLUMNS (which int PATH '$')) AS p
+        STRAIGHT_JOIN mq_group_lock AS l FORCE INDEX (PRIMARY) ON l.type = p_type AND l.group_key = COALESCE(m.group_key, '')
+            AND l.place = CASE p.which WHEN 0 THEN -1 WHEN 1 THEN 0 ELSE m.id END
+        WHERE l.id = m.id;
+    END IF;
+    IF v_places IS NULL THEN
+        SET p_groups = NULL;
+    END IF;
+    IF v_places IS NOT NULL THEN
+        DELETE l
+        FROM JSON_TABLE(v_places, '$[*]' COLUMNS (
+            place bigint PATH '$[0]', group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[1]'
+        )) AS j
+        STRAIGHT_JOIN mq_group_lock AS l FORCE INDEX (PRIMARY)
+            ON l.type = p_type AND l.group_key = j.group_key AND l.place = j.place;
+    END IF;
+    IF v_places IS NOT NULL AND NOT v_single THEN
+        SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(k.group_key)), ']')
+        INTO p_groups
+        FROM (
+            SELECT DISTINCT j.group_key
+            FROM JSON_TABLE(v_places, '$[*]' COLUMNS (
+                group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[1]'
+            )) AS j
+        ) AS k;
+    END IF;
+END//
+
+DELIMITER ;

@@ -1,0 +1,38 @@
+-- group_tokens: how many tokens the bucket of a group holds, and when it gets the next one.
+-- Arguments:   p_type, p_group, p_rate, p_rate_seconds (the policy)
+-- Returns:     p_tokens; p_next_at: when there will be one, NULL when there is one now
+-- Errors:      none
+-- Transaction: joins the caller's, which has the group's stripe
+-- Example:     CALL mq_group_tokens('email', 'customer-7', 100, 60, v_tokens, v_next_at);
+
+DROP PROCEDURE IF EXISTS mq_group_tokens;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_group_tokens(
+    IN p_type varchar(200) CHARACTER SET utf8mb4,
+    IN p_group varchar(200) CHARACTER SET utf8mb4,
+    IN p_rate int,
+    IN p_rate_seconds int,
+    OUT p_tokens bigint,
+    OUT p_next_at datetime(6)
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_now, v_full_at datetime(6);
+    SELECT MAX(full_at) INTO v_full_at FROM mq_bucket FORCE INDEX (PRIMARY) WHERE type = p_type AND group_key = p_group;
+    SET v_now = UTC_TIMESTAMP(6), p_next_at = NULL;
+    IF v_full_at > v_now + INTERVAL p_rate_seconds SECOND THEN
+        -- The clock was set back, or the period was longer: it counts from now.
+        SET v_full_at = v_now + INTERVAL p_rate_seconds SECOND;
+        UPDATE mq_bucket SET full_at = v_full_at WHERE type = p_type AND group_key = p_group;
+    END IF;
+    CALL mq_tokens(v_full_at, v_now, p_rate, p_rate_seconds, p_tokens);
+    IF p_tokens = 0 THEN
+        SET p_next_at = v_full_at - INTERVAL p_rate_seconds SECOND
+            + INTERVAL (p_rate_seconds * 1000000 + p_rate - 1) DIV p_rate MICROSECOND;
+    END IF;
+END//
+
+DELIMITER ;

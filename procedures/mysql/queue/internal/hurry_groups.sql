@@ -1,0 +1,52 @@
+-- hurry_groups: after limits by group or the clock were changed, let messages go on that wait for a token.
+-- Arguments:   p_type
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's; passes over messages that others have locked
+-- Example:     CALL mq_hurry_groups('email');
+--
+-- They become due now, and the next claim puts them off again if need be. Groups at work need nothing: of each that has messages
+-- left one has a ticket (pick_grouped).
+
+DROP PROCEDURE IF EXISTS mq_hurry_groups;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_hurry_groups(
+    IN p_type varchar(200) CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
+    DECLARE v_waiting longtext CHARACTER SET utf8mb4;
+    SELECT CONCAT('[', GROUP_CONCAT('[', d.id, ',"', d.run_at, '"]'), ']') INTO v_waiting
+    FROM mq_group_lock AS l FORCE INDEX (PRIMARY)
+    STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = l.id
+    STRAIGHT_JOIN mq_delayed AS d FORCE INDEX (PRIMARY) ON d.type = p_type AND d.run_at = m.run_at AND d.id = m.id
+    WHERE l.type = p_type AND l.place <= 0 AND d.run_at > v_now AND d.error IS NULL;
+    IF v_waiting IS NOT NULL THEN
+        SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ',', k.priority, ',', k.attempts, ',"', k.run_at, '"]'), ']') INTO v_waiting
+        FROM (
+            SELECT d.id, d.priority, d.attempts, d.run_at
+            FROM JSON_TABLE(v_waiting, '$[*]' COLUMNS (id bigint PATH '$[0]', run_at datetime(6) PATH '$[1]')) AS j
+            STRAIGHT_JOIN mq_delayed AS d FORCE INDEX (PRIMARY) ON d.type = p_type AND d.run_at = j.run_at AND d.id = j.id
+            FOR UPDATE /*!80000 OF d */ SKIP LOCKED
+        ) AS k;
+    END IF;
+    IF v_waiting IS NOT NULL THEN
+        DELETE d
+        FROM JSON_TABLE(v_waiting, '$[*]' COLUMNS (id bigint PATH '$[0]', run_at datetime(6) PATH '$[3]')) AS j
+        STRAIGHT_JOIN mq_delayed AS d FORCE INDEX (PRIMARY) ON d.type = p_type AND d.run_at = j.run_at AND d.id = j.id;
+        UPDATE JSON_TABLE(v_waiting, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
+        STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
+        SET m.run_at = v_now;
+        INSERT INTO mq_delayed (type, run_at, id, priority, attempts)
+        SELECT p_type, v_now, j.id, j.priority, j.attempts
+        FROM JSON_TABLE(v_waiting, '$[*]' COLUMNS (
+            id bigint PATH '$[0]', priority smallint PATH '$[1]', attempts smallint PATH '$[2]'
+        )) AS j;
+    END IF;
+END//
+
+DELIMITER ;

@@ -1,0 +1,37 @@
+-- spend_groups: the lease of messages has begun: the tokens that their groups spent on them count from now.
+-- Arguments:   p_type, p_items (a JSON array of [id, attempt]), p_rate and p_rate_seconds (the policy)
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's, which has the groups since take_group
+-- Example:     CALL mq_spend_groups('email', '[[17,1]]', 100, 60);
+--
+-- A claim of many groups takes a while. Counted from when each was taken, more than the rate could pass by the times of the claims.
+
+DROP PROCEDURE IF EXISTS mq_spend_groups;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_spend_groups(
+    IN p_type varchar(200) CHARACTER SET utf8mb4,
+    IN p_items longtext CHARACTER SET utf8mb4,
+    IN p_rate int,
+    IN p_rate_seconds int
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
+    DECLARE v_groups longtext CHARACTER SET utf8mb4;
+    SELECT CONCAT('[', GROUP_CONCAT('[', JSON_QUOTE(k.group_key), ',', k.n, ']'), ']') INTO v_groups
+    FROM (
+        SELECT COALESCE(m.group_key, '') AS group_key, COUNT(*) AS n
+        FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
+        STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
+        GROUP BY COALESCE(m.group_key, '')
+    ) AS k;
+    UPDATE JSON_TABLE(v_groups, '$[*]' COLUMNS (group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[0]', n int PATH '$[1]')) AS j
+    STRAIGHT_JOIN mq_bucket AS b FORCE INDEX (PRIMARY) ON b.type = p_type AND b.group_key = j.group_key
+    SET b.full_at = GREATEST(b.full_at, v_now + INTERVAL (j.n * p_rate_seconds * 1000000 + p_rate - 1) DIV p_rate MICROSECOND);
+END//
+
+DELIMITER ;

@@ -1,0 +1,101 @@
+-- take_group: take the first messages of a group that its limits allow.
+-- Arguments:   p_type, p_group, p_size (at most so many), p_take (1: the caller's transaction may be long), p_lone (messages of
+--              the group that are in no group yet: a JSON array of [id], or NULL), p_ordered, p_places (the most active messages
+--              of a group; 0: any number), p_rate and p_rate_seconds (the policy)
+-- Returns:     p_items: '[id,number of this attempt],...', NULL for none; p_count: how many; p_put_off: 1 when the group now waits
+--              for its next token
+-- Errors:      none
+-- Transaction: joins the caller's, which holds the stripe of the group until it ends; never waits
+-- Example:     CALL mq_take_group('email', 'customer-7', 10, 0, NULL, 0, 3, 100, 60, v_items, v_count, v_put_off);
+
+DROP PROCEDURE IF EXISTS mq_take_group;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_take_group(
+    IN p_type varchar(200) CHARACTER SET utf8mb4,
+    IN p_group varchar(200) CHARACTER SET utf8mb4,
+    IN p_size int,
+    IN p_take tinyint,
+    IN p_lone longtext CHARACTER SET utf8mb4,
+    IN p_ordered tinyint,
+    IN p_places int,
+    IN p_rate int,
+    IN p_rate_seconds int,
+    OUT p_items longtext CHARACTER SET utf8mb4,
+    OUT p_count int,
+    OUT p_put_off tinyint
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+whole: BEGIN
+    DECLARE v_stripe, v_free int;
+    DECLARE v_active, v_tokens, v_first bigint;
+    DECLARE v_waits tinyint;
+    DECLARE v_next_at, v_now datetime(6);
+    DECLARE v_list longtext CHARACTER SET utf8mb4;
+    SET p_items = NULL, p_count = 0, p_put_off = 0;
+    SELECT MAX(s.n) INTO v_stripe
+    FROM (SELECT n FROM mq_stripe WHERE n = CRC32(CONCAT(p_type, '\n', p_group)) MOD 16384 FOR UPDATE SKIP LOCKED) AS s;
+    IF v_stripe IS NULL THEN
+        LEAVE whole;
+    END IF;
+    IF p_lone IS NOT NULL THEN
+        CALL mq_add_lone(p_type, p_lone);
+    END IF;
+    SELECT COUNT(*) INTO v_waits FROM mq_group_lock WHERE type = p_type AND group_key = p_group AND place = 0;
+    SET v_free = IF(v_waits, 0, p_size);
+    IF p_places > 0 AND v_free > 0 THEN
+        SELECT COUNT(*) INTO v_active FROM mq_group_lock FORCE INDEX (PRIMARY) WHERE type = p_type AND group_key = p_group;
+        SET v_free = LEAST(v_free, GREATEST(p_places - v_active, 0));
+    END IF;
+    IF p_rate > 0 AND v_free > 0 THEN
+        CALL mq_group_tokens(p_type, p_group, p_rate, p_rate_seconds, v_tokens, v_next_at);
+        SET v_free = LEAST(v_free, v_tokens);
+        IF v_tokens = 0 AND NOT p_take THEN
+            CALL mq_put_off(p_type, p_group, p_ordered, p_rate, p_rate_seconds, v_next_at, p_put_off);
+        END IF;
+    END IF;
+    IF v_free = 0 THEN
+        LEAVE whole;
+    END IF;
+
+    IF p_ordered THEN
+        -- The group of a head that is being cancelled or purged is passed over.
+        SELECT MIN(g.id) INTO v_first FROM mq_grouped AS g FORCE INDEX (PRIMARY) WHERE g.type = p_type AND g.group_key = p_group;
+        SELECT GROUP_CONCAT('[', g.id, ',', g.attempts + 1, ']'), COUNT(*) INTO p_items, p_count
+        FROM (
+            SELECT id, attempts FROM mq_grouped FORCE INDEX (PRIMARY)
+            WHERE type = p_type AND group_key = p_group AND id = v_first
+            FOR UPDATE SKIP LOCKED
+        ) AS g;
+    ELSE
+        SELECT GROUP_CONCAT('[', g.id, ',', g.attempts + 1, ']' ORDER BY g.id), COUNT(*) INTO p_items, p_count
+        FROM (
+            SELECT id, attempts FROM mq_grouped FORCE INDEX (PRIMARY)
+            WHERE type = p_type AND group_key = p_group
+            ORDER BY id
+            LIMIT v_free
+            FOR UPDATE SKIP LOCKED
+        ) AS g;
+    END IF;
+    IF p_count > 0 THEN
+        SET v_list = CONCAT('[', p_items, ']');
+        DELETE g
+        FROM JSON_TABLE(v_list, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
+        STRAIGHT_JOIN mq_grouped AS g FORCE INDEX (PRIMARY) ON g.type = p_type AND g.group_key = p_group AND g.id = j.id;
+        INSERT INTO mq_group_lock (type, group_key, place, id)
+        SELECT p_type, p_group, IF(p_places = 1, -1, j.id), j.id
+        FROM JSON_TABLE(v_list, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j;
+        IF p_rate > 0 THEN
+            SET v_now = UTC_TIMESTAMP(6);
+            INSERT INTO mq_bucket (type, group_key, full_at)
+            VALUES (p_type, p_group, v_now + INTERVAL (p_count * p_rate_seconds * 1000000 + p_rate - 1) DIV p_rate MICROSECOND)
+            ON DUPLICATE KEY UPDATE
+                full_at = GREATEST(LEAST(mq_bucket.full_at, v_now + INTERVAL p_rate_seconds SECOND), v_now)
+                    + INTERVAL (p_count * p_rate_seconds * 1000000 + p_rate - 1) DIV p_rate MICROSECOND;
+        END IF;
+    END IF;
+END//
+
+DELIMITER ;

@@ -1,0 +1,87 @@
+-- take_groups: of the groups that tickets lead to, take what the limits by group allow.
+-- Arguments:   p_type, p_size (at most so many messages), p_take (see pick_grouped), p_tickets and p_lone (read_tickets), p_ordered,
+--              p_places, p_rate and p_rate_seconds (see take_group)
+-- Returns:     p_items: '[id,number of this attempt],...', p_groups: the keys of the groups that gave some, as JSON strings with commas
+--              between, p_used: '[id,priority,run_at],...' of the tickets that are done with; NULL for none. p_count: how many
+--              messages; p_last: how many of the tickets have been tried
+-- Errors:      none
+-- Transaction: joins the caller's, which holds the stripes of the groups until it ends; never waits
+-- Example:     CALL mq_take_groups('email', 10, 0, v_tickets, 0, 0, 3, 100, 60, v_items, v_groups, v_used, v_count, v_last);
+--
+-- One group after the other, so that no more are locked than give something.
+
+DROP PROCEDURE IF EXISTS mq_take_groups;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_take_groups(
+    IN p_type varchar(200) CHARACTER SET utf8mb4,
+    IN p_size int,
+    IN p_take tinyint,
+    IN p_tickets longtext CHARACTER SET utf8mb4,
+    IN p_lone int,
+    IN p_ordered tinyint,
+    IN p_places int,
+    IN p_rate int,
+    IN p_rate_seconds int,
+    OUT p_items longtext CHARACTER SET utf8mb4,
+    OUT p_groups longtext CHARACTER SET utf8mb4,
+    OUT p_used longtext CHARACTER SET utf8mb4,
+    OUT p_count int,
+    OUT p_last int
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    -- Each is locked until the commit.
+    DECLARE c_groups int DEFAULT 250;
+    DECLARE i, v_count, v_given int DEFAULT 0;
+    DECLARE v_put_off tinyint;
+    DECLARE v_group varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */;
+    DECLARE v_found, v_lone, v_items, v_done longtext CHARACTER SET utf8mb4;
+    SET p_items = NULL, p_groups = NULL, p_used = NULL, p_count = 0, p_last = JSON_LENGTH(p_tickets);
+    SELECT CONCAT('[', GROUP_CONCAT('[', j.n, ',', JSON_QUOTE(j.group_key), ']' ORDER BY j.n), ']') INTO v_found
+    FROM JSON_TABLE(p_tickets, '$[*]' COLUMNS (
+        n FOR ORDINALITY, what int PATH '$[3]', nth int PATH '$[4]', group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[5]'
+    )) AS j
+    WHERE j.what >= 2 AND j.nth = 1;
+    taking: WHILE i < COALESCE(JSON_LENGTH(v_found), 0) DO
+        IF p_count = p_size OR v_given = c_groups THEN
+            -- What is after the last group has not been tried.
+            SET p_last = JSON_EXTRACT(v_found, CONCAT('$[', i, '][0]')) - 1;
+            LEAVE taking;
+        END IF;
+        SET v_group = JSON_UNQUOTE(JSON_EXTRACT(v_found, CONCAT('$[', i, '][1]'))), i = i + 1, v_lone = NULL;
+        IF p_lone > 0 THEN
+            SELECT CONCAT('[', GROUP_CONCAT('[', j.id, ']'), ']') INTO v_lone
+            FROM JSON_TABLE(p_tickets, '$[*]' COLUMNS (
+                id bigint PATH '$[0]', what int PATH '$[3]', group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[5]'
+            )) AS j
+            WHERE j.what = 3 AND j.group_key = v_group;
+        END IF;
+        CALL mq_take_group(p_type, v_group, p_size - p_count, p_take, v_lone, p_ordered, p_places, p_rate, p_rate_seconds, v_items,
+            v_count, v_put_off);
+        IF v_count > 0 THEN
+            SET p_items = CONCAT_WS(',', p_items, v_items), p_groups = CONCAT_WS(',', p_groups, JSON_QUOTE(v_group)),
+                p_count = p_count + v_count, v_given = v_given + 1;
+        END IF;
+        IF v_count > 0 OR v_put_off THEN
+            SET v_done = CONCAT_WS(',', v_done, JSON_QUOTE(v_group));
+        END IF;
+    END WHILE;
+    IF v_done IS NOT NULL THEN
+        -- Of a take only those that led it there: the others must not be hidden until its handler is done.
+        SELECT GROUP_CONCAT('[', j.id, ',', j.priority, ',"', j.run_at, '"]') INTO p_used
+        FROM JSON_TABLE(CONCAT('[', v_done, ']'), '$[*]' COLUMNS (
+            group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$'
+        )) AS d
+        STRAIGHT_JOIN JSON_TABLE(p_tickets, '$[*]' COLUMNS (
+            id bigint PATH '$[0]', priority smallint PATH '$[1]', run_at datetime(6) PATH '$[2]', what int PATH '$[3]',
+            nth int PATH '$[4]',
+            group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[5]'
+        )) AS j ON j.group_key = d.group_key
+        WHERE j.what >= 2 AND (NOT p_take OR j.nth = 1);
+    END IF;
+END//
+
+DELIMITER ;
