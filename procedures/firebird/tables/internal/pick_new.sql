@@ -37,6 +37,7 @@ DECLARE v_free smallint;
 DECLARE v_held integer;
 DECLARE v_seen integer;
 DECLARE v_mine smallint;
+DECLARE v_set smallint;
 DECLARE v_json mq_text;
 DECLARE v_content mq_text;
 DECLARE v_error mq_error;
@@ -87,8 +88,17 @@ BEGIN
         IF (v_free = 1) THEN
         BEGIN
             v_mine = 0;
-            EXECUTE STATEMENT (p_take) (v_place, v_ident, p_active, IIF(p_active IS NULL, 0, 1), p_status)
-                INTO v_mine, v_json, v_content, v_error;
+            v_set = RDB$SET_CONTEXT('USER_TRANSACTION', 'MQ_ANSWER', NULL);
+            BEGIN
+                EXECUTE STATEMENT (p_take) (v_place, v_ident, p_active, IIF(p_active IS NULL, 0, 1), p_status)
+                    INTO v_mine, v_json, v_content, v_error;
+                -- As in write_rows: this may be no answer.
+                WHEN GDSCODE req_sync, GDSCODE malformed_string, GDSCODE arith_except DO
+                    IF (RDB$GET_CONTEXT('USER_TRANSACTION', 'MQ_ANSWER') IS DISTINCT FROM 'begun') THEN
+                        EXCEPTION;
+            END
+            IF (RDB$GET_CONTEXT('USER_TRANSACTION', 'MQ_ANSWER') IS DISTINCT FROM 'given') THEN
+                v_mine = 0;
             IF (v_mine > 0) THEN
             BEGIN
                 IF (p_kind <> 'D' AND p_counted = 0) THEN
