@@ -125,7 +125,7 @@ def _runs(item: pytest.Item, every: bool) -> bool:
     return (every or item.get_closest_marker("long") is None) and (name is None or _is_for(item, name, every))
 
 
-# Of the tests that are for any engine, so many parts each has: on Firebird they take three times as long as on PostgreSQL.
+# The parts that each has of the tests for any engine: on Firebird they take three times as long as on PostgreSQL.
 _SHARES = {"postgresql": 4, "mysql": 3, "firebird": 2}
 
 
