@@ -125,13 +125,18 @@ def _runs(item: pytest.Item, every: bool) -> bool:
     return (every or item.get_closest_marker("long") is None) and (name is None or _is_for(item, name, every))
 
 
+# The parts that each has of the tests for any engine: on Firebird they take three times as long as on PostgreSQL.
+_SHARES = {"postgresql": 4, "mysql": 3, "firebird": 2}
+
+
 def _is_for(item: pytest.Item, name: str, every: bool) -> bool:
     if name not in servers.names():  # there is no server of that product
         return False
     newest = servers.newest(servers.engine)
-    # Always the same one, and as many tests on each.
+    # Always the same one.
     others = item.name.replace(name, "")
-    any_engine = [newest[zlib.crc32(others.encode()) % len(newest)]]
+    shared = [other for other in newest for _ in range(_SHARES.get(servers.engine(other), 1))]
+    any_engine = [shared[zlib.crc32(others.encode()) % len(shared)]]
     product = item.get_closest_marker("product")
     return name in _on(item, every, any_engine) and (product is None or servers.product(name) in product.args)
 

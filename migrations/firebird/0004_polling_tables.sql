@@ -101,7 +101,7 @@ CREATE GLOBAL TEMPORARY TABLE mq_polled_seen (
     copies integer NOT NULL
 ) ON COMMIT DELETE ROWS;
 
-COMMENT ON TABLE mq_polled_seen IS 'Equal rows that a claim has passed over because they are claimed already.';
+COMMENT ON TABLE mq_polled_seen IS 'Equal rows that a claim has yet to pass over because they are claimed already.';
 
 CREATE INDEX mq_polled_seen_hash ON mq_polled_seen (ident_hash);
 

@@ -16,6 +16,7 @@ pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = PostgreSQLShop.page
 README = (ROOT / "README.md").read_text("utf-8")
+PROCEDURES = (ROOT / "docs" / "procedures.head.md").read_text("utf-8")
 
 
 @pytest.fixture
@@ -119,3 +120,28 @@ def test_the_sql_of_the_readme_does_what_it_says(private_server: LocalPostgreSQL
     left = private_server.query(url, "SELECT state, body, error FROM mq.message_state ORDER BY id")
     assert [(row["state"], row["error"]) for row in left] == [("N", "mailbox busy"), ("N", None)]
     assert left[1]["body"] == '{"to":"edsger@example.org"}'
+
+
+def test_the_statements_of_the_procedures_page_run_in_its_order_and_return_what_it_shows(
+    installed_database: Database,
+) -> None:
+    """The blocks of other databases are all in its first section."""
+    page = PROCEDURES.partition("\n## ")[0] + PROCEDURES[PROCEDURES.index("\n## States") :]
+    psql(
+        installed_database.url,
+        "CREATE TABLE article (id integer PRIMARY KEY, title text, sync bigint);",
+        "CREATE INDEX ON article (sync);",
+        "CREATE TABLE orders (id integer PRIMARY KEY, status char(1) NOT NULL);",
+        "CREATE INDEX ON orders (status, id);",
+        "INSERT INTO orders VALUES (17, 'N');",
+    )
+    printed = {
+        section.partition("\n")[0]: psql(installed_database.url, *statements(f"\n{section}"))
+        for section in page.split("\n## ")
+    }
+    [sent] = re.findall(r"id\|created\|changed\n(.*)\n", printed["Sending the same thing twice"])
+    assert sent.endswith("|1|0")
+    assert 'C|{"width":160}|' in printed["Keeping results"]
+    assert printed["Topics"].endswith("publish\n2\n(1 row)\n")
+    assert "nightly report|" in printed["Schedules"]
+    assert '{"id": 17}' in printed["Polling tables"] or '{"id":17}' in printed["Polling tables"]

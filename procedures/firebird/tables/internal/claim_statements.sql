@@ -59,9 +59,11 @@ RETURNS (mine smallint, json mq_text, content mq_text, error mq_error)
 AS
 DECLARE s_status {"status_type"};
 DECLARE s_to {"status_type"};
+DECLARE v_set smallint;
 BEGIN
     s_status = p_status;
     s_to = p_to;
+    v_set = RDB$SET_CONTEXT('USER_TRANSACTION', 'MQ_ANSWER', 'begun');
     mine = 0;
     BEGIN
         FOR SELECT {"json"} AS json, {"content"} AS content
@@ -84,6 +86,7 @@ BEGIN
                 error = {"error"};
             END
     END
+    v_set = RDB$SET_CONTEXT('USER_TRANSACTION', 'MQ_ANSWER', 'given');
     SUSPEND;
 END]';
     take = REPLACE(take, '{"into_cursor"}', IIF(kind = 'K', 'INTO json, content AS CURSOR c', mq_row_lock()));

@@ -27,25 +27,35 @@ RETURNS (
     last_text mq_ident
 )
 AS
-DECLARE v_before bigint;
 DECLARE v_active smallint;
 DECLARE v_place char(8) CHARACTER SET OCTETS;
 DECLARE v_ident mq_ident;
 DECLARE v_text mq_ident;
 DECLARE v_hash bigint;
 DECLARE v_free smallint;
-DECLARE v_held integer;
 DECLARE v_seen integer;
 DECLARE v_mine smallint;
+DECLARE v_set smallint;
 DECLARE v_json mq_text;
 DECLARE v_content mq_text;
 DECLARE v_error mq_error;
 BEGIN
     still_wanted = p_size;
-    v_before = GEN_ID(mq_polled_row_id, 0);
     -- What an entry says of a row at this status.
     v_active = IIF(p_kind = 'A', 1, 0);
     DELETE FROM mq_polled_seen;
+    IF (p_counted = 1) THEN
+        -- As many equal rows are passed over as have entries. Entries first: 3.0 reads each row as it is by then, and one that is
+        -- finished meanwhile would free the claimed row beside it.
+        FOR SELECT p.ident_hash, p.ident FROM mq_polled_row AS p
+            WHERE p.name = :p_name AND (:p_kind = 'D' OR p.active = :v_active AND (:p_kind = 'A' OR p.state <> 'E'))
+            INTO v_hash, v_ident
+        DO
+        BEGIN
+            UPDATE mq_polled_seen SET copies = copies + 1 WHERE ident_hash = :v_hash AND ident = :v_ident;
+            IF (ROW_COUNT = 0) THEN
+                INSERT INTO mq_polled_seen (ident_hash, ident, copies) VALUES (:v_hash, :v_ident, 1);
+        END
     FOR EXECUTE STATEMENT (p_walk) (p_from, p_status) INTO v_place, v_ident, v_text DO
     BEGIN
         IF (still_wanted <= 0) THEN
@@ -65,30 +75,28 @@ BEGIN
         END
         ELSE
         BEGIN
-            -- As many are passed over as have entries from before.
-            SELECT COUNT(*) FROM mq_polled_row AS p
-            WHERE p.name = :p_name AND p.ident_hash = :v_hash AND p.ident = :v_ident AND p.id <= :v_before
-                AND (:p_kind = 'D' OR p.active = :v_active AND (:p_kind = 'A' OR p.state <> 'E'))
-            INTO v_held;
-            IF (v_held > 0) THEN
+            v_seen = 0;
+            SELECT copies FROM mq_polled_seen WHERE ident_hash = :v_hash AND ident = :v_ident INTO v_seen;
+            IF (v_seen > 0) THEN
             BEGIN
-                v_seen = 0;
-                SELECT copies FROM mq_polled_seen WHERE ident_hash = :v_hash AND ident = :v_ident INTO v_seen;
-                IF (v_seen < v_held) THEN
-                BEGIN
-                    v_free = 0;
-                    IF (v_seen = 0) THEN
-                        INSERT INTO mq_polled_seen (ident_hash, ident, copies) VALUES (:v_hash, :v_ident, 1);
-                    ELSE
-                        UPDATE mq_polled_seen SET copies = copies + 1 WHERE ident_hash = :v_hash AND ident = :v_ident;
-                END
+                v_free = 0;
+                UPDATE mq_polled_seen SET copies = copies - 1 WHERE ident_hash = :v_hash AND ident = :v_ident;
             END
         END
         IF (v_free = 1) THEN
         BEGIN
             v_mine = 0;
-            EXECUTE STATEMENT (p_take) (v_place, v_ident, p_active, IIF(p_active IS NULL, 0, 1), p_status)
-                INTO v_mine, v_json, v_content, v_error;
+            v_set = RDB$SET_CONTEXT('USER_TRANSACTION', 'MQ_ANSWER', NULL);
+            BEGIN
+                EXECUTE STATEMENT (p_take) (v_place, v_ident, p_active, IIF(p_active IS NULL, 0, 1), p_status)
+                    INTO v_mine, v_json, v_content, v_error;
+                -- As in write_rows: this may be no answer.
+                WHEN GDSCODE req_sync, GDSCODE malformed_string, GDSCODE arith_except DO
+                    IF (RDB$GET_CONTEXT('USER_TRANSACTION', 'MQ_ANSWER') IS DISTINCT FROM 'begun') THEN
+                        EXCEPTION;
+            END
+            IF (RDB$GET_CONTEXT('USER_TRANSACTION', 'MQ_ANSWER') IS DISTINCT FROM 'given') THEN
+                v_mine = 0;
             IF (v_mine > 0) THEN
             BEGIN
                 IF (p_kind <> 'D' AND p_counted = 0) THEN

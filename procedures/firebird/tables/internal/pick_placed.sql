@@ -37,6 +37,7 @@ DECLARE v_text mq_ident;
 DECLARE v_past smallint;
 DECLARE v_copies integer = 0;
 DECLARE v_mine smallint;
+DECLARE v_set smallint;
 DECLARE v_json mq_text;
 DECLARE v_content mq_text;
 DECLARE v_error mq_error;
@@ -128,7 +129,16 @@ END]';
         IF (v_past = 1 OR v_ident > v_from_ident OR v_ident = v_from_ident AND v_copies > v_from_copies) THEN
         BEGIN
             v_mine = 0;
-            EXECUTE STATEMENT (p_take) (v_place, v_ident, NULL, 0, NULL) INTO v_mine, v_json, v_content, v_error;
+            v_set = RDB$SET_CONTEXT('USER_TRANSACTION', 'MQ_ANSWER', NULL);
+            BEGIN
+                EXECUTE STATEMENT (p_take) (v_place, v_ident, NULL, 0, NULL) INTO v_mine, v_json, v_content, v_error;
+                -- As in write_rows: this may be no answer.
+                WHEN GDSCODE req_sync, GDSCODE malformed_string, GDSCODE arith_except DO
+                    IF (RDB$GET_CONTEXT('USER_TRANSACTION', 'MQ_ANSWER') IS DISTINCT FROM 'begun') THEN
+                        EXCEPTION;
+            END
+            IF (RDB$GET_CONTEXT('USER_TRANSACTION', 'MQ_ANSWER') IS DISTINCT FROM 'given') THEN
+                v_mine = 0;
             IF (v_mine > 0) THEN
             BEGIN
                 EXECUTE PROCEDURE mq_add_polled_row(p_name, p_batch_key, HASH(v_ident), v_ident, 0, v_json,

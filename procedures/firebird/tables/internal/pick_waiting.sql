@@ -36,6 +36,7 @@ DECLARE v_held integer;
 DECLARE v_place char(8) CHARACTER SET OCTETS;
 -- -1: not there, 0: locked, 1: ours, 2: refused by the table, 3: without attempts left.
 DECLARE v_mine smallint;
+DECLARE v_set smallint;
 DECLARE v_json mq_text;
 DECLARE v_content mq_text;
 DECLARE v_error mq_error;
@@ -70,8 +71,19 @@ BEGIN
             BEGIN
                 v_mine = IIF(v_attempts >= v_max, 3, 0);
                 IF (v_mine = 0) THEN
-                    EXECUTE STATEMENT (p_take) (v_place, v_ident, p_active, IIF(v_active = 0 AND p_active IS NOT NULL, 1, 0), v_status)
-                        INTO v_mine, v_json, v_content, v_error;
+                BEGIN
+                    v_set = RDB$SET_CONTEXT('USER_TRANSACTION', 'MQ_ANSWER', NULL);
+                    BEGIN
+                        EXECUTE STATEMENT (p_take) (v_place, v_ident, p_active, IIF(v_active = 0 AND p_active IS NOT NULL, 1, 0), v_status)
+                            INTO v_mine, v_json, v_content, v_error;
+                        -- As in write_rows: this may be no answer.
+                        WHEN GDSCODE req_sync, GDSCODE malformed_string, GDSCODE arith_except DO
+                            IF (RDB$GET_CONTEXT('USER_TRANSACTION', 'MQ_ANSWER') IS DISTINCT FROM 'begun') THEN
+                                EXCEPTION;
+                    END
+                    IF (RDB$GET_CONTEXT('USER_TRANSACTION', 'MQ_ANSWER') IS DISTINCT FROM 'given') THEN
+                        v_mine = 0;
+                END
                 IF (v_mine > 0) THEN
                     LEAVE;
             END

@@ -49,6 +49,7 @@ DECLARE v_until timestamp;
 DECLARE v_again_at timestamp;
 DECLARE v_outcome varchar(1) CHARACTER SET ASCII;
 DECLARE v_error mq_error;
+DECLARE v_set smallint;
 BEGIN
     IF (NOT EXISTS (SELECT * FROM mq_polled_write WHERE to_status IS NOT NULL AND outcome IS NULL)) THEN
         EXIT;
@@ -70,6 +71,7 @@ DECLARE v_end integer;
 DECLARE v_length integer;
 DECLARE v_found integer;
 DECLARE v_busy smallint = 0;
+DECLARE v_set smallint;
 DECLARE s_from {"status_type"};
 DECLARE s_to {"status_type"};
 DECLARE s_is {"status_type"};
@@ -79,6 +81,7 @@ BEGIN
     s_from = p_from;
     s_to = p_to;
     {"parse"}
+    v_set = RDB$SET_CONTEXT('USER_TRANSACTION', 'MQ_ANSWER', 'begun');
     FOR SELECT r.RDB$DB_KEY FROM {"table"} AS r WHERE {"matches"} INTO v_place DO
     BEGIN
         BEGIN
@@ -86,10 +89,9 @@ BEGIN
                 INTO v_found AS CURSOR c
             DO
             BEGIN
-                IF (p_do = 'L') THEN
-                    outcome = 'W';
                 {"update"}
                 {"delete"}
+                outcome = 'W';
             END
             {"check"}
             WHEN ANY DO
@@ -113,17 +115,14 @@ BEGIN
     END
     IF (outcome IS NULL AND v_busy = 0) THEN
         outcome = 'G';
+    v_set = RDB$SET_CONTEXT('USER_TRANSACTION', 'MQ_ANSWER', 'given');
     SUSPEND;
 END]';
-    -- The outcome after the change, which can end the block on 4.0 without an answer: see publish_feed.
     v_write = REPLACE(v_write, '{"update"}', IIF(v_kind = 'S', q'[IF (p_do NOT IN ('L', 'X')) THEN
-                BEGIN
-                    UPDATE {"table"} SET {"status"} = :s_to WHERE CURRENT OF c;
-                    outcome = 'W';
-                END]', ''));
+                    UPDATE {"table"} SET {"status"} = :s_to WHERE CURRENT OF c;]', ''));
     -- Where nothing is ever deleted, nobody needs the right to.
     v_write = REPLACE(v_write, '{"delete"}', IIF(v_delete = 1,
-        'IF (p_do = ''X'') THEN BEGIN DELETE FROM {"table"} WHERE CURRENT OF c; outcome = ''W''; END', ''));
+        'IF (p_do = ''X'') THEN DELETE FROM {"table"} WHERE CURRENT OF c;', ''));
     -- A trigger may have set it to something else.
     v_write = REPLACE(v_write, '{"check"}', IIF(v_kind = 'S', q'[IF (outcome = 'W' AND p_do NOT IN ('L', 'X')) THEN
             BEGIN
@@ -155,10 +154,19 @@ END]';
             v_until = COALESCE(v_until, DATEADD(c_seconds SECOND TO v_now));
             -- Nobody waits for longer than that, however the server's clock is set back meanwhile.
             v_until = MINVALUE(v_until, DATEADD(c_seconds SECOND TO v_now));
-            EXECUTE STATEMENT (v_write) (v_values,
-                    CASE v_from WHEN 'A' THEN v_active WHEN 'E' THEN v_dead ELSE v_ready END,
-                    CASE v_to WHEN 'D' THEN v_done WHEN 'E' THEN v_dead ELSE v_ready END, v_to, IIF(v_now >= v_until, 1, 0))
-                INTO v_outcome, v_error;
+            v_set = RDB$SET_CONTEXT('USER_TRANSACTION', 'MQ_ANSWER', NULL);
+            BEGIN
+                EXECUTE STATEMENT (v_write) (v_values,
+                        CASE v_from WHEN 'A' THEN v_active WHEN 'E' THEN v_dead ELSE v_ready END,
+                        CASE v_to WHEN 'D' THEN v_done WHEN 'E' THEN v_dead ELSE v_ready END, v_to, IIF(v_now >= v_until, 1, 0))
+                    INTO v_outcome, v_error;
+                -- An UPDATE that meets what was committed meanwhile can end the block: what comes out then is no answer (decision 8).
+                WHEN GDSCODE req_sync, GDSCODE malformed_string, GDSCODE arith_except DO
+                    IF (v_now >= v_until OR RDB$GET_CONTEXT('USER_TRANSACTION', 'MQ_ANSWER') IS DISTINCT FROM 'begun') THEN
+                        EXCEPTION;
+            END
+            IF (RDB$GET_CONTEXT('USER_TRANSACTION', 'MQ_ANSWER') IS DISTINCT FROM 'given') THEN
+                v_outcome = NULL;
             v_again_at = DATEADD(1 MILLISECOND TO mq_utc_now());
             WHILE (v_outcome IS NULL AND mq_utc_now() BETWEEN v_now AND v_again_at) DO
                 v_error = NULL;
