@@ -631,6 +631,15 @@ def test_group_max_active_can_change_at_any_time(q: Queue) -> None:
     assert len(q.claim(100)) == 10
 
 
+def test_group_max_active_counts_what_was_claimed_before_it_was_set(q: Queue) -> None:
+    in_groups(q, 4, "a", group_rate=1_000)
+    first = q.claim(2)
+    q.call("set_queue", group_max_active=2)
+    assert len(first) == 2 and q.claim(10) == []
+    q.on("complete", first[0]["id"], first[0]["batch_key"])
+    assert len(q.claim(10)) == 1
+
+
 def test_a_hot_group_leaves_the_others_their_turn(q: Queue) -> None:
     q.call("set_queue", group_max_active=2)
     with q.session.transaction():

@@ -80,7 +80,7 @@ BEGIN
             v_mine = ROW_COUNT;
             IF (v_mine = 1 AND v_tokens = 0) THEN
                 EXECUTE PROCEDURE mq_put_off(p_type, p_group_key, v_id, attempt, v_token_at);
-            ELSE IF (v_mine = 1 AND p_take = 0 AND p_places > 0) THEN
+            ELSE IF (v_mine = 1 AND p_take = 0) THEN
                 INSERT INTO mq_group_lock (type, group_key, id) VALUES (:p_type, :p_group_key, :v_id);
             WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec,
                 GDSCODE unique_key_violation, GDSCODE no_dup
