@@ -24,6 +24,7 @@ from pymysql.cursors import DictCursor
 from . import base, fetch
 
 _READY_SECONDS = 60
+_GREETING_SECONDS = 10
 _TIME_ZONES = ("Europe/Paris", "America/New_York", "Australia/Sydney", "Asia/Kolkata")
 USER = "tester"
 PASSWORD = "p@ss:w/rd %+"  # what a URL must quote
@@ -180,7 +181,7 @@ class _MySQL(base.Server):
             self.query(self.url, f"DELETE FROM mysql.{table} WHERE db = %s", name)
         self.query(self.url, "FLUSH PRIVILEGES")
 
-    def client(self, url: str) -> Client:
+    def client(self, url: str, read_timeout: float | None = None) -> Client:
         parts = urlsplit(url)
         options = dict(parse_qsl(parts.query))
         return Client(
@@ -198,6 +199,7 @@ class _MySQL(base.Server):
             conv=conversions | {FIELD_TYPE.DATETIME: _utc},
             init_command="SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
             connect_timeout=30,
+            read_timeout=read_timeout,
         )
 
     def catalog(self, url: str) -> list[str]:
@@ -347,7 +349,8 @@ class LocalMySQL(_MySQL):
 
     def _accepts(self) -> bool:
         try:
-            self.client(self.url).close()
+            # One that accepts a connection and dies would keep us waiting for its greeting.
+            self.client(self.url, read_timeout=_GREETING_SECONDS).close()
         except pymysql.err.OperationalError:
             return False
         return True
