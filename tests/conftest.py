@@ -321,6 +321,8 @@ def sql(server: servers.Server, database: Database, _kept: list[Any]) -> Iterato
         keep, as_it_was = as_it_was and text.lstrip().upper().startswith(_LEAVES_NO_TRACE), False
         cursor = connection.execute(text, parameters or None)
         rows = list(cursor.fetchall()) if cursor.description else []
+        while hasattr(cursor, "nextset") and cursor.nextset():
+            pass  # MySQL sends the rows of a call before the call has committed
         as_it_was = keep
         return rows
 

@@ -513,6 +513,14 @@ def test_a_connection_lost_inside_a_transaction_is_disconnected(connect: Connect
     assert [row["body"] for row in rows] == ["x"]
 
 
+def test_a_connection_lost_in_a_handlers_own_statement_is_disconnected(connect: Connect, sql: Query, queue: str) -> None:
+    """Not an error of the handler's, which would cost the message an attempt."""
+    session = connect()
+    with pytest.raises(Disconnected), session.transaction() as connection, connection.cursor() as cursor:
+        kill(sql, session)
+        cursor.execute("SELECT SLEEP(5)")
+
+
 def test_a_connection_lost_during_a_call_is_disconnected_and_a_killed_call_a_conflict(
     connect: Connect, sql: Query, queue: str
 ) -> None:

@@ -58,7 +58,9 @@ class Connection(Guarded, pymysql.connections.Connection):  # type: ignore[misc]
             raise pymysql.OperationalError(INTERRUPTED, "a call was interrupted: the transaction cannot go on")
         failed = self._doubtful
         if failed:
-            self.ping()
+            if not self.open:  # what ping() raises then has no number
+                raise pymysql.OperationalError(CR.CR_SERVER_LOST, "the connection was lost inside the transaction")
+            self.ping(reconnect=False)
         if self.server_status & SERVER_STATUS.SERVER_STATUS_IN_TRANS:
             self._doubtful = False
         elif failed:
