@@ -19,7 +19,12 @@ AS
 BEGIN
     p_group_key = COALESCE(p_group_key, '');
     DELETE FROM mq_group_lock WHERE type = :p_type AND group_key = :p_group_key AND id = :p_id;
-    IF (ROW_COUNT = 1 AND mq_group_waits(p_type, p_group_key) = 0) THEN
+    -- Not by group_waits: a function would cost each message more than the question.
+    IF (ROW_COUNT = 1 AND NOT EXISTS (
+        SELECT *
+        FROM mq_group_lock AS l
+        WHERE l.type = :p_type AND l.group_key = :p_group_key AND EXISTS (SELECT * FROM mq_delayed AS d WHERE d.id = l.id)
+    )) THEN
         EXECUTE PROCEDURE mq_issue_tickets(p_type, p_group_key);
 END^
 

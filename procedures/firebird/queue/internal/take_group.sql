@@ -47,7 +47,10 @@ BEGIN
     IF (v_locked = 0) THEN
         EXIT;
     -- Read again: the last transaction that had the stripe may have taken the group.
-    p_size = MINVALUE(p_size, mq_group_places(p_type, p_group_key, p_places));
+    IF (EXISTS (SELECT * FROM mq_group_lock WHERE type = :p_type AND group_key = :p_group_key)) THEN
+        p_size = MINVALUE(p_size, mq_group_places(p_type, p_group_key, p_places));
+    ELSE IF (p_places > 0) THEN
+        p_size = MINVALUE(p_size, p_places);
     IF (p_size = 0) THEN
         EXIT;
     IF (p_joins = 1) THEN
