@@ -14,6 +14,7 @@
 -- moment. The call that ends a group's work issues a new one.
 --
 -- What was met is noted in mq_met: U taken in this call, B at work, K at work and its first ticket locked, X to be left alone.
+-- The table is empty before and after: a call that fails is undone, its rows too.
 --
 -- It is long because each case of a ticket met is a branch of its own.
 
@@ -52,7 +53,6 @@ DECLARE v_met_run_at timestamp;
 DECLARE v_drop integer;
 DECLARE v_locked integer;
 BEGIN
-    DELETE FROM mq_met;
     SELECT ordered, IIF(ordered = 1, 1, group_max_active), group_rate, group_rate_seconds FROM mq_policy(:p_type)
     INTO v_ordered, v_places, v_rate, v_seconds;
     v_left = p_size;
