@@ -140,14 +140,18 @@ class Crew:
 
     def handled(self, done: "Done | None" = None) -> list[str]:
         """The bodies that the handlers were given, and SQL consumers, in order of time."""
-        path = self._folder / "chores"
-        lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-        return [body for body, _ in sorted([*lines, *(done.seen if done else [])], key=lambda line: line[1])]
+        seen = [*self._chores(), *(done.seen if done else [])]
+        return [body for body, _ in sorted(seen, key=lambda line: line[1])]
 
     def times(self) -> list[float]:
         """When handlers were given messages."""
-        lines = (self._folder / "chores").read_text().splitlines()
-        return [json.loads(line)[1] for line in lines]
+        return [at for _, at in self._chores()]
+
+    def _chores(self) -> list[tuple[str, float]]:
+        """What handlers have noted, but for a line that is just being written."""
+        path = self._folder / "chores"
+        lines = path.read_text().splitlines(keepends=True) if path.exists() else []
+        return [json.loads(line) for line in lines if line.endswith("\n")]
 
     def close(self) -> None:
         self._stop.set()
@@ -238,9 +242,10 @@ def in_order(bodies: Sequence[str]) -> bool:
     return True
 
 
-def until(condition: Callable[[], Any], what: str, seconds: float = PATIENCE) -> Any:
+def until(condition: Callable[[], Any], what: str | Callable[[], str], seconds: float = PATIENCE) -> Any:
+    """Wait for it; `what` says what was waited for in vain."""
     deadline = time.monotonic() + seconds
     while not (result := condition()):
-        assert time.monotonic() < deadline, f"not within {seconds:g} s: {what}"
+        assert time.monotonic() < deadline, f"not within {seconds:g} s: {what if isinstance(what, str) else what()}"
         time.sleep(0.05)
     return result

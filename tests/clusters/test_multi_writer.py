@@ -265,7 +265,13 @@ def test_a_node_is_killed_while_all_work(cluster: Any, urls: list[str], crew_on:
     cluster.kill(last)
     killed_at = time.monotonic()
     expected = {body for bodies in (*mixed, *groups) for body in bodies}
-    until(lambda: crew.all_run() or expected <= set(crew.handled(done)), "all are handled")
+
+    def left_over() -> str:
+        states = "SELECT type, state, COUNT(*) AS n, MAX(lease_until), UTC_TIMESTAMP() FROM mq_message_state GROUP BY type, state"
+        missing = sorted(expected - set(crew.handled(done)))
+        return f"all are handled, but for {missing[:20]}; {first.query(urls[0], states)}; {dict(crew.conflicts)}"
+
+    until(lambda: crew.all_run() or expected <= set(crew.handled(done)), left_over)
     until(lambda: first.query(urls[0], count)[0]["n"] == len(effects), "all effects are there")
     queues = ("k.mixed", "k.ordered", "k.effects")
     until(lambda: all(left(url, type) == 0 for url in urls[:last] for type in queues), "the queues are empty")
