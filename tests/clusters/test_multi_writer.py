@@ -267,9 +267,10 @@ def test_a_node_is_killed_while_all_work(cluster: Any, urls: list[str], crew_on:
     expected = {body for bodies in (*mixed, *groups) for body in bodies}
 
     def left_over() -> str:
-        states = "SELECT type, state, COUNT(*) AS n, MAX(lease_until), UTC_TIMESTAMP() FROM mq_message_state GROUP BY type, state"
+        counts = "SELECT type, state, COUNT(*) AS n, MAX(lease_until), UTC_TIMESTAMP() FROM mq_message_state"
+        found = first.query(urls[0], f"{counts} GROUP BY type, state")
         missing = sorted(expected - set(crew.handled(done)))
-        return f"all are handled, but for {missing[:20]}; {first.query(urls[0], states)}; {dict(crew.conflicts)}"
+        return f"all are handled, but for {missing[:20]}; {found}; {dict(crew.conflicts)}"
 
     until(lambda: crew.all_run() or expected <= set(crew.handled(done)), left_over)
     until(lambda: first.query(urls[0], count)[0]["n"] == len(effects), "all effects are there")

@@ -513,7 +513,7 @@ def test_a_connection_lost_inside_a_transaction_is_disconnected(connect: Connect
     assert [row["body"] for row in rows] == ["x"]
 
 
-def test_a_connection_lost_in_a_handlers_own_statement_is_disconnected(connect: Connect, sql: Query, queue: str) -> None:
+def test_a_connection_lost_in_a_handlers_own_statement_is_disconnected(connect: Connect, sql: Query) -> None:
     """Not an error of the handler's, which would cost the message an attempt."""
     session = connect()
     with pytest.raises(Disconnected), session.transaction() as connection, connection.cursor() as cursor:
