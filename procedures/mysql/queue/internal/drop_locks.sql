@@ -18,17 +18,20 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_places longtext CHARACTER SET utf8mb4;
-    DECLARE v_single tinyint;
     -- Without a lock, and by whole primary keys. In an ordered queue all are at the only place.
-    SELECT CONCAT('[', GROUP_CONCAT('[-1,', JSON_QUOTE(o.group_key), ']'), ']'),
-        CONCAT('[', GROUP_CONCAT(JSON_QUOTE(o.group_key)), ']'), COUNT(*) = JSON_LENGTH(p_items)
-    INTO v_places, p_groups, v_single
+    SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(o.group_key)), ']')
+    INTO p_groups
     FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
     STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
     STRAIGHT_JOIN mq_group_lock AS o FORCE INDEX (PRIMARY)
         ON o.type = p_type AND o.group_key = COALESCE(m.group_key, '') AND o.place = -1
     WHERE o.id = m.id;
-    IF NOT v_single THEN
+    IF JSON_LENGTH(p_groups) = JSON_LENGTH(p_items) THEN
+        DELETE l
+        FROM JSON_TABLE(p_groups, '$[*]' COLUMNS (group_key varchar(200) CHARACTER SET utf8mb4 PATH '$')) AS j
+        STRAIGHT_JOIN mq_group_lock AS l FORCE INDEX (PRIMARY)
+            ON l.type = p_type AND l.group_key = j.group_key AND l.place = -1;
+    ELSE
         SELECT CONCAT('[', GROUP_CONCAT('[', l.place, ',', JSON_QUOTE(l.group_key), ']'), ']')
         INTO v_places
         FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
@@ -37,27 +40,23 @@ BEGIN
         STRAIGHT_JOIN mq_group_lock AS l FORCE INDEX (PRIMARY) ON l.type = p_type AND l.group_key = COALESCE(m.group_key, '')
             AND l.place = CASE p.which WHEN 0 THEN -1 WHEN 1 THEN 0 ELSE m.id END
         WHERE l.id = m.id;
-    END IF;
-    IF v_places IS NULL THEN
         SET p_groups = NULL;
-    END IF;
-    IF v_places IS NOT NULL THEN
-        DELETE l
-        FROM JSON_TABLE(v_places, '$[*]' COLUMNS (
-            place bigint PATH '$[0]', group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[1]'
-        )) AS j
-        STRAIGHT_JOIN mq_group_lock AS l FORCE INDEX (PRIMARY)
-            ON l.type = p_type AND l.group_key = j.group_key AND l.place = j.place;
-    END IF;
-    IF v_places IS NOT NULL AND NOT v_single THEN
-        SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(k.group_key)), ']')
-        INTO p_groups
-        FROM (
-            SELECT DISTINCT j.group_key
+        IF v_places IS NOT NULL THEN
+            DELETE l
             FROM JSON_TABLE(v_places, '$[*]' COLUMNS (
-                group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[1]'
+                place bigint PATH '$[0]', group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[1]'
             )) AS j
-        ) AS k;
+            STRAIGHT_JOIN mq_group_lock AS l FORCE INDEX (PRIMARY)
+                ON l.type = p_type AND l.group_key = j.group_key AND l.place = j.place;
+            SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(k.group_key)), ']')
+            INTO p_groups
+            FROM (
+                SELECT DISTINCT j.group_key
+                FROM JSON_TABLE(v_places, '$[*]' COLUMNS (
+                    group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[1]'
+                )) AS j
+            ) AS k;
+        END IF;
     END IF;
 END//
 

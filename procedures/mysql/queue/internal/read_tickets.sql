@@ -1,10 +1,10 @@
 -- read_tickets: the next tickets of a grouped queue, and what each stands for.
--- Arguments:   p_type, p_take (see pick_grouped), p_gate (who is at this place keeps the group waiting), p_places (the most
---              active messages of a group; 0: not to be counted), p_empty_after (a group whose bucket is full later has no token; NULL: there is no rate), p_size (how many), p_priority,
---              p_run_at and p_id (after this place)
+-- Arguments:   p_type, p_take (see pick_grouped), p_gate (who is at this place keeps the group waiting), p_places (the most active
+--              messages of a group; 0: not to be counted), p_empty_after (a group whose bucket is full later has no token; NULL:
+--              there is no rate), p_size (how many), p_priority, p_run_at and p_id (after this place)
 -- Returns:     p_tickets: a JSON array of [id, priority, run_at, what, nth, group key], NULL for none; what: 0 nothing, 1 a
---              group that is full or waits, 2 one that may go on, 3 a message that is in no group yet; nth: of the tickets of its group. p_read: how
---              many; p_lone: how many of what 3; p_spent: '[id,priority,run_at],...' of what 0, NULL for none; p_busy: of groups
+--              group that is full or waits, 2 one that may go on, 3 a message that is in no group yet; nth: of the tickets of
+--              its group. p_read: how many; p_lone: how many of what 3; p_spent: '[id,priority,run_at],...' of what 0, NULL for none; p_busy: of groups
 --              at work all but the first ticket, a JSON array of [id, priority, run_at, first ticket's id, priority, run_at,
 --              group key], NULL when they are few
 -- Errors:      none
