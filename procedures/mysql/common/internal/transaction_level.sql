@@ -8,8 +8,8 @@
 -- No variable shows it. Two places do, to which mq_owner needs a right: MySQL's performance schema, and for MariaDB, where that
 -- is mostly off, innodb_trx. This is filled again only when nobody has read it for 0.1 s, and may show an earlier transaction of
 -- the session. Neither is believed without a proof that it is about this moment: the first must count a savepoint that is set
--- between two reads, and the second must show the text of this very statement, in which the server has written the value of a
--- variable: a new UUID. Several sessions that ask for the second wait for each other: each read would put off the next filling.
+-- between two reads, and the second must show the text of this very statement, in which the server has written a variable: a new
+-- UUID. Several sessions that ask for the second wait for each other: each read would put off the next filling.
 -- One filling answers all that are waiting, because their text is there, too.
 
 DROP PROCEDURE IF EXISTS mq_transaction_level;

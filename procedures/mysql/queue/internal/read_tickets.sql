@@ -4,9 +4,9 @@
 --              there is no rate), p_size (how many), p_priority, p_run_at and p_id (after this place)
 -- Returns:     p_tickets: a JSON array of [id, priority, run_at, what, nth, group key], NULL for none; what: 0 nothing, 1 a
 --              group that is full or waits, 2 one that may go on, 3 a message that is in no group yet; nth: of the tickets of
---              its group. p_read: how many; p_lone: how many of what 3; p_spent: '[id,priority,run_at],...' of what 0, NULL for none; p_busy: of groups
---              at work all but the first ticket, a JSON array of [id, priority, run_at, first ticket's id, priority, run_at,
---              group key], NULL when they are few
+--              its group. p_read: how many; p_lone: how many of what 3; p_spent: '[id,priority,run_at],...' of what 0, NULL for
+--              none; p_busy: of groups at work all but the first ticket, a JSON array of [id, priority, run_at, first ticket's
+--              id, priority, run_at, group key], NULL when they are few
 -- Errors:      none
 -- Transaction: reads only, without locks
 -- Example:     CALL mq_read_tickets('invoice', 0, -1, 0, NULL, 50, -32769, '1000-01-01', 0, v_tickets, v_read, v_lone, v_spent,
