@@ -3,16 +3,16 @@
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import FOLDER, Log, Running, until
+from processes import FOLDER, Log, Running, is_alive, until
 from rowqueue.databases import Session
 from servers import Server
 
@@ -58,15 +58,6 @@ def bodies(joblog: Log) -> list[Any]:
 
 def starts(joblog: Log) -> list[int]:
     return [noted[1] for noted in joblog.read() if isinstance(noted, list)]
-
-
-def is_alive(pid: int) -> bool:
-    """Whether a process runs; one that has ended and that nobody has waited for does not."""
-    stat = Path(f"/proc/{pid}/stat")
-    try:
-        return stat.read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 # ---- answers -------------------------------------------------------------------------------------
@@ -137,7 +128,7 @@ def test_worker_gets_the_message_as_one_line(
         "source": "me",
     }
     other = json.loads(lines["text"])
-    assert (other["headers"], other["group_key"], other["source"]) == ("not JSON", None, None)
+    assert (other["headers"], other["group_key"], other["dedup_key"]) == ("not JSON", None, None)
     assert states() == {}
 
 
@@ -381,3 +372,34 @@ def test_a_worker_that_ends_between_batches_costs_nothing(
     send(session, queue, "dead b")
     until(lambda: told(states) == {"dead b": ("E", 1, "b")})
     assert running.stop() == 0
+
+
+# ---- the workers of the examples -----------------------------------------------------------------
+
+EXAMPLES = FOLDER.parents[1] / "examples" / "workers"
+INTERPRETERS = {
+    "worker.py": [sys.executable],
+    "worker.js": ["node"],
+    "worker.pl": ["perl"],
+    "worker.php": ["php"],
+    "worker.rb": ["ruby"],
+    "Main.go": ["go", "run"],
+}
+
+
+def test_each_example_is_tested() -> None:
+    assert {path.name for path in EXAMPLES.iterdir()} == set(INTERPRETERS)
+
+
+@pytest.mark.parametrize("name", INTERPRETERS)
+def test_example_of_a_worker(consume: Runner, session: Session, queue: str, states: States, name: str) -> None:
+    if shutil.which(INTERPRETERS[name][0]) is None:
+        pytest.skip(f"no {INTERPRETERS[name][0]} on this machine")
+    hostile = '\u2028\u2029\x85\r\n\t"\\ é😀\x01\x7f' + "x" * 200_000
+    send(session, queue, *(f"{n}{hostile}" for n in range(20)), f"dead{hostile}", "fail")
+    done = consume("--batch", 30, "--timeout", 60, worker=shlex.join([*INTERPRETERS[name], str(EXAMPLES / name)]))
+    assert done.returncode == 0, done.stderr
+    left = states()
+    assert told(states) == {f"dead{hostile}": ("E", 1, "can never succeed"), "fail": ("N", 1, "not now")}
+    delay = (left["fail"]["run_at"] - left[f"dead{hostile}"]["changed_at"]).total_seconds()
+    assert 59 < delay < 61
