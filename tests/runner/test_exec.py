@@ -1,5 +1,7 @@
 """`runner consume --exec`: how a command ends, and with what; the rest stands in test_consume.py."""
 
+import os
+import signal
 import subprocess
 import time
 from collections.abc import Callable
@@ -141,7 +143,7 @@ def test_a_killed_guard_is_replaced(start: Start, session: Session, queue: str, 
     command = f"ps -o pgid= -p $$ >> {seen}; if [ $(wc -l < {seen}) = 1 ]; then sleep 600; fi"
     running = start("consume", "--type", queue, "--exec", command)
     until(lambda: pids(seen))
-    subprocess.run(["kill", "-9", f"-{pids(seen)[0]}"], check=True)
+    os.killpg(pids(seen)[0], signal.SIGKILL)
     until(lambda: told() == {})
     assert running.stop() == 0
     first, second = pids(seen)

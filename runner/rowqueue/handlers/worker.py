@@ -30,7 +30,7 @@ class Workers(Handler):
             self._command = shlex.split(command)
         except ValueError as error:
             raise HandlerError(f"{command!r} cannot be split into words: {error}") from None
-        if not self._command:
+        if not any(self._command[:1]):
             raise HandlerError("the command is empty")
         self._timeout, self._in_order = timeout, in_order
         self._slots = threading.local()
