@@ -52,7 +52,7 @@ class Command(Handler):
         guard = self._guard()
         # A file, not a pipe, feeds the child: it may write before it has read, or never read.
         with tempfile.TemporaryFile() as stdin:
-            stdin.write(f"{message.as_json()}\n".encode())
+            stdin.write(f"{message.as_json()}\n".encode("utf-8", "backslashreplace"))
             stdin.seek(0)
             process = subprocess.Popen(
                 ["/bin/sh", "-c", self._command],

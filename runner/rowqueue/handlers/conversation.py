@@ -254,7 +254,7 @@ class _Outgoing:
         lines: list[bytes] = []
         size = 0
         while size < _CHUNK and (message := next(self._messages, None)) is not None:
-            lines.append(worker_line(message).encode() + b"\n")
+            lines.append(worker_line(message).encode("utf-8", "backslashreplace") + b"\n")
             size += len(lines[-1])
         return b"".join(lines)
 
