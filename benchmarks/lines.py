@@ -8,6 +8,7 @@ import contextlib
 import multiprocessing
 import os
 import random
+import shutil
 import signal
 import statistics
 import subprocess
@@ -475,11 +476,12 @@ def runner(url: str, *options: str, file: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, cwd=HERE, env=environment)
 
 
-def drain(url: str) -> tuple[float, float]:
+def drain(url: str, *handler: str) -> tuple[float, float]:
     """Let a runner drain the queue: messages a second from its first batch on, and its peak memory in MB."""
+    handler = handler or ("--handler", "handlers:empty")
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "report"
-        process = runner(url, "--handler", "handlers:empty", "--batch", str(BATCH), "--drain", file=file)
+        process = runner(url, *handler, "--batch", str(BATCH), "--drain", file=file)
         status = process.wait()
         assert status == 0, f"runner consume ended with {status}"
         count, seconds, peak = file.read_text().split()
@@ -518,6 +520,29 @@ def runner_lines(bench: Bench) -> Iterator[Line]:
     )
 
 
+def worker_lines(bench: Bench) -> Iterator[Line]:
+    """`runner consume` with an empty worker in other processes, beside its empty batch handler."""
+    messages = bench.size(100_000)
+    workers = {"Python": f"{sys.executable} empty_worker.py", "Node": "node empty_worker.js"}
+    with bench.database() as url:
+        for language, worker in workers.items():
+            if shutil.which(worker.split()[0]) is None:
+                continue
+            rates: list[tuple[float, float]] = []
+            for _ in range(bench.repeat):
+                bench.fill(url, messages)
+                handler = drain(url)[0]
+                bench.fill(url, messages)
+                rates.append((drain(url, "--worker", worker)[0], handler))
+            yield Line(
+                f"`runner consume --worker`, empty, {language}, batch 100; beside its handler in Python",
+                f"{statistics.median(ours for ours, _ in rates):,.0f}/s",
+                f"{statistics.median(handler for _, handler in rates):,.0f}/s",
+                statistics.median(ours / handler for ours, handler in rates),
+                "≥ 0.25",
+            )
+
+
 def idle_lines(bench: Bench) -> Iterator[Line]:
     """From the call of send to the start of the handler, on a queue where nothing else happens."""
     sends = 20 if bench.quick else 60
@@ -554,6 +579,7 @@ LINES: dict[str, Lines] = {
     "ring": ring_lines,
     "snapshot": snapshot_lines,
     "runner": runner_lines,
+    "worker": worker_lines,
     "idle": idle_lines,
 }
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .databases import Conflict, Database, Disconnected, Row
-from .handlers import Handled, Handler, HandlerError
+from .handlers import Handled, Handler
 from .link import Link, Outage
 from .messages import Record
 from .shutdown import Shutdown
@@ -132,6 +132,14 @@ class Consumer(_Loop):
         options = self._options
         log.info("consuming feed %s as %s", options.feed, options.consumer)
         self._idle_since = time.monotonic()
+        try:
+            self._consume()
+        finally:
+            self._handler.close(self._shutdown.time_left())
+        log.info("done: %s", ", ".join(f"{n} {outcome}" for outcome, n in self.totals.items()) or "no rows")
+
+    def _consume(self) -> None:
+        options = self._options
         with self._running():
             while not self._stop.is_set() and self._left != 0:
                 size = options.batch if self._left is None else min(options.batch, self._left)
@@ -150,7 +158,6 @@ class Consumer(_Loop):
                     if options.idle_timeout is not None:
                         left = self._idle_since + options.idle_timeout - time.monotonic()
                     self._rest(max(left, 0) + 0.001)
-        log.info("done: %s", ", ".join(f"{n} {outcome}" for outcome, n in self.totals.items()) or "no rows")
 
     def _is_idle_too_long(self) -> bool:
         timeout = self._options.idle_timeout
@@ -177,8 +184,8 @@ class Consumer(_Loop):
                 self.totals["passed over"] += discarded
             if self._left is not None:
                 self._left -= len(done)
-        if handled.crash is not None:
-            raise HandlerError(f"the handler ended the process: {type(handled.crash).__name__}: {handled.crash}")
+        if (error := handled.ending()) is not None:
+            raise error
         if self._fails(handled):
             self._back_off(handled, len(done), records)
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 ERROR_LENGTH = 4_000
 TEN_YEARS = 315_360_000
+_LINE_ENDS = {"\x85", "\u2028", "\u2029"}
 
 
 class Item(Protocol):
@@ -46,10 +47,13 @@ class Message:
     lease_until: datetime | None
     connection: Any = None
 
-    def as_json(self) -> str:
-        """The message as one line of JSON; times are ISO 8601 in UTC."""
+    def as_json(self, headers: str | None = None) -> str:
+        """The message as one line of JSON; times are ISO 8601 in UTC. `headers`: JSON to stand for the text."""
         values = {name: getattr(self, name) for name in _JSON_FIELDS}
-        return json.dumps(values, ensure_ascii=False, default=plain)
+        if headers is None:
+            return json.dumps(values, ensure_ascii=False, default=plain)
+        del values["headers"]
+        return f'{json.dumps(values, ensure_ascii=False, default=plain)[:-1]}, "headers": {headers}}}'
 
 
 _JSON_FIELDS = [f.name for f in fields(Message) if f.name not in ("batch_key", "lease_until", "connection")]
@@ -125,6 +129,34 @@ class Record:
         """The record as one line of JSON, the row with all the digits that the database has written."""
         head = {"feed": self.feed, "position": self.position, "attempt": self.attempt}
         return _row_line(head, self.key_text, self.row_text)
+
+
+def worker_line(item: Item) -> str:
+    """An item as a worker process gets it: the line of `as_json`, with headers as an object, and always an id."""
+    if isinstance(item, Message):
+        line = item.as_json(_object(item.headers))
+    elif isinstance(item, Record):
+        line = f'{{"id": {item.id}, {item.as_json()[1:]}'
+    else:
+        line = item.as_json()
+    # Some languages end a line at these, too. In JSON they stand inside of strings only, where an escape is the same.
+    for end in _LINE_ENDS & set(line):
+        line = line.replace(end, f"\\u{ord(end):04x}")
+    return line
+
+
+def _object(headers: str | None) -> str | None:
+    """Headers as the JSON object that they are, with all its digits; None when they are none or something else."""
+    try:
+        if headers and isinstance(json.loads(headers, parse_constant=_no_number), dict):
+            return headers.replace("\n", " ").replace("\r", " ")  # only between its values
+    except (ValueError, RecursionError):
+        pass
+    return None
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(f"{text} is no JSON")
 
 
 def _row_line(head: dict[str, Any], key: str, row: str) -> str:

@@ -4,6 +4,7 @@ import logging
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable
 
 log = logging.getLogger("rowqueue")
@@ -18,6 +19,8 @@ class Shutdown:
     def __init__(self, timeout: float, stop: Callable[[], None], abort: Callable[[], None], remark: str = "") -> None:
         self._timeout, self._stop, self._abort, self._remark = timeout, stop, abort, remark
         self._is_asked = False
+        self._timer: threading.Timer | None = None
+        self._deadline = 0.0
 
     def listen(self) -> None:
         """From now on; only for the main thread."""
@@ -30,10 +33,18 @@ class Shutdown:
             self._leave(number, f"{name} again")
         self._is_asked = True
         log.info("%s: finishing what runs, for at most %g s", name, self._timeout)
-        timer = threading.Timer(self._timeout, self._leave, (number, f"still busy after {self._timeout:g} s"))
-        timer.daemon = True
-        timer.start()
+        self._deadline = time.monotonic() + self._timeout
+        self._timer = threading.Timer(self._timeout, self._leave, (number, f"still busy after {self._timeout:g} s"))
+        self._timer.daemon = True
+        self._timer.start()
         self._stop()
+
+    def time_left(self) -> float:
+        """The seconds that are left when nothing is busy any more; from now on their end aborts nothing."""
+        if self._timer is None:
+            return self._timeout
+        self._timer.cancel()
+        return max(self._deadline - time.monotonic(), 0.0)
 
     def _leave(self, number: int, reason: str) -> None:
         """Leave at once: handlers in threads cannot be ended in any other way."""

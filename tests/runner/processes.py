@@ -56,3 +56,12 @@ def until(condition: Callable[[], Any], seconds: float = 90) -> Any:
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(0.02)
     return result
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended and that nobody has waited for does not."""
+    stat = Path(f"/proc/{pid}/stat")
+    try:
+        return stat.read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

@@ -3,6 +3,7 @@
 import json
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,35 @@ def test_a_command_reads_the_row_as_json_and_its_exit_status_decides(
     assert list(second) == ["feed", "position", "attempt", "key", "row"]
     row = {name.lower(): value for name, value in second["row"].items()}
     assert (second["position"], row) == (1, {"id": 1, "v": "it's\n\u2028", "sync": 1})
+
+
+def test_a_worker_gets_one_row_after_the_other(feed: Feed, runner: Runner, tmp_path: Path) -> None:
+    """None is written to it before the one before has its answer, and none after one that failed."""
+    for id in (1, 2, 3, 4):
+        feed.write(id)
+    feed.publish()
+    script, seen = tmp_path / "worker.py", tmp_path / "seen"
+    script.write_text(
+        "import json, select, sys, os, time\n"
+        "while line := sys.stdin.buffer.raw.readline():\n"
+        "    m = json.loads(line)\n"
+        "    time.sleep(0.1)\n"
+        "    early = bool(select.select([0], [], [], 0)[0])\n"
+        f"    open({str(seen)!r}, 'a').write(json.dumps([m['id'], m['position'], m['attempt'], early]) + '\\n')\n"
+        "    answer = {'id': m['id']}\n"
+        "    if m['id'] == 2 and m['attempt'] == 1:\n"
+        "        answer |= {'error': 'busy', 'retry_after': 0}\n"
+        "    if m['id'] == 3 and m['attempt'] == 1:\n"
+        "        os._exit(9)\n"
+        "    print(json.dumps(answer), flush=True)\n"
+    )
+    worker = f"{sys.executable} {script}"
+    done = runner("feed", "consume", feed.name, "--consumer", "c", "--worker", worker, "--drain")
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in seen.read_text().splitlines()]
+    assert rows == [[id, id, attempt, False] for id, attempt in ((1, 1), (2, 1), (2, 2), (3, 1), (3, 2), (4, 1))]
+    assert feed.call("feed_stats")[0]["position"] == 4
+    assert "busy" in done.stderr and "exit status 9" in done.stderr
 
 
 def test_publish_and_consume_run_until_sigterm(feed: Feed, start: Callable[..., Running], joblog: Log) -> None:

@@ -4,6 +4,7 @@ import json
 import re
 import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,29 @@ def test_a_command_gets_the_row_as_json(runner: Runner, table: Polled, tmp_path:
         (table.name, "é", 1),
     ]
     assert table.left() == {"it's": "D", "é": "D"}
+
+
+def test_a_worker_gets_the_row_as_json_and_its_answers_decide(runner: Runner, table: Polled, tmp_path: Path) -> None:
+    """When it ends in mid-batch the row that is to blame fails, and the rest of the batch comes again."""
+    table.create().insert("done", "die", "rest")
+    script = tmp_path / "worker.py"
+    script.write_text(
+        "import json, os, sys\n"
+        "for line in sys.stdin.buffer:\n"
+        f"    open({str(tmp_path / 'seen')!r}, 'ab').write(line)\n"
+        "    m = json.loads(line)\n"
+        f"    if 'die' in m['row'].values() and m['attempt'] == 1:\n"
+        "        os._exit(3)\n"
+        "    print(json.dumps({'id': m['id']}), flush=True)\n"
+    )
+    worker = f"{sys.executable} {script}"
+    done = runner("table", "consume", table.name, "--worker", worker, "--drain", "--idle-timeout", 0)
+    assert done.returncode == 0, done.stderr
+    seen = [json.loads(line) for line in (tmp_path / "seen").read_text("utf-8").splitlines()]
+    assert [(one["row"][table.can.fold("v")], one["attempt"]) for one in seen][:2] == [("done", 1), ("die", 1)]
+    assert {one["table"] for one in seen} == {table.name}
+    assert table.left() | {"die": ""} == {"done": "D", "die": "", "rest": "D"}
+    assert "exit status 3" in done.stderr
 
 
 def test_sigterm_finishes_the_row_that_runs_and_the_lease_is_extended_meanwhile(

@@ -17,6 +17,8 @@ def consume(
     type: Annotated[list[str], typer.Option("--type", metavar="TYPE", help="The queue; several take turns.")],
     handler: consuming.HandlerPath = None,
     exec: consuming.Exec = None,
+    worker: consuming.Worker = None,
+    timeout: consuming.Timeout = None,
     batch: Annotated[
         int | None, typer.Option(min=1, max=10_000, help="Claim so many. [10; 1 with --transaction]")
     ] = None,
@@ -72,7 +74,7 @@ def consume(
         shutdown_timeout=shutdown_timeout,
         connect_timeout=connect_timeout,
     )
-    loaded = consuming.handler_of(handler, exec, concurrency)
+    loaded = consuming.handler_of(handler, exec, worker, timeout, concurrency)
     if transaction and loaded.is_async:
         raise typer.BadParameter(
             "an async handler cannot share the transaction's connection", param_hint="--transaction"

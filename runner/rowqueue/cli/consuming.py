@@ -43,6 +43,22 @@ Exec = Annotated[
         " else: try again, with the last line of its stderr as the error.",
     ),
 ]
+Worker = Annotated[
+    str | None,
+    typer.Option(
+        "--worker",
+        metavar="COMMAND",
+        help="A process for each batch at the same time, which reads messages and writes answers: a line of JSON each.",
+    ),
+]
+Timeout = Annotated[
+    float | None,
+    typer.Option(
+        min=0.01,
+        metavar="SECONDS",
+        help="With --worker and --exec: end a process that leaves a message unanswered for so long. [never]",
+    ),
+]
 Concurrency = Annotated[int, typer.Option(min=1, max=1_000, help="Batches (async: messages) at the same time.")]
 Lease = Annotated[
     int | None, typer.Option(min=1, max=315_360_000, help="Seconds, extended while handlers run. [the queue's]")
@@ -81,20 +97,33 @@ def process_name() -> str:
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
-def handler_of(path: str | None, command: str | None, concurrency: int = 1) -> Handler:
-    """The handler that --handler or --exec names."""
-    if (path is None) == (command is None):
-        raise typer.BadParameter("give one of --handler and --exec", param_hint="--handler")
-    if command is not None:
+def handler_of(
+    path: str | None,
+    exec: str | None,
+    worker: str | None,
+    timeout: float | None,
+    concurrency: int = 1,
+    in_order: bool = False,
+) -> Handler:
+    """The handler that --handler, --exec or --worker names; `in_order`: no message before the one before it is done."""
+    if sum(option is not None for option in (path, exec, worker)) != 1:
+        raise typer.BadParameter("give one of --handler, --exec and --worker", param_hint="--handler")
+    if timeout is not None and path is not None:
+        raise typer.BadParameter("is for --exec and --worker; a function cannot be ended", param_hint="--timeout")
+    if exec is not None:
         from ..handlers.command import Command
 
-        return Command(command)
-    assert path is not None
-    sys.path.insert(0, str(Path.cwd()))
+        return Command(exec, timeout)
     try:
+        if worker is not None:
+            from ..handlers.worker import Workers
+
+            return Workers(worker, timeout, in_order)
+        assert path is not None
+        sys.path.insert(0, str(Path.cwd()))
         return load_handler(path, concurrency)
     except HandlerError as error:
-        raise typer.BadParameter(str(error), param_hint="--handler") from None
+        raise typer.BadParameter(str(error), param_hint="--handler" if worker is None else "--worker") from None
 
 
 def check_installed(database: Database, connect_timeout: float | None) -> None:

@@ -40,6 +40,8 @@ def consume(
     consumer: Consumer,
     handler: consuming.HandlerPath = None,
     exec: consuming.Exec = None,
+    worker: consuming.Worker = None,
+    timeout: consuming.Timeout = None,
     batch: Annotated[int, typer.Option(min=1, max=10_000, help="Fetch so many rows a call.")] = 100,
     once: consuming.Once = False,
     drain: consuming.Drain = False,
@@ -55,7 +57,7 @@ def consume(
     options = feeds.Options(
         feed, consumer, batch, once, drain, max_messages, idle_timeout, shutdown_timeout, connect_timeout
     )
-    loaded = consuming.handler_of(handler, exec)
+    loaded = consuming.handler_of(handler, exec, worker, timeout, in_order=True)
     with opened(database) as found:
         consuming.check_installed(found, connect_timeout)
         feeds.Consumer(found, loaded, options).run()

@@ -29,6 +29,8 @@ def consume(
     name: Adopted,
     handler: consuming.HandlerPath = None,
     exec: consuming.Exec = None,
+    worker: consuming.Worker = None,
+    timeout: consuming.Timeout = None,
     batch: Annotated[int, typer.Option(min=1, max=10_000, help="Claim so many rows.")] = 10,
     concurrency: consuming.Concurrency = 1,
     lease: consuming.Lease = None,
@@ -58,7 +60,9 @@ def consume(
         shutdown_timeout=shutdown_timeout,
         connect_timeout=connect_timeout,
     )
-    consuming.run(database, consuming.handler_of(handler, exec, concurrency), options, TableSource, health_port)
+    consuming.run(
+        database, consuming.handler_of(handler, exec, worker, timeout, concurrency), options, TableSource, health_port
+    )
 
 
 @app.command("adopt")

@@ -41,7 +41,7 @@ class Consumer:
         source: Source,
         metrics: "Metrics | None" = None,
     ) -> None:
-        self._database, self._options = database, options
+        self._database, self._handler, self._options = database, handler, options
         self._listen_to = options.types if source.wakes else ()
         self._stop = threading.Event()  # claim nothing more and start nothing more
         self._ended = threading.Event()  # all workers are done
@@ -74,6 +74,7 @@ class Consumer:
             worker.join()
         self._ended.set()
         heartbeat.join()
+        self._handler.close(self._shutdown.time_left())
         log.info("done: %s", str(self._tally) or "no messages")
         if self._error is not None:
             raise self._error

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from ..handlers import Handled, Handler, HandlerError
+from ..handlers import Handled, Handler
 from ..link import Link
 from .claims import Claims
 from .leases import Batch, Leases
@@ -84,9 +84,9 @@ class Worker(ABC):
 
     def _crashed(self, handled: Handled) -> bool:
         """Whether the handler has raised what must end the process; then it will."""
-        error = handled.crash
+        error = handled.ending()
         if error is not None:
-            self._fail(HandlerError(f"the handler ended the process: {type(error).__name__}: {error}"))
+            self._fail(error)
         return error is not None
 
 

@@ -56,6 +56,12 @@ class Handled:
             self.crash = error
             self.unstarted.append(message)
 
+    def ending(self) -> HandlerError | None:
+        """What the process must end with."""
+        if self.crash is None or isinstance(self.crash, HandlerError):
+            return self.crash
+        return HandlerError(f"the handler ended the process: {type(self.crash).__name__}: {self.crash}")
+
 
 class Handler(ABC):
     """Runs batches, called by as many threads as there may be batches at the same time.
@@ -70,6 +76,9 @@ class Handler(ABC):
     @abstractmethod
     def run(self, messages: Sequence[Item], handled: Handled, go_on: Callable[[], bool]) -> None:
         """Handle the messages and note the outcome in `handled`; start none when `go_on` says no. Never raises."""
+
+    def close(self, seconds: float) -> None:  # noqa: B027
+        """Nothing more will be run: let end what runs beside this process, for at most so many seconds, then end it."""
 
     def abort(self) -> None:  # noqa: B027  (most handlers hold nothing that outlives the process)
         """End what would outlive this process."""

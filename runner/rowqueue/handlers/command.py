@@ -1,18 +1,24 @@
-"""Handlers in any language: a shell command for each message."""
+"""Handlers in any language: a shell command for each message; docs/workers.md describes them."""
 
 import os
+import selectors
 import signal
 import subprocess
-import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+import threading
+import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from .. import tracing
 from ..messages import Discard, Item, Retry
-from .base import Handled, Handler
+from .base import Handled, Handler, HandlerError
+from .guard import Guard
+from .processes import CANNOT_START, TERM_SECONDS, Tail, how_ended, kill_group
 
 EX_DATAERR = 65
+_TAIL = 65_536
+_LOOK = 0.05  # seconds between two looks at a command that is silent: its children may hold the pipe open
 
 
 class Command(Handler):
@@ -20,63 +26,103 @@ class Command(Handler):
 
     The environment holds RUNNER_MESSAGE_ID, RUNNER_MESSAGE_TYPE and RUNNER_MESSAGE_ATTEMPT. Exit status 0 means done,
     65 (EX_DATAERR) makes a dead letter, anything else is tried again; the last line of its standard error is the error.
+    126 and 127, which the shell ends with when a command cannot be started, end the consumer.
     """
 
-    def __init__(self, command: str) -> None:
-        self._command = command
-        self._running: set[subprocess.Popen[bytes]] = set()
+    def __init__(self, command: str, timeout: float | None) -> None:
+        self._command, self._timeout = command, timeout
+        self._own = threading.local()  # a guard for each thread
+        self._guards: set[Guard] = set()
 
     def run(self, messages: Sequence[Item], handled: Handled, go_on: Callable[[], bool]) -> None:
         for message in messages:
-            if not go_on():
+            if handled.crash or not go_on():
                 handled.unstarted.append(message)
                 continue
             try:
                 with tracing.consuming(message):
                     self._one(message)
+            except HandlerError as error:
+                handled.crash = error
+                handled.unstarted.append(message)
             except Exception as error:
                 handled.add(message, error)
 
     def _one(self, message: Item) -> None:
+        guard = self._guard()
         # A file, not a pipe, feeds the child: it may write before it has read, or never read.
         with tempfile.TemporaryFile() as stdin:
-            stdin.write(f"{message.as_json()}\n".encode())
+            stdin.write(f"{message.as_json()}\n".encode("utf-8", "backslashreplace"))
             stdin.seek(0)
             process = subprocess.Popen(
                 ["/bin/sh", "-c", self._command],
                 stdin=stdin,
                 stderr=subprocess.PIPE,
                 env=os.environ | _environment(message),
-                start_new_session=True,  # Ctrl-C at the terminal is for the runner; the child may finish
+                process_group=guard.group,  # Ctrl-C at the terminal is for the runner; the child may finish
             )
-        self._running.add(process)
-        try:
+        assert process.stderr is not None
+        with process.stderr as stderr:
+            tail = Tail(stderr.fileno(), _TAIL)
+            is_late = not self._await(process, tail)
+            if is_late:
+                self._end(process, guard)
+            tail.read()
+        if is_late:
+            raise Retry(f"timed out after {self._timeout:g} s")
+        _judge(process.returncode, tail.last_line())
+
+    def _guard(self) -> Guard:
+        """This thread's guard; another one when it has been killed."""
+        guard: Guard | None = getattr(self._own, "guard", None)
+        if guard is None or not guard.is_there():
+            if guard is not None:
+                self._guards.discard(guard)
+                guard.kill()
+            guard = self._own.guard = Guard()
+            self._guards.add(guard)
+        return guard
+
+    def _await(self, process: "subprocess.Popen[bytes]", tail: Tail) -> bool:
+        """Wait until a child has ended, and pass on its standard error meanwhile; False when its time is over."""
+        deadline = float("inf") if self._timeout is None else time.monotonic() + self._timeout
+        with selectors.DefaultSelector() as selector:
             assert process.stderr is not None
-            with process.stderr as stderr:
-                last = _pass_on(iter(lambda: stderr.readline(65_536), b""))
-            status = process.wait()
-        finally:
-            self._running.discard(process)
-        if status == EX_DATAERR:
-            raise Discard(last or f"exit status {status}")
-        if status != 0:
-            how = f"exit status {status}" if status > 0 else f"killed by {signal.Signals(-status).name}"
-            raise Retry(f"{how}: {last}" if last else how)
+            selector.register(process.stderr, selectors.EVENT_READ)
+            while process.poll() is None and (left := deadline - time.monotonic()) > 0:
+                if selector.get_map():
+                    if selector.select(min(left, _LOOK)) and not tail.read():
+                        selector.unregister(process.stderr)
+                else:
+                    with suppress(subprocess.TimeoutExpired):
+                        process.wait(None if self._timeout is None else left)
+        return process.poll() is not None
+
+    def _end(self, process: "subprocess.Popen[bytes]", guard: Guard) -> None:
+        """SIGTERM to the group, which the guard ignores; SIGKILL to what is left of it."""
+        kill_group(guard.group, signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(TERM_SECONDS)
+        guard.kill()
+        process.wait()
+
+    def close(self, seconds: float) -> None:
+        for guard in list(self._guards):
+            guard.dismiss()
 
     def abort(self) -> None:
-        for process in list(self._running):
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+        for guard in list(self._guards):
+            guard.kill()
 
 
-def _pass_on(lines: Iterable[bytes]) -> str:
-    """Copy a child's standard error to ours and return its last line that is not blank."""
-    last = b""
-    for line in lines:
-        sys.stderr.buffer.write(line)
-        sys.stderr.buffer.flush()
-        last = line.strip() or last
-    return last.decode("utf-8", "replace")
+def _judge(status: int, last: str) -> None:
+    """Raise what an exit status and the last line of standard error mean."""
+    if status == EX_DATAERR:
+        raise Discard(last or how_ended(status))
+    if status in CANNOT_START:
+        raise HandlerError(f"the command cannot be run: {how_ended(status)}{last and ': '}{last}")
+    if status != 0:
+        raise Retry(f"{how_ended(status)}: {last}" if last else how_ended(status))
 
 
 def _environment(message: Item) -> dict[str, str]:

@@ -1,0 +1,135 @@
+"""Handlers in any language: long-lived processes that take messages and answer them; see docs/workers.md."""
+
+import logging
+import random
+import shlex
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from .. import tracing
+from ..messages import Item, Retry
+from .base import Handled, Handler, HandlerError
+from .conversation import Answer, Broken, Conversation
+
+log = logging.getLogger("rowqueue")
+
+FIRST_BACKOFF = 0.1
+LONGEST_BACKOFF = 10.0
+_LOOK = 0.1  # seconds between two questions whether to go on, while a restart is waited for
+
+
+class Workers(Handler):
+    """One process of the command for each thread that calls `run`, started when first needed and again when it ends.
+
+    `in_order` hands it one message at a time, none after one that failed; else all messages of a batch at once.
+    """
+
+    def __init__(self, command: str, timeout: float | None, in_order: bool = False) -> None:
+        try:
+            self._command = shlex.split(command)
+        except ValueError as error:
+            raise HandlerError(f"{command!r} cannot be split into words: {error}") from None
+        if not any(self._command[:1]):
+            raise HandlerError("the command is empty")
+        self._timeout, self._in_order = timeout, in_order
+        self._slots = threading.local()
+        self._running: set[Conversation] = set()
+
+    def run(self, messages: Sequence[Item], handled: Handled, go_on: Callable[[], bool]) -> None:
+        rest = list(messages)
+        while rest:
+            count = 1 if self._in_order else len(rest)
+            turn, rest = rest[:count], rest[count:]
+            if handled.crash or not self._is_time(go_on):
+                handled.unstarted.extend(turn)
+                continue
+            try:
+                with tracing.consuming(*turn):
+                    self._turn(turn, handled)
+            except Exception as error:
+                handled.crash = error
+                handled.unstarted.extend(turn)
+
+    def _slot(self) -> "_Slot":
+        if not hasattr(self._slots, "own"):
+            self._slots.own = _Slot()
+        slot: _Slot = self._slots.own
+        return slot
+
+    def _is_time(self, go_on: Callable[[], bool]) -> bool:
+        """Wait until this thread's worker may be started again; False when nothing more is to be started."""
+        slot = self._slot()
+        while (is_wanted := go_on()) and (left := slot.next_start - time.monotonic()) > 0:
+            time.sleep(min(left, _LOOK))
+        return is_wanted
+
+    def _turn(self, messages: Sequence[Item], handled: Handled) -> None:
+        """Hand messages to this thread's worker, and note what becomes of each."""
+        slot = self._slot()
+        waiting = {message.id: message for message in messages}
+
+        def note(answer: Answer) -> None:
+            message = waiting.pop(answer.id)
+            error = answer.error
+            if error is None:
+                try:
+                    handled.keep(message, answer.result)
+                except ValueError as refused:
+                    error = refused
+            handled.add(message, error)
+            slot.deaths = 0
+
+        conversation = slot.conversation
+        try:
+            if conversation is not None and not conversation.is_ready():
+                log.warning("a worker has ended between two batches; starting it again")
+                self._running.discard(conversation)
+                conversation = None
+            if conversation is None:
+                conversation = slot.conversation = Conversation(self._command, self._timeout)
+                self._running.add(conversation)
+            conversation.exchange(messages, note)
+        except Broken as broken:
+            if conversation is not None:
+                self._running.discard(conversation)
+            slot.died()
+            self._blame(list(waiting.values()), handled, broken)
+
+    def _blame(self, unanswered: list[Item], handled: Handled, broken: Broken) -> None:
+        """The first message without an answer failed; the others are given back."""
+        if not broken.started:
+            handled.crash = HandlerError(str(broken))
+        elif unanswered:
+            handled.add(unanswered.pop(0), Retry(str(broken)))
+        else:
+            log.warning("%s", broken)
+        handled.unstarted.extend(unanswered)
+
+    def close(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        running = list(self._running)
+        for conversation in running:
+            conversation.hang_up()
+        for conversation in running:
+            conversation.leave(until)
+
+    def abort(self) -> None:
+        for conversation in list(self._running):
+            conversation.kill()
+
+
+class _Slot:
+    """A thread's worker, how often it died since its last answer, and when it may be started again."""
+
+    def __init__(self) -> None:
+        self.conversation: Conversation | None = None
+        self.deaths = 0
+        self.next_start = 0.0
+
+    def died(self) -> None:
+        """Wait longer each time."""
+        self.conversation = None
+        longest = min(FIRST_BACKOFF * 2 ** min(self.deaths, 20), LONGEST_BACKOFF)
+        self.deaths += 1
+        self.next_start = time.monotonic() + longest * random.uniform(0.5, 1)

@@ -1,0 +1,405 @@
+"""`runner consume --worker`: what worker processes do to the messages, in the database."""
+
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from processes import FOLDER, Log, Running, is_alive, until
+from rowqueue.databases import Session
+from servers import Server
+
+pytestmark = pytest.mark.any_engine
+
+Runner = Callable[..., subprocess.CompletedProcess[str]]
+Start = Callable[..., Running]
+Sql = Callable[..., list[dict[str, Any]]]
+States = Callable[[], dict[str, dict[str, Any]]]
+
+WORKER = shlex.join([sys.executable, str(FOLDER / "obedient_worker.py")])
+
+
+@pytest.fixture
+def states(sql: Sql, server: Server, queue: str) -> States:
+    """The messages of the test's queue, by body."""
+    view = server.table("message_state")
+    return lambda: {row["body"]: row for row in sql(f"SELECT * FROM {view} WHERE type = %s", queue)}
+
+
+@pytest.fixture
+def consume(runner: Runner, queue: str) -> Runner:
+    """Drains the queue with a worker."""
+
+    def run(*more: object, worker: str = WORKER) -> subprocess.CompletedProcess[str]:
+        return runner("consume", "--type", queue, "--worker", worker, "--drain", *more)
+
+    return run
+
+
+def send(session: Session, queue: str, *bodies: str) -> None:
+    for body in bodies:
+        session.call("send", queue, body)
+
+
+def told(states: States) -> dict[str, tuple[str, int, str | None]]:
+    return {body: (row["state"], row["attempts"], row["error"]) for body, row in states().items()}
+
+
+def bodies(joblog: Log) -> list[Any]:
+    return [noted for noted in joblog.read() if not isinstance(noted, list)]
+
+
+def starts(joblog: Log) -> list[int]:
+    return [noted[1] for noted in joblog.read() if isinstance(noted, list)]
+
+
+# ---- answers -------------------------------------------------------------------------------------
+
+
+def test_answers_decide_what_becomes_of_a_message(
+    consume: Runner, session: Session, queue: str, joblog: Log, states: States
+) -> None:
+    send(session, queue, "a", "fail", "retry 500", "dead never", "dead", "b")
+    done = consume()
+    assert done.returncode == 0, done.stderr
+    assert told(states) == {
+        "fail": ("N", 1, "not now"),
+        "retry 500": ("N", 1, "not now"),
+        "dead never": ("E", 1, "never"),
+        "dead": ("E", 1, "dead"),
+    }
+    left = states()
+    delay = (left["retry 500"]["run_at"] - left["dead"]["changed_at"]).total_seconds()
+    assert 499 < delay < 501
+    (started, *rest) = joblog.read()
+    assert rest == ["a", "fail", "retry 500", "dead never", "dead", "b", "end of file"]
+    assert started[2:] == ["1", True], "the protocol's version, a process group of its own"
+
+
+def test_answers_come_in_any_order_and_processes_live_on(
+    consume: Runner, session: Session, queue: str, joblog: Log, states: States
+) -> None:
+    send(session, queue, *(str(n) for n in range(30)))
+    done = consume("--batch", 10, worker=f"{WORKER} reverse")
+    assert done.returncode == 0, done.stderr
+    assert joblog.read() == [str(n) for tens in (9, 19, 29) for n in range(tens, tens - 10, -1)]
+    assert states() == {}
+
+
+def test_concurrency_is_the_number_of_processes(
+    consume: Runner, session: Session, queue: str, joblog: Log, states: States
+) -> None:
+    send(session, queue, *(f"sleep {0.1 + n / 1000}" for n in range(24)))
+    done = consume("--concurrency", 3, "--batch", 1)
+    assert done.returncode == 0, done.stderr
+    assert len(set(starts(joblog))) == len(starts(joblog)) == 3
+    assert joblog.read().count("end of file") == 3
+    assert states() == {}
+
+
+def test_worker_gets_the_message_as_one_line(
+    consume: Runner, session: Session, queue: str, joblog: Log, states: States
+) -> None:
+    headers = '{"h": 1.0000000000000000001,\n "é": null}'
+    first = session.call("send_message", queue, "é", None, 5, "group", "dedup", 3, headers, "me")[0]
+    session.call("send_message", queue, "text", None, None, None, None, None, "not JSON")
+    done = consume(worker=f"{WORKER} lines")
+    assert done.returncode == 0, done.stderr
+    lines = {json.loads(line)["body"]: line for line in joblog.read()}
+    assert '{"h": 1.0000000000000000001,' in lines["é"], "with all its digits"
+    got = json.loads(lines["é"])
+    assert got.pop("created_at").endswith("Z")
+    assert got == {
+        "id": first["id"],
+        "type": queue,
+        "body": "é",
+        "headers": {"h": 1.0, "é": None},
+        "priority": 5,
+        "group_key": "group",
+        "dedup_key": "dedup",
+        "attempt": 1,
+        "source": "me",
+    }
+    other = json.loads(lines["text"])
+    assert (other["headers"], other["group_key"], other["dedup_key"]) == ("not JSON", None, None)
+    assert states() == {}
+
+
+def test_every_character_arrives(consume: Runner, session: Session, queue: str, joblog: Log, states: States) -> None:
+    planes = [chr(n) for n in range(1, 0x11_0000, 37) if not 0xD800 <= n < 0xE000]
+    sent = ["".join(map(chr, range(1, 256))), "\u2028\u2029\x85\r\n\\u2028\t\x0b\x0c\x1c", "".join(planes), '"\\"']
+    send(session, queue, *sent)
+    done = consume(worker=f"{WORKER} lines")
+    assert done.returncode == 0, done.stderr
+    lines = joblog.read()
+    assert [json.loads(line)["body"] for line in lines] == sent
+    assert all(line.splitlines() == [line[:-1]] for line in lines), "one line, by anybody's rule"
+    assert states() == {}
+
+
+def test_big_messages_and_big_answers_do_not_hang_both_sides(
+    consume: Runner, session: Session, queue: str, states: States
+) -> None:
+    for n in range(12):
+        session.call("send", queue, f"{n:02}" + "x" * (1 << 20))
+    done = consume("--batch", 12, "--timeout", 60, worker=f"{WORKER} echo")
+    assert done.returncode == 0, done.stderr[-2000:]
+    left = sorted(states().values(), key=lambda row: row["id"])
+    assert [(row["state"], row["error"]) for row in left] == [("E", f"{n:02}" + "x" * 3998) for n in range(12)]
+
+
+def test_results_are_kept_when_that_is_asked_for(consume: Runner, session: Session, queue: str, states: States) -> None:
+    session.call("set_queue", queue, None, 2, 0, 0, "archive")
+    send(session, queue, "result first é", "none")
+    done = consume("--keep-results")
+    assert done.returncode == 0, done.stderr
+    found = {body: session.call("get_result", row["id"])[0] for body, row in states().items()}
+    assert {body: (row["state"], row["result"]) for body, row in found.items()} == {
+        "result first é": ("C", "first é"),
+        "none": ("C", None),
+    }
+
+
+# ---- workers that end, or talk nonsense ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        ("exit 3", "the worker ended: exit status 3: first line\nlast words"),
+        ("exit 127", "the worker ended: exit status 127: first line\nlast words"),
+        ("kill", "the worker ended: killed by SIGKILL"),
+        ("orphan", "the worker ended: exit status 5"),
+        ("mute", "the worker closed its stdout"),
+        ("raw rubbish", "the worker wrote a line that is not JSON: rubbish"),
+        ("raw", "the worker wrote a line that is not JSON: "),
+        ("raw [1]", "the worker wrote a line that is no object with a number as its id: [1]"),
+        ('raw {"id": true}', 'the worker wrote a line that is no object with a number as its id: {"id": true}'),
+        ("raw " + "é" * 500, "the worker wrote a line that is not JSON: " + "é" * 200),
+        ("long", "the worker wrote a line that is longer than 1 MB: " + "x" * 200),
+    ],
+)
+def test_a_worker_that_ends_costs_one_message_an_attempt(
+    consume: Runner, session: Session, queue: str, joblog: Log, states: States, body: str, error: str
+) -> None:
+    """It had answered one, the second is to blame, the third has cost nothing and is handled by the next process."""
+    session.call("set_queue", queue, None, None, 300, 300)
+    send(session, queue, "done", body, "rest", "dead after")
+    done = consume("--concurrency", 1)
+    assert done.returncode == 0, done.stderr
+    assert told(states) == {body: ("N", 1, error), "dead after": ("E", 1, "after")}
+    assert bodies(joblog) == ["done", body, "rest", "dead after", "end of file"]
+    first, _ = starts(joblog)
+    until(lambda: not is_alive(first))
+
+
+@pytest.mark.parametrize("body", ["unknown", "twice"])
+def test_an_answer_to_no_waiting_message_ends_the_worker(
+    consume: Runner, session: Session, queue: str, states: States, body: str
+) -> None:
+    session.call("set_queue", queue, None, None, 300, 300)
+    send(session, queue, body, "rest")
+    done = consume()
+    assert done.returncode == 0, done.stderr
+    if body == "unknown":
+        (row,) = states().values()
+        assert (row["state"], row["attempts"]) == ("N", 1)
+        assert row["error"].startswith('the worker wrote a line that answers no message that waits for an answer: {"id')
+    else:  # its first answer counts, and the next message is to blame
+        assert told(states)["rest"][:2] == ("N", 1)
+        assert "answers no message" in str(told(states)["rest"][2])
+
+
+def test_an_answer_too_many_at_the_end_of_a_batch_fails_nothing(
+    consume: Runner, session: Session, queue: str, joblog: Log, states: States
+) -> None:
+    send(session, queue, "a", "twice")
+    send(session, queue, "b")
+    done = consume("--batch", 2)
+    assert done.returncode == 0, done.stderr
+    assert states() == {}
+    assert [body for body in bodies(joblog) if body != "end of file"] == ["a", "twice", "b"]
+    assert len(starts(joblog)) == 2
+
+
+@pytest.mark.parametrize("body", ["never", "stubborn"])
+def test_a_worker_that_never_answers_is_killed(
+    consume: Runner, session: Session, queue: str, joblog: Log, states: States, body: str
+) -> None:
+    session.call("set_queue", queue, None, None, 300, 300)
+    send(session, queue, "sleep 0.7", "sleep 0.8", body, "rest")
+    began = time.monotonic()
+    done = consume("--timeout", 1.2)
+    assert done.returncode == 0, done.stderr
+    assert told(states) == {body: ("N", 1, "timed out after 1.2 s")}
+    assert time.monotonic() - began > (6 if body == "stubborn" else 1)
+    first, _ = starts(joblog)
+    assert not is_alive(first)
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("/nowhere/at/all", "No such file"),
+        ("/etc/passwd", "Permission denied"),
+        ("sh -c 'echo no such thing >&2; exit 127'", "exit status 127: no such thing"),
+        ("env /nowhere/at/all", "exit status 127"),
+    ],
+)
+@pytest.mark.parametrize("more", [[], ["--transaction"]])
+def test_a_worker_that_cannot_be_started_ends_the_consumer_and_costs_no_attempt(
+    runner: Runner, session: Session, queue: str, states: States, command: str, words: str, more: list[str]
+) -> None:
+    send(session, queue, "a", "b")
+    done = runner("consume", "--type", queue, "--worker", command, *more)
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("runner: the worker ") and words in last
+    assert {body: (s, n) for body, (s, n, _) in told(states).items()} == {"a": ("N", 0), "b": ("N", 0)}
+
+
+def test_restarts_come_after_growing_pauses(
+    consume: Runner, session: Session, queue: str, joblog: Log, states: States
+) -> None:
+    send(session, queue, *(f"exit {n}" for n in range(1, 7)))
+    session.call("set_queue", queue, None, None, 300, 300)
+    began = time.monotonic()
+    done = consume()
+    assert done.returncode == 0, done.stderr
+    assert {(s, n) for s, n, _ in told(states).values()} == {("N", 1)}
+    assert len(starts(joblog)) == 6
+    assert time.monotonic() - began > (0.1 + 0.2 + 0.4 + 0.8 + 1.6) / 2
+
+
+def test_transaction_ends_messages_with_its_commit(
+    consume: Runner, session: Session, queue: str, joblog: Log, states: States
+) -> None:
+    session.call("set_queue", queue, None, None, 300, 300)
+    send(session, queue, "a", "fail", "exit 3", "b")
+    done = consume("--transaction")
+    assert done.returncode == 0, done.stderr
+    assert {body: (s, n) for body, (s, n, _) in told(states).items()} == {"fail": ("N", 1), "exit 3": ("N", 1)}
+
+
+# ---- leases, signals, the end --------------------------------------------------------------------
+
+
+def test_lease_is_extended_while_a_worker_is_slow(
+    start: Start, session: Session, queue: str, joblog: Log, states: States
+) -> None:
+    send(session, queue, "sleep 4")
+    command = ["consume", "--type", queue, "--worker", WORKER, "--lease", 2]
+    first = start(*command)
+    until(lambda: bodies(joblog))
+    second = start(*command)
+    until(lambda: states() == {})
+    assert (first.stop(), second.stop()) == (0, 0)
+    assert [b for b in bodies(joblog) if b != "end of file"] == ["sleep 4", "woke"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signal_finishes_the_batch_and_then_ends_the_worker(
+    start: Start, session: Session, queue: str, joblog: Log, states: States, number: signal.Signals
+) -> None:
+    send(session, queue, "sleep 1", "fail", "rest", "next batch")
+    running = start("consume", "--type", queue, "--worker", WORKER, "--batch", 3)
+    until(lambda: "sleep 1" in joblog.read())
+    assert running.stop(number) == 0, running.stderr
+    assert bodies(joblog) == ["sleep 1", "woke", "fail", "rest", "end of file"]
+    assert told(states) == {"fail": ("N", 1, "not now"), "next batch": ("N", 0, None)}
+    (pid,) = starts(joblog)
+    assert not is_alive(pid)
+
+
+def test_a_worker_that_stays_at_end_of_file_is_ended(
+    start: Start, session: Session, queue: str, joblog: Log, states: States
+) -> None:
+    send(session, queue, "a")
+    command = ("consume", "--type", queue, "--worker", f"{WORKER} stays", "--shutdown-timeout", 1)
+    running = start(*command)
+    until(lambda: states() == {} and bodies(joblog))
+    began = time.monotonic()
+    assert running.stop() == 0, running.stderr
+    assert 0.8 < time.monotonic() - began < 60
+    assert "end of file" in joblog.read()
+    (pid,) = starts(joblog)
+    assert not is_alive(pid)
+
+
+def test_second_signal_kills_workers(start: Start, session: Session, queue: str, joblog: Log, states: States) -> None:
+    send(session, queue, "stubborn")
+    running = start("consume", "--type", queue, "--worker", WORKER)
+    until(lambda: bodies(joblog))
+    running.process.send_signal(signal.SIGTERM)
+    until(lambda: "finishing what runs" in running.stderr)
+    assert running.stop() == 143
+    (pid,) = starts(joblog)
+    until(lambda: not is_alive(pid))
+    assert states()["stubborn"]["state"] == "A"
+
+
+def test_killed_runner_leaves_no_worker_and_its_messages_come_again(
+    start: Start, session: Session, queue: str, joblog: Log, states: States
+) -> None:
+    send(session, queue, "sleep 3", "rest")
+    first = start("consume", "--type", queue, "--worker", WORKER, "--lease", 2)
+    until(lambda: bodies(joblog))
+    first.process.kill()
+    first.wait()
+    (pid,) = starts(joblog)
+    until(lambda: not is_alive(pid), 20)
+    assert {state for state, _, _ in told(states).values()} <= {"A", "N"} and len(states()) == 2
+    second = start("consume", "--type", queue, "--worker", WORKER)
+    until(lambda: states() == {})
+    assert second.stop() == 0
+
+
+def test_a_worker_that_ends_between_batches_costs_nothing(
+    start: Start, session: Session, queue: str, joblog: Log, states: States
+) -> None:
+    send(session, queue, "a")
+    running = start("consume", "--type", queue, "--worker", WORKER)
+    until(lambda: bodies(joblog) and states() == {})
+    os.kill(starts(joblog)[0], signal.SIGKILL)
+    time.sleep(0.5)
+    send(session, queue, "dead b")
+    until(lambda: told(states) == {"dead b": ("E", 1, "b")})
+    assert running.stop() == 0
+
+
+# ---- the workers of the examples -----------------------------------------------------------------
+
+EXAMPLES = FOLDER.parents[1] / "examples" / "workers"
+INTERPRETERS = {
+    "worker.py": [sys.executable],
+    "worker.js": ["node"],
+    "worker.pl": ["perl"],
+    "worker.php": ["php"],
+    "worker.rb": ["ruby"],
+    "Main.go": ["go", "run"],
+}
+
+
+def test_each_example_is_tested() -> None:
+    assert {path.name for path in EXAMPLES.iterdir()} == set(INTERPRETERS)
+
+
+@pytest.mark.parametrize("name", INTERPRETERS)
+def test_example_of_a_worker(consume: Runner, session: Session, queue: str, states: States, name: str) -> None:
+    if shutil.which(INTERPRETERS[name][0]) is None:
+        pytest.skip(f"no {INTERPRETERS[name][0]} on this machine")
+    hostile = '\u2028\u2029\x85\r\n\t"\\ é😀\x01\x7f' + "x" * 200_000
+    send(session, queue, *(f"{n}{hostile}" for n in range(20)), f"dead{hostile}", "fail")
+    done = consume("--batch", 30, "--timeout", 60, worker=shlex.join([*INTERPRETERS[name], str(EXAMPLES / name)]))
+    assert done.returncode == 0, done.stderr
+    left = states()
+    assert told(states) == {f"dead{hostile}": ("E", 1, "can never succeed"), "fail": ("N", 1, "not now")}
+    delay = (left["fail"]["run_at"] - left[f"dead{hostile}"]["changed_at"]).total_seconds()
+    assert 59 < delay < 61
