@@ -67,3 +67,6 @@ class Handler(ABC):
 
     def abort(self) -> None:  # noqa: B027  (most handlers hold nothing that outlives the process)
         """End what would outlive this process."""
+
+    def close(self) -> None:  # noqa: B027
+        """Let go of what it holds, when nothing runs any more."""
