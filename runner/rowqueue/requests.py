@@ -108,12 +108,12 @@ def finish(batch_key: Any, failures: Iterable[Failed] = (), next_size: int = 0) 
     A failure is `(id, error)` or `(id, error, retry_after)`; an exception is written as the runner writes it.
     """
     lines = "\n".join(_failure(*failed).line() for failed in failures)
-    return Request("finish_batch", (batch_key, lines or None, next_size), _messages)
+    return Request("finish_batch", (_key(batch_key), lines or None, next_size), _messages)
 
 
 def complete(id: int, batch_key: Any) -> Request[int]:
     """Complete one message; returns 0 when the batch key does not hold it. Calls `complete`."""
-    return Request("complete", (id, batch_key), _count)
+    return Request("complete", (id, _key(batch_key)), _count)
 
 
 def fail(id: int, batch_key: Any, error: str | Exception, retry_after: float | None = None) -> Request[str | None]:
@@ -127,12 +127,12 @@ def fail(id: int, batch_key: Any, error: str | Exception, retry_after: float | N
         state: str | None = rows[0]["state"]
         return state
 
-    return Request("fail", (id, batch_key, failure.error, failure.retry_after), read)
+    return Request("fail", (id, _key(batch_key), failure.error, failure.retry_after), read)
 
 
 def extend_lease(batch_key: Any, seconds: int | None = None) -> Request[int]:
     """Let a lease last from now on for `seconds`; returns 0 when it was lost. Calls `extend_lease`."""
-    return Request("extend_lease", (batch_key, seconds), _count)
+    return Request("extend_lease", (_key(batch_key), seconds), _count)
 
 
 def take(type: str, size: int = 1) -> Request[list[Message]]:
@@ -162,6 +162,11 @@ def _text(name: str, value: str) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{name} must be str, not {value.__class__.__name__}")
     return value
+
+
+def _key(batch_key: Any) -> str | None:
+    """A batch key as every driver takes it."""
+    return None if batch_key is None else str(batch_key)
 
 
 def _aware(moment: datetime | None) -> datetime | None:

@@ -93,7 +93,9 @@ async def call_async(connection: Any, procedure: str, arguments: Sequence[Any]) 
 
 
 def _raw(connection: Any) -> Any:
-    """The driver's connection on which the transaction of this object runs, or will run."""
+    """The driver's connection on which the transaction of this object runs, or will run. Raises TypeError."""
+    if _is_async_sqlalchemy(connection):
+        raise TypeError(f"{_name(connection)} is asynchronous: use rowqueue.aio")
     if hasattr(connection, "ensure_connection"):  # Django
         connection.validate_no_broken_transaction()
         connection.ensure_connection()
@@ -110,13 +112,21 @@ def _raw(connection: Any) -> Any:
 
 async def _async_raw(connection: Any) -> Any:
     """As `_raw`, of an async connection."""
-    if hasattr(connection, "get_bind") and callable(connection.connection):  # an AsyncSession of SQLAlchemy
+    if not _is_async_sqlalchemy(connection):
+        return connection
+    if hasattr(connection, "get_bind"):  # a session
         connection = await connection.connection()
-    if hasattr(connection, "get_raw_connection"):  # an AsyncConnection of SQLAlchemy
-        if not connection.in_transaction():
-            await connection.begin()
-        connection = await connection.get_raw_connection()
-    return getattr(connection, "driver_connection", connection)
+    if not connection.in_transaction():
+        await connection.begin()
+    return (await connection.get_raw_connection()).driver_connection
+
+
+def _is_async_sqlalchemy(connection: Any) -> bool:
+    return any(kind.__module__.startswith("sqlalchemy.ext.asyncio.") for kind in type(connection).__mro__)
+
+
+def _name(connection: Any) -> str:
+    return f"{type(connection).__module__}.{type(connection).__qualname__}"
 
 
 def _calls(raw: Any, drivers: dict[str, str]) -> Calls:
@@ -125,11 +135,10 @@ def _calls(raw: Any, drivers: dict[str, str]) -> Calls:
     for package in _packages(raw):
         if package in drivers and is_async == (package == "psycopg" and drivers is _ASYNC_DRIVERS):
             return cast(Calls, import_module(f"{__package__}.{drivers[package]}.calls"))
-    kind = f"{type(raw).__module__}.{type(raw).__qualname__}"
     if drivers is _DRIVERS and (is_async or not _packages(raw).isdisjoint(_ASYNC_DRIVERS)):
-        raise TypeError(f"{kind} is asynchronous: use rowqueue.aio")
+        raise TypeError(f"{_name(raw)} is asynchronous: use rowqueue.aio")
     known = "a connection of " + ", ".join(drivers) + ", of SQLAlchemy" + (" or of Django" * (drivers is _DRIVERS))
-    raise TypeError(f"{kind} is not {known}")
+    raise TypeError(f"{_name(raw)} is not {known}")
 
 
 def _packages(thing: Any) -> set[str]:

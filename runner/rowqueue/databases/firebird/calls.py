@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from ... import contract
-from ..base import QueueError, Row
+from ..base import Disconnected, QueueError, Row
 from ..values import in_utc, invalid, text, whole
 from .errors import translate
 
@@ -137,6 +137,8 @@ def bad_argument(error: Exception, known: Sequence[contract.Argument], values: S
 
 def cursor(connection: Any) -> Any:
     """A cursor of the main transaction that reads every value whole."""
+    if connection.is_closed():
+        raise Disconnected("the connection is closed")
     made = connection.cursor()
     made.stream_blob_threshold = -1
     return made

@@ -72,8 +72,9 @@ def line(error: BaseException) -> str:
 
 
 def _is_of_interface(error: BaseException) -> bool:
-    """Whether it is the driver's own, as PyMySQL and those like it have it."""
-    return any(kind.__name__ == "InterfaceError" for kind in type(error).__mro__)
+    """Whether it is the driver's own: about a connection that is closed. mysql.connector has a number for that."""
+    names = [kind.__name__ for kind in type(error).__mro__]
+    return "InterfaceError" in names or ("OperationalError" in names and getattr(error, "errno", 0) == -1)
 
 
 def is_open(connection: Any) -> bool:

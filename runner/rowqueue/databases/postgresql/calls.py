@@ -31,8 +31,7 @@ def query(procedure: str, count: int) -> str:
 
 def compose(procedure: str, arguments: Sequence[Any]) -> tuple[str, Sequence[Any]]:
     """A call and its parameters."""
-    # Drivers other than psycopg 3 know of no UUID before they are told.
-    return query(procedure, len(arguments)), [str(a) if isinstance(a, UUID) else a for a in arguments]
+    return query(procedure, len(arguments)), arguments
 
 
 def cursor(connection: Any) -> Any:
@@ -41,10 +40,7 @@ def cursor(connection: Any) -> Any:
         return psycopg.AsyncCursor(connection, row_factory=tuple_row)
     if isinstance(connection, psycopg.Connection):
         return psycopg.Cursor(connection, row_factory=tuple_row)
-    other = sys.modules.get("psycopg2.extensions")
-    if other is not None and isinstance(connection, other.connection):
-        return connection.cursor(cursor_factory=other.cursor)
-    return connection.cursor()  # SQLAlchemy's, around an async one
+    return connection.cursor(cursor_factory=sys.modules["psycopg2.extensions"].cursor)
 
 
 def rows(procedure: str, description: Sequence[Any], values: Sequence[Any]) -> list[Row]:
