@@ -125,7 +125,14 @@ def pymssql(url: str, **options: Any) -> Application:
         tds_version="7.4",
         **options,
     )
-    return Application(connection, connection)
+
+    def rollback() -> None:
+        """An error in a procedure has ended the transaction already, and the driver does not know."""
+        with connection.cursor() as cursor:
+            cursor.execute("IF @@TRANCOUNT = 0 BEGIN TRANSACTION")
+        connection.rollback()
+
+    return Application(connection, connection, rollback=rollback)
 
 
 def pymssql_rows(url: str) -> Application:
