@@ -178,7 +178,7 @@ class Link:
             self._session = None
 
 
-def _retrying(stop: "Callable[[RetryCallState], bool]", sleep: Callable[[float], None] = time.sleep) -> "Retrying":
+def _retrying(stop: "Callable[[RetryCallState], bool]", sleep: Callable[[float], None]) -> "Retrying":
     """Tries again what a lost connection or a conflict has ended, in random pauses that grow, until `stop` says so."""
     from tenacity import Retrying, retry_if_exception_type, wait_random_exponential
 
@@ -204,12 +204,21 @@ def _give_up(error: Exception) -> NoReturn:
 
 
 def when_there(check: Callable[[], T], longest: float | None) -> T:
-    """The result of `check`, which is repeated for at most `longest` seconds until the database answers; None: forever.
-
-    SIGTERM and SIGINT end the process meanwhile, in order: nothing has begun. Only for the main thread.
-    """
+    """As `once_there`. SIGTERM and SIGINT end the process meanwhile: nothing has begun. Only for the main thread."""
     numbers = (signal.SIGTERM, signal.SIGINT)
     before = {number: signal.signal(number, _leave) for number in numbers}
+    try:
+        return once_there(check, longest, threading.Event())
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def once_there(check: Callable[[], T], longest: float | None, stop: threading.Event) -> T:
+    """The result of `check`, which is repeated for at most `longest` seconds until the database answers; None: forever.
+
+    Raises the last error when the time is over or `stop` is set.
+    """
     outage = Outage(longest)
     began = time.monotonic()
 
@@ -221,19 +230,18 @@ def when_there(check: Callable[[], T], longest: float | None) -> T:
                 outage.begin(check, error)
             raise
 
+    def is_over() -> bool:
+        return stop.is_set() or (longest is not None and time.monotonic() - began >= longest)
+
     try:
-        try:
-            result = attempt()
-        except (Disconnected, Conflict):
-            if longest is not None and time.monotonic() - began >= longest:
-                raise
-            again = _retrying(lambda _: longest is not None and time.monotonic() - began >= longest)
-            result = again(attempt)
-        outage.end(check)
-        return result
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        result = attempt()
+    except (Disconnected, Conflict):
+        if is_over():
+            raise
+        again = _retrying(lambda _: is_over(), lambda pause: _sleep(stop, pause))
+        result = again(attempt)
+    outage.end(check)
+    return result
 
 
 def _leave(number: int, _frame: object) -> NoReturn:

@@ -194,6 +194,11 @@ class Failure:
     @classmethod
     def of(cls, item: Item, error: BaseException) -> "Failure":
         """What an exception of a handler means for its message."""
+        return cls.of_id(item.id, error)
+
+    @classmethod
+    def of_id(cls, id: int, error: BaseException) -> "Failure":
+        """What an exception means for the message of that number."""
         retry_after: int | None = None
         text = str(error)
         if isinstance(error, Discard):
@@ -203,14 +208,18 @@ class Failure:
                 retry_after = math.ceil(min(error.after, TEN_YEARS))
         else:
             text = f"{type(error).__name__}: {text}"
-        return cls(item.id, retry_after, clean(text or type(error).__name__))
+        return cls(id, retry_after, clean(text or type(error).__name__))
 
     def line(self) -> str:
         """The failure as a line of finish_batch's list."""
-        error = self.error
-        if "\n" in error or error.startswith('"'):
-            error = json.dumps(error, ensure_ascii=False)
-        return f"{self.id},{'' if self.retry_after is None else self.retry_after},{error}"
+        return f"{self.id},{'' if self.retry_after is None else self.retry_after},{line_of(self.error)}"
+
+
+def line_of(text: str, empty: bool = False) -> str:
+    """A text as a line of a procedure's list. `empty`: an empty one is a line too, not one that is passed over."""
+    if "\n" in text or text.startswith('"') or (empty and not text):
+        return json.dumps(text, ensure_ascii=False)
+    return text
 
 
 def clean(text: str) -> str:

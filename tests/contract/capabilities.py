@@ -370,6 +370,8 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
             "test_a_list_of_failures_keeps_a_hostile_error",
             "test_send_batch_reads_a_line_that_begins_with_a_quote_as_a_json_string",
             "test_send_batch_reads_all_escapes_of_json",
+            "test_a_batch_of_bodies_arrives_as_it_is",
+            "test_a_batch_is_claimed_finished_and_followed_by_the_next",
             "test_send_batch_takes_any_other_line_as_it_stands",
             "test_send_batch_refuses_all_for_one_bad_line_and_names_it",
             "test_send_batch_treats_an_escaped_nul_as_it_treats_a_nul",

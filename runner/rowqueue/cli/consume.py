@@ -1,6 +1,5 @@
 """`runner consume`."""
 
-import socket
 from typing import Annotated
 
 import typer
@@ -51,34 +50,26 @@ def consume(
 ) -> None:
     """Run a handler for each message until told to stop. SIGTERM and SIGINT finish what runs; a second one aborts."""
     consuming.log_to_stderr(log_level)
-    if transaction and ring:
-        raise typer.BadParameter("cannot be combined with --transaction", param_hint="--ring")
-    if keep_results and (transaction or exec is not None):
-        other = "--transaction" if transaction else "--exec"
-        raise typer.BadParameter(f"cannot be combined with {other}", param_hint="--keep-results")
-    if reader is None:
-        reader = socket.gethostname() if ring else consuming.process_name()
-    options = Options(
-        types=tuple(dict.fromkeys(type)),
-        reader=reader,
-        batch=batch or (1 if transaction else 10),
-        concurrency=concurrency,
-        lease=lease,
-        once=once,
-        drain=drain,
-        max_messages=max_messages,
-        idle_timeout=idle_timeout,
-        transaction=transaction,
-        ring=ring,
-        keep_results=keep_results,
-        shutdown_timeout=shutdown_timeout,
-        connect_timeout=connect_timeout,
-    )
-    loaded = consuming.handler_of(handler, exec, worker, timeout, concurrency)
-    if transaction and loaded.is_async:
-        raise typer.BadParameter(
-            "an async handler cannot share the transaction's connection", param_hint="--transaction"
+    if keep_results and exec is not None:
+        raise typer.BadParameter("cannot be combined with --exec", param_hint="--keep-results")
+    with consuming.bad_options():
+        options = Options.of_queues(
+            type,
+            batch,
+            reader,
+            concurrency=concurrency,
+            lease=lease,
+            once=once,
+            drain=drain,
+            max_messages=max_messages,
+            idle_timeout=idle_timeout,
+            transaction=transaction,
+            ring=ring,
+            keep_results=keep_results,
+            shutdown_timeout=shutdown_timeout,
+            connect_timeout=connect_timeout,
         )
-    if keep_results and loaded.takes_list:
-        raise typer.BadParameter("the handler takes a list; a result is of one message", param_hint="--keep-results")
+    loaded = consuming.handler_of(handler, exec, worker, timeout, concurrency)
+    with consuming.bad_options():
+        options.check(loaded)
     consuming.run(database, loaded, options, QueueSource, health_port)

@@ -1,19 +1,19 @@
 """What `consume`, `feed consume` and `table consume` share: options, handlers and the way to a consumer."""
 
 import logging
-import os
-import socket
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from .. import install, link
-from ..consumer import Consumer, Options, Source
-from ..databases import Database, SchemaMissing
+from .. import link, service
+from ..consumer import BadOption, Options, Source
+from ..databases import Database
 from ..handlers import Handler, HandlerError
 from ..handlers import load as load_handler
 from .common import opened
@@ -61,7 +61,8 @@ Timeout = Annotated[
 ]
 Concurrency = Annotated[int, typer.Option(min=1, max=1_000, help="Batches (async: messages) at the same time.")]
 Lease = Annotated[
-    int | None, typer.Option(min=1, max=315_360_000, help="Seconds, extended while handlers run. [the queue's]")
+    int | None,
+    typer.Option(min=1, max=315_360_000, help="Seconds, extended while handlers run. [the queue's]"),
 ]
 Reader = Annotated[str | None, typer.Option(help="This process's name. [host and process number]")]
 Once = Annotated[bool, typer.Option("--once", help="Claim one batch a queue, then end.")]
@@ -92,9 +93,15 @@ def log_to_stderr(level: LogLevel) -> None:
     log.setLevel(level.upper())
 
 
-def process_name() -> str:
-    """The name under which a process claims, unless it is told another."""
-    return f"{socket.gethostname()}:{os.getpid()}"
+@contextmanager
+def bad_options() -> Iterator[None]:
+    """An option that cannot be used so is an error of usage."""
+    try:
+        yield
+    except BadOption as error:
+        raise typer.BadParameter(
+            re.sub(r"(?<=with )(\w+)$", r"--\1", error.reason), param_hint=f"--{error.option.replace('_', '-')}"
+        ) from None
 
 
 def handler_of(
@@ -128,12 +135,7 @@ def handler_of(
 
 def check_installed(database: Database, connect_timeout: float | None) -> None:
     """Wait for the database, and refuse one where the queue is not as released."""
-    wrong = link.when_there(lambda: install.pending(database), connect_timeout)
-    if wrong:
-        states = ", ".join(sorted({file.state for file in wrong}))
-        raise SchemaMissing(
-            f"the queue is not installed as released ({len(wrong)} files: {states}): run `runner apply`"
-        )
+    link.when_there(lambda: service.check_installed(database), connect_timeout)
 
 
 def run(
@@ -142,16 +144,4 @@ def run(
     """Consume until done or stopped, and tell of it on the health port."""
     with opened(url) as database:
         check_installed(database, options.connect_timeout)
-        if health_port is None:
-            Consumer(database, handler, options, source(options)).run()
-            return
-        from ..metrics import Metrics, Server
-
-        metrics = Metrics()
-        consumer = Consumer(database, handler, options, source(options), metrics)
-        server = Server(health_port, metrics, consumer.is_ready)
-        log.info("health: http://127.0.0.1:%d", server.port)
-        try:
-            consumer.run()
-        finally:
-            server.close()
+        service.consume(database, handler, options, source(options), health_port)

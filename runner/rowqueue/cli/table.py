@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from .. import output
-from ..consumer import Options
+from ..consumer import Options, process_name
 from ..polling import TableSource
 from . import consuming
 from .common import Failed, Json, Size, Url, connected, group, say, until_none
@@ -49,7 +49,7 @@ def consume(
     consuming.log_to_stderr(log_level)
     options = Options(
         types=(name,),
-        reader=consuming.process_name() if reader is None else reader,
+        reader=process_name() if reader is None else reader,
         batch=batch,
         concurrency=concurrency,
         lease=lease,

@@ -13,7 +13,7 @@ connection, which is made anew when it is lost; the calls are then tried again, 
 """
 
 from .loop import Consumer
-from .options import Options
+from .options import LIMITS, BadOption, Options, process_name
 from .sources import QueueSource, Source
 
-__all__ = ["Consumer", "Options", "QueueSource", "Source"]
+__all__ = ["LIMITS", "BadOption", "Consumer", "Options", "QueueSource", "Source", "process_name"]

@@ -31,7 +31,7 @@ _LATER = "; what is claimed comes back when its lease runs out"
 
 
 class Consumer:
-    """Consumes with one handler until told to stop; `run` is called once, from the main thread."""
+    """Consumes with one handler until told to stop; `run` is called once."""
 
     def __init__(
         self,
@@ -61,13 +61,34 @@ class Consumer:
         if metrics is not None:
             metrics.active.set_function(self._leases.count)
 
-    def run(self) -> None:
-        """Consume until done or stopped. Raises what ended it: DatabaseError, QueueError or HandlerError."""
-        self._shutdown.listen()
+    def run(self, signals: bool = True) -> None:
+        """Consume until done or stopped. Raises what ended it: DatabaseError, QueueError or HandlerError.
+
+        `signals`: SIGTERM and SIGINT stop it, which only the main thread can ask for.
+        """
+        if signals:
+            self._shutdown.listen()
         log.info("consuming %s as %s", ", ".join(self._options.types), self._options.reader)
         heartbeat = self._start(self._beat, "heartbeat")
         workers = [self._start(partial(self._work, inbox), "worker") for inbox in self._pool.inboxes]
-        self._start(self._poll, "poller").join()
+        poller = self._start(self._poll, "poller")
+        try:
+            poller.join()
+        except BaseException:  # such as KeyboardInterrupt, where nobody listens to signals
+            self.stop()
+            poller.join()
+            raise
+        finally:
+            self._end_workers(workers, heartbeat)
+        log.info("done: %s", str(self._tally) or "no messages")
+        if self._error is not None:
+            raise self._error
+
+    def stop(self) -> None:
+        """Claim nothing more and start nothing more; `run` returns when what runs is done. From any thread."""
+        self._end()
+
+    def _end_workers(self, workers: list[threading.Thread], heartbeat: threading.Thread) -> None:
         for inbox in self._pool.inboxes:
             inbox.put(None)
         for worker in workers:
@@ -75,9 +96,6 @@ class Consumer:
         self._ended.set()
         heartbeat.join()
         self._handler.close(self._shutdown.time_left())
-        log.info("done: %s", str(self._tally) or "no messages")
-        if self._error is not None:
-            raise self._error
 
     def is_ready(self) -> bool:
         """The database answers, and a claim did within the last 30 seconds or every worker is busy."""

@@ -1,6 +1,34 @@
 """What a consumer was asked for."""
 
-from dataclasses import dataclass
+import os
+import socket
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..errors import Expected
+from ..handlers import Handler
+
+# The least and the greatest value of an option, on the command line and in code.
+LIMITS: dict[str, tuple[int, int | None]] = {
+    "batch": (1, 10_000),
+    "concurrency": (1, 1_000),
+    "lease": (1, 315_360_000),
+    "max_messages": (1, None),
+    "idle_timeout": (0, None),
+    "shutdown_timeout": (0, None),
+    "connect_timeout": (0, None),
+}
+
+
+class BadOption(Expected, ValueError):
+    """An option that cannot be used so; `option` is its name, with underscores."""
+
+    exit_code = 2
+
+    def __init__(self, option: str, reason: str) -> None:
+        super().__init__(f"{option}: {reason}")
+        self.option, self.reason = option, reason
 
 
 @dataclass(frozen=True)
@@ -30,3 +58,37 @@ class Options:
     def may_end(self) -> bool:
         """Whether the consumer may come to an end that nobody calls for."""
         return self.drain or self.max_messages is not None or self.idle_timeout is not None
+
+    @classmethod
+    def of_queues(cls, types: Iterable[str], batch: int | None, reader: str | None, **others: Any) -> "Options":
+        """For queues, with the defaults that depend on other options. Raises BadOption."""
+        options = cls(tuple(dict.fromkeys(types)), "", **others)
+        if not options.types:
+            raise BadOption("types", "name at least one queue")
+        if options.transaction and options.ring:
+            raise BadOption("ring", "cannot be combined with transaction")
+        if options.keep_results and options.transaction:
+            raise BadOption("keep_results", "cannot be combined with transaction")
+        if batch is None:
+            batch = 1 if options.transaction else 10
+        if reader is None:
+            reader = socket.gethostname() if options.ring else process_name()
+        options = replace(options, batch=batch, reader=reader)
+        for name, (least, greatest) in LIMITS.items():
+            value = getattr(options, name)
+            if value is not None and not (least <= value and (greatest is None or value <= greatest)):
+                limit = f"at least {least}" if greatest is None else f"{least} to {greatest:,}"
+                raise BadOption(name, f"must be {limit}, not {value}")
+        return options
+
+    def check(self, handler: Handler) -> None:
+        """Whether the handler can be used so. Raises BadOption."""
+        if self.transaction and handler.is_async:
+            raise BadOption("transaction", "an async handler cannot share the transaction's connection")
+        if self.keep_results and handler.takes_list:
+            raise BadOption("keep_results", "the handler takes a list; a result is of one message")
+
+
+def process_name() -> str:
+    """The name under which a process claims, unless it is told another."""
+    return f"{socket.gethostname()}:{os.getpid()}"

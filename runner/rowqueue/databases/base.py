@@ -20,11 +20,12 @@ ROLES = ("mq_producer", "mq_consumer", "mq_operator")
 
 
 class QueueError(Expected):
-    """A numbered error of the contract, such as 50002 invalid_argument."""
+    """A numbered error of the contract, such as 50002 invalid_argument: `number`, and `name`."""
 
     def __init__(self, number: int, message: str) -> None:
         super().__init__(message)
         self.number = number
+        self.name = message.partition(":")[0]
 
 
 LEASE_LOST = 50008

@@ -9,6 +9,6 @@ of one message returns is kept with the message.
 
 from ..messages import Discard, Message, Retry
 from .base import Handled, Handler, HandlerError
-from .loading import load
+from .loading import load, of
 
-__all__ = ["Discard", "Handled", "Handler", "HandlerError", "Message", "Retry", "load"]
+__all__ = ["Discard", "Handled", "Handler", "HandlerError", "Message", "Retry", "load", "of"]

@@ -16,11 +16,20 @@ class Loop:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
-        threading.Thread(target=self._loop.run_forever, name="asyncio", daemon=True).start()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="asyncio", daemon=True)
+        self._thread.start()
 
     def run(self, coroutine: Coroutine[Any, Any, None]) -> None:
         """Run a coroutine to its end, from another thread."""
         asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+    def close(self) -> None:
+        """End the thread; nothing runs any more. A second call does nothing."""
+        if self._loop.is_closed():
+            return
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
 
 
 class AsyncOneByOne(Handler):
@@ -36,6 +45,9 @@ class AsyncOneByOne(Handler):
 
     def run(self, messages: Sequence[Item], handled: Handled, go_on: Callable[[], bool]) -> None:
         self._loop.run(self._all(messages, handled, go_on))
+
+    def close(self, seconds: float = 0.0) -> None:
+        self._loop.close()
 
     async def _all(self, messages: Sequence[Item], handled: Handled, go_on: Callable[[], bool]) -> None:
         await asyncio.gather(*(self._one(message, handled, go_on) for message in messages))
@@ -67,6 +79,9 @@ class AsyncWholeBatch(Handler):
             handled.unstarted.extend(messages)
             return
         self._loop.run(self._all(messages, handled))
+
+    def close(self, seconds: float = 0.0) -> None:
+        self._loop.close()
 
     async def _all(self, messages: Sequence[Item], handled: Handled) -> None:
         try:

@@ -77,8 +77,11 @@ class Handler(ABC):
     def run(self, messages: Sequence[Item], handled: Handled, go_on: Callable[[], bool]) -> None:
         """Handle the messages and note the outcome in `handled`; start none when `go_on` says no. Never raises."""
 
-    def close(self, seconds: float) -> None:  # noqa: B027
-        """Nothing more will be run: let end what runs beside this process, for at most so many seconds, then end it."""
+    def close(self, seconds: float = 0.0) -> None:  # noqa: B027
+        """Nothing more will be run: let go of what it holds. What runs beside this process has so many seconds to end.
+
+        A second call does nothing.
+        """
 
     def abort(self) -> None:  # noqa: B027  (most handlers hold nothing that outlives the process)
         """End what would outlive this process."""

@@ -106,7 +106,7 @@ class Command(Handler):
         guard.kill()
         process.wait()
 
-    def close(self, seconds: float) -> None:
+    def close(self, seconds: float = 0.0) -> None:
         for guard in list(self._guards):
             guard.dismiss()
 

@@ -24,8 +24,13 @@ def load(path: str, concurrency: int) -> Handler:
             target = getattr(target, name)
         except AttributeError:
             raise HandlerError(f"{module_name!r} has no {attribute!r}") from None
+    return of(target, concurrency, repr(path))
+
+
+def of(target: Callable[..., Any], concurrency: int, name: str = "") -> Handler:
+    """The handler that runs a function. Raises HandlerError when it is none; `name`: what the error calls it."""
     if not callable(target) or inspect.isclass(target):
-        raise HandlerError(f"{path!r} is not a function")
+        raise HandlerError(f"{name or repr(target)} is not a function")
     takes_list = _takes_list(target)
     if not _is_async(target):
         return WholeBatch(target) if takes_list else OneByOne(target)

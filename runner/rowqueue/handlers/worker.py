@@ -106,7 +106,7 @@ class Workers(Handler):
             log.warning("%s", broken)
         handled.unstarted.extend(unanswered)
 
-    def close(self, seconds: float) -> None:
+    def close(self, seconds: float = 0.0) -> None:
         until = time.monotonic() + seconds
         running = list(self._running)
         for conversation in running:

@@ -1,6 +1,7 @@
-"""The text of a call on Firebird, its values, and the shape of what comes back."""
+"""The text of a call on Firebird, its values, and the shape of what comes back: for the runner and for applications."""
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -8,8 +9,11 @@ from functools import cache
 from typing import Any
 
 from ... import contract
-from ..base import Row
+from ..base import Disconnected, QueueError, Row
 from ..values import in_utc, invalid, text, whole
+from .errors import translate
+
+SETS = False  # a call has one result
 
 _RESERVED = {"count", "value", "position", "row", "table"}  # words of SQL: these columns have quoted names, in capitals
 
@@ -17,7 +21,15 @@ _RESERVED = {"count", "value", "position", "row", "table"}  # words of SQL: thes
 _SHORT = 2000  # bytes
 _LONG = {"body", "key", "row"}  # the columns that are BLOBs, as far as speed matters
 _NAME_CHARACTERS = 1000  # what an argument that is a name has room for; the procedure then says what is allowed
+_TRUNCATION = 335544914
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def compose(procedure: str, arguments: Sequence[Any]) -> tuple[str, list[Any]]:
+    """A call and its parameters. Raises QueueError for what no type can hold."""
+    known = contract.load().procedures[procedure].arguments
+    values = [value_of(argument, value) for argument, value in zip(known, arguments, strict=False)]
+    return query(procedure, tuple(map(marker, known, values))), values
 
 
 def value_of(argument: contract.Argument, value: Any) -> Any:
@@ -108,3 +120,36 @@ def shape(procedure: str) -> Shape:
     names = tuple(column.name for column in columns)
     times = tuple(column.name for column in columns if column.type == "time")
     return Shape(names, times, tuple(name for name in names if name in _LONG))
+
+
+def bad_argument(error: Exception, known: Sequence[contract.Argument], values: Sequence[Any]) -> QueueError | None:
+    """The contract's error for a text that never reached the procedure because it is too long."""
+    if _TRUNCATION not in getattr(error, "gds_codes", ()) or re.search(r"^-?At ", str(error), re.M):
+        return None
+    texts = [
+        (len(value), argument.name) for argument, value in zip(known, values, strict=False) if isinstance(value, str)
+    ]
+    return invalid(max(texts)[1], "is too long") if texts else None
+
+
+# ---- on a connection of an application's: see databases/applications.py
+
+
+def cursor(connection: Any) -> Any:
+    """A cursor of the main transaction that reads every value whole."""
+    if connection.is_closed():
+        raise Disconnected("the connection is closed")
+    made = connection.cursor()
+    made.stream_blob_threshold = -1
+    return made
+
+
+def rows(procedure: str, description: Sequence[Any], values: Sequence[Any]) -> list[Row]:
+    """The rows as dicts."""
+    return shape(procedure).rows(values)
+
+
+def failure(error: Exception, connection: Any, procedure: str, arguments: Sequence[Any]) -> Exception:
+    """Our exception for one of the driver's."""
+    known = contract.load().procedures[procedure].arguments
+    return bad_argument(error, known, arguments) or translate(error)

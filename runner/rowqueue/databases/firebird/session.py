@@ -1,7 +1,6 @@
 """Calls on Firebird through firebird-driver."""
 
 import random
-import re
 import selectors
 import time
 from collections.abc import Iterator, Sequence
@@ -15,8 +14,7 @@ from firebird.driver.core import Cursor, Statement, TransactionManager
 from ... import contract
 from ..base import Conflict, DatabaseError, Disconnected, QueueError, Row, Session
 from ..guard import ENDED
-from ..values import invalid
-from .calls import EPOCH, marker, query, shape, value_of
+from .calls import EPOCH, bad_argument, compose, shape
 from .connecting import NO_WAIT, WAIT
 from .connection import Connection, cursor_of, forget_transaction, free, has_ended
 from .errors import told, translate, translated
@@ -31,7 +29,6 @@ _WAITING = {"send", "send_message", "send_batch", "set_queue", "pause", "resume"
 # A prepared statement goes on with the procedure as it was when it was prepared, after an upgrade too.
 _STATEMENT_SECONDS = 5.0
 
-_TRUNCATION = 335544914
 # Where nobody waits for locks: for what takes longer than the procedure itself tries.
 _ATTEMPTS = 10
 _FIRST_PAUSE = 0.002
@@ -72,8 +69,7 @@ class FirebirdSession(Session):
 
     def call(self, procedure: str, *arguments: Any) -> list[Row]:
         known = contract.load().procedures[procedure].arguments
-        values = [value_of(argument, value) for argument, value in zip(known, arguments, strict=False)]
-        text = query(procedure, tuple(map(marker, known, values)))
+        text, values = compose(procedure, arguments)
         if self._connection.is_closed():
             raise Disconnected("the connection is closed")
         if self._connection.guarded:
@@ -112,7 +108,7 @@ class FirebirdSession(Session):
             if own:
                 forget_transaction(transaction)
             if isinstance(error, Error):
-                raise _bad_argument(error, known, values) or self._failed(error) from error
+                raise bad_argument(error, known, values) or self._failed(error) from error
             raise
         finally:
             if own:
@@ -223,13 +219,3 @@ class FirebirdSession(Session):
     def close(self) -> None:
         self._deafen()
         self._connection.close()
-
-
-def _bad_argument(error: Error, known: Sequence[contract.Argument], values: Sequence[Any]) -> QueueError | None:
-    """The contract's error for a text that never reached the procedure because it is too long."""
-    if _TRUNCATION not in getattr(error, "gds_codes", ()) or re.search(r"^-?At ", str(error), re.M):
-        return None
-    texts = [
-        (len(value), argument.name) for argument, value in zip(known, values, strict=False) if isinstance(value, str)
-    ]
-    return invalid(max(texts)[1], "is too long") if texts else None

@@ -2,6 +2,7 @@
 
 import re
 import ssl
+from typing import Any
 
 import pymysql  # type: ignore[import-untyped]
 from pymysql.constants import CR, ER  # type: ignore[import-untyped]
@@ -58,16 +59,29 @@ _BAD_VALUES = {1264, 1265, 1292, 1366, 1406, 3988}
 
 def number(error: BaseException) -> int:
     """The server's or the driver's number; 0 when there is none. The driver reads 50001 as a negative number."""
-    found = error.args[0] if error.args else 0
+    found = getattr(error, "errno", None) or (error.args[0] if error.args else 0)
     return found & 0xFFFF if isinstance(found, int) else 0
 
 
 def line(error: BaseException) -> str:
     """What the server or the driver says, on one line."""
-    text = " ".join(str(error.args[-1] if error.args else error).split())
-    if isinstance(error, pymysql.InterfaceError) and not text:
+    text = " ".join(str(getattr(error, "msg", None) or (error.args[-1] if error.args else error)).split())
+    if _is_of_interface(error) and not text:
         return "the connection is closed"
     return text or type(error).__name__
+
+
+def _is_of_interface(error: BaseException) -> bool:
+    """Whether it is the driver's own: about a connection that is closed. mysql.connector has a number for that."""
+    names = [kind.__name__ for kind in type(error).__mro__]
+    return "InterfaceError" in names or ("OperationalError" in names and getattr(error, "errno", 0) == -1)
+
+
+def is_open(connection: Any) -> bool:
+    """Whether a connection has survived an error, as far as its driver can tell without asking the server."""
+    if hasattr(connection, "closed"):  # aiomysql, which calls it a property, and MySQLdb, which counts
+        return not connection.closed
+    return bool(getattr(connection, "open", True) if not hasattr(connection, "connected") else connection.connected)
 
 
 def of_contract(error: BaseException) -> bool:
@@ -80,7 +94,7 @@ def translate(error: BaseException, closed: bool = False) -> Exception:
     code, message = number(error), line(error)
     if of_contract(error):
         return QueueError(code, message)
-    if closed or isinstance(error, pymysql.InterfaceError):
+    if closed or _is_of_interface(error):
         return Disconnected(message)
     # A savepoint is gone when the server has rolled back the transaction. A failed COMMIT tells why by its text only.
     in_commit = number == ER.ERROR_DURING_COMMIT and "deadlock" in message.lower()
@@ -127,7 +141,7 @@ def unreachable(error: BaseException, where: str) -> Exception:
     return translate(error)
 
 
-def bad_argument(error: pymysql.Error) -> QueueError | None:
+def bad_argument(error: Exception) -> QueueError | None:
     """The contract's error for a value that never reached the procedure because the type cannot hold it."""
     named = re.search(r"[`'.]p_(\w+)[`'] at row", line(error))
     return invalid(named[1], line(error)) if number(error) in _BAD_VALUES and named else None

@@ -1,20 +1,19 @@
 """Calls on MySQL and MariaDB through PyMySQL."""
 
 import logging
-import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import Any
 
 import pymysql  # type: ignore[import-untyped]
-from pymysql.constants import FIELD_TYPE  # type: ignore[import-untyped]
 from pymysql.cursors import DictCursor  # type: ignore[import-untyped]
 
 from ... import contract
 from ..base import Row, Session
 from ..guard import guarded
-from ..values import bits, columns, dated, in_utc, invalid, problem_of_range, problem_of_text
+from ..values import invalid
+from .calls import compose, convert
 from .connection import Connection
 from .errors import bad_argument, line, told, translate, translated
 
@@ -40,21 +39,20 @@ class MySQLSession(Session):
         except pymysql.Error as error:
             self._connection.abandon(error)
             raise bad_argument(error) or translate(error, not self._connection.open) from error
-        _convert(rows, procedure, [column[0] for column in description if column[1] == FIELD_TYPE.NEWDECIMAL])
+        convert(rows, procedure, description)
         return rows
 
     def _statement(self, procedure: str, arguments: Sequence[Any]) -> bytes:
         """The call as the server reads it. Raises QueueError for what cannot be written, or is too long for it."""
-        known = contract.load().procedures[procedure].arguments
-        padded = [*arguments, *[None] * (len(known) - len(arguments))]
-        values = (_value(argument, value) for argument, value in zip(known, padded, strict=True))
-        texts = [self._connection.escape(value).encode() for value in values]
-        statement = b"CALL mq_%s(%s)" % (procedure.encode(), b", ".join(texts))
+        text, values = compose(procedure, arguments)
+        texts = [self._connection.escape(value) for value in values]
+        statement = (text % tuple(texts)).encode()
         # The server would close the connection, and the same call would be tried again without end.
         if len(statement) > self._longest_call:
             longest = max(range(len(texts)), key=lambda number: len(texts[number]))
             limit = f"the call has {len(statement):,} bytes, the server takes {self._longest_call:,}"
-            raise invalid(known[longest].name, f"{limit}: raise its max_allowed_packet")
+            name = contract.load().procedures[procedure].arguments[longest].name
+            raise invalid(name, f"{limit}: raise its max_allowed_packet")
         return statement
 
     def transaction(self) -> AbstractContextManager[Connection]:
@@ -75,29 +73,3 @@ class MySQLSession(Session):
             self._connection.close()
         except pymysql.Error as error:
             _log.debug("closing: %s", line(error))
-
-
-def _value(argument: contract.Argument, value: Any) -> Any:
-    """The value as the driver is to write it. Raises QueueError when its type cannot hold it."""
-    problem = None
-    if isinstance(value, str):
-        problem = problem_of_text(value)
-    elif isinstance(value, int):
-        problem = problem_of_range(value, bits("mysql", argument))
-    elif isinstance(value, float) and not math.isfinite(value):
-        problem = "must be a finite number"
-    elif isinstance(value, datetime):
-        return in_utc(argument.name, value)
-    if problem:
-        raise invalid(argument.name, problem)
-    return value
-
-
-def _convert(rows: Sequence[Row], procedure: str, decimals: Sequence[str]) -> None:
-    """Give times their zone, and what the server has counted as decimal numbers the contract's type."""
-    dated(rows, procedure)
-    for name in decimals:
-        kind = float if name in columns(procedure, "number") else int
-        for row in rows:
-            if row[name] is not None:
-                row[name] = kind(row[name])

@@ -20,19 +20,29 @@ READ_ONLY_HINT = (
 _BAD_VALUES = {"22003", "22007", "22008", "22021", "22P02", "22P05"}
 
 
+def _state(error: BaseException) -> str:
+    """The server's SQLSTATE, '' when there is none; psycopg 2 has another name for it."""
+    return getattr(error, "sqlstate", None) or getattr(error, "pgcode", None) or ""
+
+
+def _is_a(error: BaseException, name: str) -> bool:
+    """Whether an error is of that class of the DB-API, whichever driver it comes from."""
+    return any(kind.__name__ == name for kind in type(error).__mro__)
+
+
 def line(error: BaseException) -> str:
     """What the server or the driver says, on one line."""
-    primary = error.diag.message_primary if isinstance(error, psycopg.Error) else None
+    primary = getattr(getattr(error, "diag", None), "message_primary", None)
     return " ".join((primary or str(error)).split()) or type(error).__name__
 
 
 def translate(error: Exception, closed: bool = False) -> Exception:
     """Our exception for one of the driver's; `closed`: the connection did not survive it."""
-    state = (error.sqlstate or "") if isinstance(error, psycopg.Error) else ""
+    state = _state(error)
     message = line(error)
     if state.isdigit() and is_of_contract(int(state)):
         return QueueError(int(state), message)
-    lost = isinstance(error, psycopg.OperationalError) and not state
+    lost = _is_a(error, "OperationalError") and not state
     if closed or lost or state in _DISCONNECTS or state.startswith("08"):
         return Disconnected(message)
     if state in _CONFLICTS:
@@ -48,9 +58,9 @@ def translate(error: Exception, closed: bool = False) -> Exception:
 
 def bad_argument(error: Exception, procedure: str, arguments: Sequence[Any]) -> QueueError | None:
     """The contract's error for a value that never reached the procedure because the type cannot hold it."""
-    state = error.sqlstate if isinstance(error, psycopg.Error) else None
+    state = _state(error)
     # A DataError without a state is the driver's own: the value did not reach the server.
-    local = isinstance(error, UnicodeError | OverflowError) or (isinstance(error, psycopg.DataError) and not state)
+    local = isinstance(error, ValueError | OverflowError) or (_is_a(error, "DataError") and not state)
     if not local and state not in _BAD_VALUES:
         return None
     reason = line(error)

@@ -7,29 +7,20 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from functools import cache
 from typing import Any
 
 import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg.rows import dict_row
 
-from ... import contract
 from ..base import DatabaseError, Disconnected, Row, Session
 from ..guard import SWALLOWED
+from .calls import query
 from .errors import bad_argument, line, told, translate, translated
 
 _log = logging.getLogger(__name__)
 
 _WRONG_ISOLATION = "50001"
-
-
-@cache
-def _query(procedure: str, count: int) -> str:
-    """The text of a call. Every argument is cast: psycopg sends integers by their size and strings as unknown."""
-    types = contract.load().types["postgresql"]
-    arguments = contract.load().procedures[procedure].arguments[:count]
-    return f"SELECT * FROM mq.{procedure}({', '.join(f'%s::{types[a.type]}' for a in arguments)})"
 
 
 class PostgreSQLSession(Session):
@@ -48,7 +39,7 @@ class PostgreSQLSession(Session):
 
     def call(self, procedure: str, *arguments: Any) -> list[Row]:
         try:
-            return self._run(_query(procedure, len(arguments)), arguments)
+            return self._run(query(procedure, len(arguments)), arguments)
         except (psycopg.Error, UnicodeError, OverflowError) as error:
             # Once a session: the database's or the role's own default isolation level is another one.
             if self._begin == "" and getattr(error, "sqlstate", None) == _WRONG_ISOLATION and self._is_alone():

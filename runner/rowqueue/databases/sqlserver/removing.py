@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from ..base import ROLES
 from ..migrations import YOYO_TABLES
+from .calls import unbroken
 from .connection import Connection, Cursor
 from .rights import REPORTER
-from .session import unbroken
 
 # In the order in which they can go; the types come after what has parameters of them.
 _KINDS = {

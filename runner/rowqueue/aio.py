@@ -1,0 +1,54 @@
+"""The functions of `rowqueue` for async connections, under the same names: `await rowqueue.aio.send(connection, …)`.
+
+`connection` is an AsyncConnection of psycopg, a connection of aiomysql or asyncmy, or an AsyncConnection or
+AsyncSession of SQLAlchemy over one of them.
+"""
+
+import inspect
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from . import requests
+from .calling import with_connection
+from .databases import applications
+from .requests import Request
+
+__all__ = [
+    "claim",
+    "complete",
+    "extend_lease",
+    "fail",
+    "finish",
+    "get_result",
+    "publish",
+    "send",
+    "send_batch",
+    "take",
+]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _calling(request: Callable[P, Request[T]]) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
+    @wraps(request)
+    async def function(connection: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        asked = request(*args, **kwargs)
+        return asked.read(await applications.call_async(connection, asked.procedure, asked.arguments))
+
+    function.__module__ = __name__
+    with_connection(function, request, inspect.signature(request).return_annotation.__args__[0])
+    return function
+
+
+send = _calling(requests.send)
+send_batch = _calling(requests.send_batch)
+publish = _calling(requests.publish)
+claim = _calling(requests.claim)
+finish = _calling(requests.finish)
+complete = _calling(requests.complete)
+fail = _calling(requests.fail)
+extend_lease = _calling(requests.extend_lease)
+take = _calling(requests.take)
+get_result = _calling(requests.get_result)

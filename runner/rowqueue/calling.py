@@ -1,0 +1,51 @@
+"""The queue for an application: one function, one call, on a connection of its own, in its transaction.
+
+`connection` is a connection of psycopg, psycopg2, PyMySQL, mysql.connector, pymssql or firebird-driver, a Connection or
+Session of SQLAlchemy over one of them, or Django's `connection`. Nothing is committed or rolled back, and no setting of
+the connection is changed. Raises QueueError, Conflict, Disconnected and the other exceptions of `rowqueue`.
+"""
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from . import requests
+from .databases import applications
+from .requests import Request
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def with_connection(function: Callable[..., Any], request: Callable[..., Any], returns: Any) -> None:
+    """Give a function the signature of its request, after the connection."""
+    signature = inspect.signature(request)
+    connection = inspect.Parameter("connection", inspect.Parameter.POSITIONAL_ONLY, annotation=Any)
+    parameters = [connection, *signature.parameters.values()]
+    function.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=parameters, return_annotation=returns
+    )
+
+
+def _calling(request: Callable[P, Request[T]]) -> Callable[Concatenate[Any, P], T]:
+    @wraps(request)
+    def function(connection: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        asked = request(*args, **kwargs)
+        return asked.read(applications.call(connection, asked.procedure, asked.arguments))
+
+    function.__module__ = "rowqueue"
+    with_connection(function, request, inspect.signature(request).return_annotation.__args__[0])
+    return function
+
+
+send = _calling(requests.send)
+send_batch = _calling(requests.send_batch)
+publish = _calling(requests.publish)
+claim = _calling(requests.claim)
+finish = _calling(requests.finish)
+complete = _calling(requests.complete)
+fail = _calling(requests.fail)
+extend_lease = _calling(requests.extend_lease)
+take = _calling(requests.take)
+get_result = _calling(requests.get_result)

@@ -1,0 +1,63 @@
+"""The text of a call on PostgreSQL, and what comes back: for the runner's connections and an application's own."""
+
+import sys
+from collections.abc import Sequence
+from datetime import UTC
+from functools import cache
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from psycopg.rows import tuple_row
+
+from ... import contract
+from ..base import Row
+from ..values import columns
+from .errors import bad_argument, translate
+
+SETS = False  # a call has one result
+
+
+@cache
+def query(procedure: str, count: int) -> str:
+    """The text of a call. Every argument is cast: psycopg sends integers by their size and strings as unknown."""
+    types = contract.load().types["postgresql"]
+    arguments = contract.load().procedures[procedure].arguments[:count]
+    return f"SELECT * FROM mq.{procedure}({', '.join(f'%s::{types[a.type]}' for a in arguments)})"
+
+
+# ---- on a connection of an application's: see databases/applications.py
+
+
+def compose(procedure: str, arguments: Sequence[Any]) -> tuple[str, Sequence[Any]]:
+    """A call and its parameters."""
+    return query(procedure, len(arguments)), arguments
+
+
+def cursor(connection: Any) -> Any:
+    """A plain cursor, whatever kind the connection makes: on the client, its rows as tuples."""
+    if isinstance(connection, psycopg.AsyncConnection):
+        return psycopg.AsyncCursor(connection, row_factory=tuple_row)
+    if isinstance(connection, psycopg.Connection):
+        return psycopg.Cursor(connection, row_factory=tuple_row)
+    return connection.cursor(cursor_factory=sys.modules["psycopg2.extensions"].cursor)
+
+
+def rows(procedure: str, description: Sequence[Any], values: Sequence[Any]) -> list[Row]:
+    """The rows as dicts: times in UTC, keys as UUID."""
+    names = [column[0] for column in description]
+    found = [dict(zip(names, row, strict=True)) for row in values]
+    for name in columns(procedure, "time"):
+        for row in found:
+            if row[name] is not None:
+                row[name] = row[name].astimezone(UTC)
+    for name in columns(procedure, "key"):
+        for row in found:
+            if isinstance(row[name], str):
+                row[name] = UUID(row[name])
+    return found
+
+
+def failure(error: Exception, connection: Any, procedure: str, arguments: Sequence[Any]) -> Exception:
+    """Our exception for one of the driver's."""
+    return bad_argument(error, procedure, arguments) or translate(error, bool(connection.closed))

@@ -1,0 +1,135 @@
+"""Run a handler in a test, without a database: the runner's own code runs it and says what would become of the message.
+
+outcome = rowqueue.testing.run(send_mail, body='{"to": "ada@example.org"}')
+assert outcome.done
+"""
+
+import itertools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+from uuid import UUID, uuid4
+
+from .handlers import Handled, of
+from .messages import Item, Message
+
+__all__ = ["Outcome", "message", "run", "run_batch"]
+
+_ids = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What would become of a message.
+
+    `state`: "done", "failed" or "dead" (the handler has raised Discard). `error`: what is written beside a failure.
+    `retry_after`: seconds until the next attempt, None for the queue's backoff. The last attempt that a queue allows
+    makes a dead letter of a failed message, too. `result`: the text that is kept with the message, under keep_results.
+    """
+
+    state: Literal["done", "failed", "dead"]
+    error: str | None = None
+    retry_after: int | None = None
+    result: str | None = None
+
+    @property
+    def done(self) -> bool:
+        return self.state == "done"
+
+    @property
+    def failed(self) -> bool:
+        return self.state == "failed"
+
+    @property
+    def dead(self) -> bool:
+        return self.state == "dead"
+
+
+def message(
+    body: str = "",
+    *,
+    type: str = "test",
+    id: int | None = None,
+    headers: str | None = None,
+    priority: int = 0,
+    group_key: str | None = None,
+    dedup_key: str | None = None,
+    attempt: int = 1,
+    created_at: datetime | None = None,
+    source: str | None = None,
+    batch_key: UUID | None = None,
+    connection: Any = None,
+) -> Message:
+    """A message as a claim returns it; what is left out has a sensible value."""
+    now = datetime.now(UTC)
+    return Message(
+        id=next(_ids) if id is None else id,
+        type=type,
+        body=body,
+        headers=headers,
+        priority=priority,
+        group_key=group_key,
+        dedup_key=dedup_key,
+        attempt=attempt,
+        created_at=created_at or now,
+        source=source,
+        batch_key=batch_key or uuid4(),
+        lease_until=now + timedelta(minutes=1),
+        connection=connection,
+    )
+
+
+def run(
+    handler: Callable[..., Any],
+    item: Item | None = None,
+    /,
+    *,
+    body: str = "",
+    connection: Any = None,
+    keep_results: bool = False,
+) -> Outcome:
+    """Run a handler with one message, or with one of that body. A handler of batches gets a list of one.
+
+    `connection`: what a handler finds in message.connection, as under --transaction. An exception that would end the
+    process, such as SystemExit, is raised. Raises HandlerError for what is no handler.
+    """
+    if item is None:
+        item = message(body)
+    [outcome] = run_batch(handler, [item], connection=connection, keep_results=keep_results)
+    return outcome
+
+
+def run_batch(
+    handler: Callable[..., Any],
+    messages: Iterable[Item | str],
+    *,
+    connection: Any = None,
+    keep_results: bool = False,
+) -> list[Outcome]:
+    """Run a handler with a batch of messages, or of messages with those bodies: the outcome of each."""
+    items: list[Item] = [message(item) if isinstance(item, str) else item for item in messages]
+    for item in items:
+        if connection is not None and isinstance(item, Message):
+            item.connection = connection
+    runs = of(handler, max(1, len(items)))
+    if keep_results and runs.takes_list:
+        raise ValueError("keep_results: the handler takes a list; a result is of one message")
+    handled = Handled(keeps_results=keep_results)
+    try:
+        runs.run(items, handled, lambda: True)
+    finally:
+        runs.close()
+    if handled.crash is not None:
+        raise handled.crash
+    failures = {failure.id: failure for failure in handled.failures}
+    outcomes = []
+    for item in items:
+        failure = failures.get(item.id)
+        if failure is None:
+            outcomes.append(Outcome("done", result=handled.results.get(item.id)))
+        elif failure.retry_after == -1:
+            outcomes.append(Outcome("dead", failure.error))
+        else:
+            outcomes.append(Outcome("failed", failure.error, failure.retry_after))
+    return outcomes

@@ -1,0 +1,181 @@
+"""rowqueue.Consumer: a consumer in an application's own process."""
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+from urllib.request import urlopen
+
+import pytest
+import rowqueue
+from rowqueue import Consumer, Message
+from rowqueue.databases import Database, Session
+
+pytestmark = pytest.mark.any_engine
+
+
+def started(consumer: Consumer) -> threading.Thread:
+    thread = threading.Thread(target=consumer.run)
+    thread.start()
+    return thread
+
+
+def until(condition: Callable[[], bool], seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it took too long"
+        time.sleep(0.01)
+
+
+def test_it_consumes_in_a_thread_until_it_is_stopped(database: Database, session: Session, queue: str) -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
+    handled: list[str] = []
+    consumer = Consumer(database.url, types=[queue], handler=lambda message: handled.append(message.body), batch=5)
+    thread = started(consumer)
+    try:
+        session.call("send_batch", queue, "\n".join(map(str, range(20))))
+        until(lambda: len(handled) == 20)
+        assert consumer.is_ready()
+    finally:
+        consumer.stop()
+    thread.join(30)
+    assert not thread.is_alive()
+    assert session.call("peek", queue, "N") == session.call("peek", queue, "A") == []
+    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == before
+    with pytest.raises(RuntimeError, match="runs once"):
+        consumer.run()
+
+
+def test_stop_lets_what_runs_end_and_gives_the_rest_back(database: Database, session: Session, queue: str) -> None:
+    begun, may_end = threading.Event(), threading.Event()
+
+    def handler(message: Message) -> None:
+        begun.set()
+        assert may_end.wait(30)
+
+    session.call("send_batch", queue, "one\ntwo\nthree")
+    consumer = Consumer(database.url, queue, handler, batch=3)
+    thread = started(consumer)
+    assert begun.wait(30)
+    consumer.stop()
+    assert thread.is_alive()
+    may_end.set()
+    thread.join(30)
+    left = session.call("peek", queue, "N")
+    assert [(row["body"], row["attempts"]) for row in left] == [("two", 0), ("three", 0)]
+
+
+def test_it_drains_and_keeps_results(database: Database, session: Session, queue: str) -> None:
+    session.call("set_queue", queue, None, None, None, None, "archive")
+    [sent] = session.call("send", queue, "abc")
+    Consumer(database.url, queue, lambda message: message.body.upper(), drain=True, keep_results=True).run()
+    assert session.call("get_result", sent["id"]) == [{"state": "C", "result": "ABC", "error": None}]
+
+
+def test_async_handlers_and_names_of_handlers(database: Database, session: Session, queue: str) -> None:
+    handled: list[str] = []
+
+    async def handler(message: Message) -> None:
+        handled.append(message.body)
+
+    before = threading.active_count()
+    session.call("send_batch", queue, "one\ntwo")
+    Consumer(database.url, [queue], handler, drain=True, concurrency=4).run()
+    assert sorted(handled) == ["one", "two"]
+    assert threading.active_count() == before, "no thread is left"
+    session.call("send", queue, "three")
+    Consumer(database.url, [queue], "json:loads", max_messages=1).run()
+    assert session.call("peek", queue, "N")[0]["error"].startswith("TypeError: the JSON object must be str")
+
+
+def test_a_message_taken_is_sent_on_in_its_transaction(database: Database, session: Session, queue: str) -> None:
+    def handler(message: Message) -> None:
+        rowqueue.send(message.connection, f"{queue}.next", message.body)
+        if message.body == "bad":
+            raise rowqueue.Discard("bad")
+
+    session.call("send_batch", queue, "good\nbad")
+    Consumer(database.url, queue, handler, transaction=True, drain=True).run()
+    assert [row["body"] for row in session.call("peek", f"{queue}.next", "N")] == ["good"]
+    assert [row["body"] for row in session.call("peek", queue, "E")] == ["bad"]
+
+
+def test_a_handler_that_ends_the_process_ends_the_consumer(database: Database, session: Session, queue: str) -> None:
+    def handler(message: Message) -> None:
+        raise SystemExit(3)
+
+    session.call("send", queue, "x")
+    with pytest.raises(rowqueue.DatabaseError.__mro__[1], match="ended the process"):
+        Consumer(database.url, queue, handler).run()
+    assert [row["attempts"] for row in session.call("peek", queue, "N")] == [0]
+
+
+def test_stopped_before_it_runs_it_claims_nothing(database: Database, session: Session, queue: str) -> None:
+    session.call("send", queue, "x")
+    consumer = Consumer(database.url, queue, print)
+    consumer.stop()
+    consumer.run()
+    assert len(session.call("peek", queue, "N")) == 1
+
+
+def test_stop_ends_the_wait_for_a_database_that_is_away() -> None:
+    consumer = Consumer("postgresql://nobody@127.0.0.1:1/none", "x", print)
+    thread = started(consumer)
+    time.sleep(0.3)
+    assert thread.is_alive() and not consumer.is_ready()
+    consumer.stop()
+    thread.join(15)
+    assert not thread.is_alive()
+    with pytest.raises(rowqueue.Disconnected):
+        Consumer("postgresql://nobody@127.0.0.1:1/none", "x", print, connect_timeout=0).run()
+
+
+def test_an_empty_database_is_refused(empty_database: Database) -> None:
+    with pytest.raises(rowqueue.SchemaMissing, match="runner apply"):
+        Consumer(empty_database.url, "x", print).run()
+
+
+def test_health_is_served(database: Database, queue: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "rowqueue")
+    consumer = Consumer(database.url, queue, print, health_port=0)
+    thread = started(consumer)
+    until(consumer.is_ready)
+    [url] = [record.args[0] for record in caplog.records if record.msg.startswith("health:")] or [None]
+    try:
+        assert url is not None
+        with urlopen(f"http://127.0.0.1:{url}/ready") as answer:
+            assert answer.status == 200
+    finally:
+        consumer.stop()
+        thread.join(30)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"types": []}, "types: name at least one queue"),
+        ({"batch": 0}, "batch: must be 1 to 10,000, not 0"),
+        ({"concurrency": 1001}, "concurrency: must be 1 to 1,000, not 1001"),
+        ({"lease": 0}, "lease: must be 1 to 315,360,000, not 0"),
+        ({"max_messages": 0}, "max_messages: must be at least 1, not 0"),
+        ({"idle_timeout": -1}, "idle_timeout: must be at least 0, not -1"),
+        ({"transaction": True, "ring": True}, "ring: cannot be combined with transaction"),
+        ({"transaction": True, "keep_results": True}, "keep_results: cannot be combined with transaction"),
+        ({"database_url": "oracle://x"}, "unknown scheme 'oracle'"),
+    ],
+)
+def test_an_option_that_cannot_be_used_is_refused(options: dict[str, Any], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        Consumer(**{"database_url": "postgresql://x", "types": "x", "handler": print, **options})
+
+
+def test_a_handler_that_cannot_be_used_so_is_refused() -> None:
+    async def handler(message: Message) -> None: ...
+
+    def whole(messages: list[Message]) -> None: ...
+
+    with pytest.raises(ValueError, match="async handler cannot share"):
+        Consumer("postgresql://x", "x", handler, transaction=True)
+    with pytest.raises(ValueError, match="takes a list"):
+        Consumer("postgresql://x", "x", whole, keep_results=True)

@@ -1,0 +1,118 @@
+"""rowqueue.testing: a handler runs without a database, by the runner's own code."""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import rowqueue
+from rowqueue import Discard, Message, Record, Retry
+from rowqueue.handlers import HandlerError
+from rowqueue.testing import Outcome, message, run, run_batch
+
+
+def test_a_handler_that_returns_is_done() -> None:
+    seen = []
+    assert run(seen.append, body="hello") == Outcome("done")
+    [got] = seen
+    assert isinstance(got, Message) and (got.body, got.attempt, got.type, got.connection) == ("hello", 1, "test", None)
+
+
+def test_what_a_handler_raises_is_what_the_queue_would_note() -> None:
+    def handler(message: Message) -> None:
+        raise {"retry": Retry("busy", after=1.2), "discard": Discard("bad"), "other": KeyError("k\0")}[message.body]
+
+    assert run(handler, body="retry") == Outcome("failed", "busy", 2)
+    assert run(handler, body="discard") == Outcome("dead", "bad")
+    assert run(handler, body="other") == Outcome("failed", "KeyError: 'k\\x00'")
+    assert run(handler, body="discard").dead and run(handler, body="retry").failed and not run(handler, body="x").done
+
+
+def test_an_async_handler_runs_also_where_a_loop_runs() -> None:
+    async def handler(message: Message) -> None:
+        if message.body != "good":
+            raise Retry("later", after=5)
+
+    async def asynchronous_test() -> None:
+        assert run(handler, body="good").done
+
+    import asyncio
+
+    before = threading.active_count()
+    assert run(handler, body="good").done
+    assert run(handler, body="x") == Outcome("failed", "later", 5)
+    asyncio.run(asynchronous_test())
+    assert threading.active_count() == before, "no thread is left"
+
+
+def test_batch_handlers_get_a_list_and_name_what_failed() -> None:
+    def handler(messages: list[Message]) -> dict[int, Exception]:
+        return {m.id: Discard("odd") for m in messages if m.body == "b"}
+
+    async def awaited(messages: Sequence[Message]) -> None:
+        raise ValueError("all of them")
+
+    assert run_batch(handler, ["a", "b", message("c", attempt=3)]) == [
+        Outcome("done"),
+        Outcome("dead", "odd"),
+        Outcome("done"),
+    ]
+    assert run(handler, body="b") == Outcome("dead", "odd")
+    assert {outcome.error for outcome in run_batch(awaited, ["a", "b"])} == {"ValueError: all of them"}
+
+
+def test_one_by_one_handlers_see_each_message_of_a_batch() -> None:
+    def handler(message: Message) -> str:
+        if message.body == "b":
+            raise Retry
+        return message.body.upper()
+
+    outcomes = run_batch(handler, ["a", "b", "c"], keep_results=True)
+    assert outcomes == [Outcome("done", result="A"), Outcome("failed", "Retry"), Outcome("done", result="C")]
+
+
+def test_a_result_is_kept_as_the_queue_would_keep_it() -> None:
+    assert run(lambda message: {"é": 1}, keep_results=True) == Outcome("done", result='{"é": 1}')
+    assert run(lambda message: object()).done
+    assert "not JSON serializable" in str(run(lambda message: object(), keep_results=True).error)
+
+
+def test_a_handler_finds_its_connection_and_any_item() -> None:
+    connection = object()
+    seen: list[Any] = []
+    run(lambda message: seen.append(message.connection), body="x", connection=connection)
+    record = Record("articles", 7, {"id": 1}, {"id": 1}, '{"id": 1}', '{"id": 1}')
+    run(lambda record: seen.append(record.position), record)
+    assert seen == [connection, 7]
+
+
+def test_what_is_no_handler_or_ends_the_process_is_raised() -> None:
+    with pytest.raises(HandlerError, match="takes no argument"):
+        run(lambda: None)  # type: ignore[misc]
+    with pytest.raises(HandlerError, match="is not a function"):
+        run(Message)
+    with pytest.raises(SystemExit):
+        run(lambda message: sys.exit(3))
+
+
+def test_neither_a_driver_nor_a_database_is_needed() -> None:
+    program = (
+        "import sys, rowqueue.testing as t; print(t.run(print, body='x').done,"
+        " [m for m in ('psycopg', 'pymysql', 'pymssql', 'firebird', 'asyncio', 'typer') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "True []"
+
+
+def test_names_are_exported_and_documented() -> None:
+    import inspect
+
+    for name in rowqueue.__all__:
+        assert getattr(rowqueue, name).__doc__, name
+    assert set(rowqueue.__all__) <= set(dir(rowqueue))
+    for module in (rowqueue, rowqueue.aio):
+        assert list(inspect.signature(module.send).parameters)[:3] == ["connection", "type", "body"]
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        rowqueue.nothing  # noqa: B018
