@@ -19,7 +19,7 @@ from ..values import invalid
 from .calls import EPOCH, marker, query, shape, value_of
 from .connecting import NO_WAIT, WAIT
 from .connection import Connection, cursor_of, forget_transaction, free, has_ended
-from .errors import translate, translated
+from .errors import told, translate, translated
 from .events import Listener
 
 # These wait for the locks of others; all other calls pass over what is locked, or are tried again.
@@ -161,7 +161,7 @@ class FirebirdSession(Session):
             raise Disconnected("the connection is closed")
         connection.at_work()  # what the caller does in it is looked after as well
         try:
-            with self._guarded():
+            with told(), self._guarded():
                 yield connection
         finally:
             connection.at_rest()

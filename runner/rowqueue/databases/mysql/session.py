@@ -16,7 +16,7 @@ from ..base import Row, Session
 from ..guard import guarded
 from ..values import bits, columns, dated, in_utc, invalid, problem_of_range, problem_of_text
 from .connection import Connection
-from .errors import bad_argument, line, translate, translated
+from .errors import bad_argument, line, told, translate, translated
 
 _log = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ class MySQLSession(Session):
         return statement
 
     def transaction(self) -> AbstractContextManager[Connection]:
-        return guarded(self._connection, translated)
+        return guarded(self._connection, translated, told)
 
     def now(self) -> datetime:
         with translated():

@@ -15,7 +15,7 @@ from ..base import Row, Session
 from ..guard import guarded
 from ..values import columns, dated, in_utc, text, whole
 from .connection import Connection
-from .errors import translate, translated
+from .errors import told, translate, translated
 
 _CONTINUED = re.compile(r"(?<=\\)(?=\r?\n)")
 
@@ -55,7 +55,7 @@ class SQLServerSession(Session):
         return rows
 
     def transaction(self) -> AbstractContextManager[Connection]:
-        return guarded(self._connection, translated)
+        return guarded(self._connection, translated, told)
 
     def now(self) -> datetime:
         with translated():
