@@ -50,6 +50,10 @@ def obey(message: dict[str, Any]) -> None:
         say(id=id + 1_000_000)
     if word == "twice":
         say(id=id)
+    if word == "both":
+        line = json.dumps({"id": id}) + "\n"
+        os.write(1, (line + line).encode())
+        return None
     if word == "never":
         time.sleep(600)
     if word == "stubborn":

@@ -217,16 +217,19 @@ def test_an_answer_to_no_waiting_message_ends_the_worker(
         assert "answers no message" in str(told(states)["rest"][2])
 
 
+@pytest.mark.parametrize("body", ["twice", "both"])
 def test_an_answer_too_many_at_the_end_of_a_batch_fails_nothing(
-    consume: Runner, session: Session, queue: str, joblog: Log, states: States
+    consume: Runner, session: Session, queue: str, joblog: Log, states: States, body: str
 ) -> None:
-    send(session, queue, "a", "twice")
+    send(session, queue, "a", body)
     send(session, queue, "b")
     done = consume("--batch", 2)
     assert done.returncode == 0, done.stderr
     assert states() == {}
-    assert [body for body in bodies(joblog) if body != "end of file"] == ["a", "twice", "b"]
+    assert [body for body in bodies(joblog) if body != "end of file"] == ["a", body, "b"]
     assert len(starts(joblog)) == 2
+    if body == "both":  # in one piece; else the second one may come when nobody reads
+        assert "the worker wrote more than its answers: {" in done.stderr
 
 
 @pytest.mark.parametrize("body", ["never", "stubborn"])
@@ -389,6 +392,8 @@ INTERPRETERS = {
 
 def test_each_example_is_tested() -> None:
     assert {path.name for path in EXAMPLES.iterdir()} == set(INTERPRETERS)
+    page = (EXAMPLES.parents[1] / "docs" / "workers.md").read_text("utf-8")
+    assert all(f"(../examples/workers/{name})" in page for name in INTERPRETERS)
 
 
 @pytest.mark.parametrize("name", INTERPRETERS)

@@ -40,7 +40,7 @@ Exec = Annotated[
         "--exec",
         metavar="COMMAND",
         help="Run by sh for each message, which it reads as JSON on stdin. Exit status 0: done; 65: dead letter;"
-        " else: try again, with the last line of its stderr as the error.",
+        " 126, 127: the runner ends; else: try again, with the last line of its stderr as the error.",
     ),
 ]
 Worker = Annotated[
