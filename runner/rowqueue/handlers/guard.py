@@ -9,7 +9,6 @@ Linux's PR_SET_PDEATHSIG would be tied to the thread that starts a command, and 
 import os
 import signal
 import subprocess
-from contextlib import suppress
 
 from .processes import kill_group
 
@@ -20,6 +19,7 @@ class Guard:
     """One process group, in which a thread runs its commands one after the other."""
 
     def __init__(self) -> None:
+        self._writer: int | None
         reader, self._writer = os.pipe()
         try:
             self._process = subprocess.Popen(["/bin/sh", "-c", _SCRIPT], stdin=reader, process_group=0)
@@ -43,5 +43,6 @@ class Guard:
 
     def _leave(self) -> None:
         self._process.wait()
-        with suppress(OSError):  # a second call
+        if self._writer is not None:  # else this is a second call, and the number may be another file's by now
             os.close(self._writer)
+            self._writer = None
