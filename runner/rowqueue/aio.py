@@ -1,7 +1,6 @@
 """The functions of `rowqueue` for async connections, under the same names: `await rowqueue.aio.send(connection, …)`.
 
-`connection` is an AsyncConnection of psycopg, a connection of aiomysql or asyncmy, or an AsyncConnection or
-AsyncSession of SQLAlchemy over one of them.
+`connection` is an async driver's own, or an AsyncConnection or AsyncSession of SQLAlchemy; see docs/python.md.
 """
 
 import inspect

@@ -1,8 +1,8 @@
 """The queue for an application: one function, one call, on a connection of its own, in its transaction.
 
-`connection` is a connection of psycopg, psycopg2, PyMySQL, mysql.connector, pymssql or firebird-driver, a Connection or
-Session of SQLAlchemy over one of them, or Django's `connection`. Nothing is committed or rolled back, and no setting of
-the connection is changed. Raises QueueError, Conflict, Disconnected and the other exceptions of `rowqueue`.
+`connection` is a driver's own, a Connection or Session of SQLAlchemy, or Django's `connection`; see docs/python.md.
+Nothing is committed or rolled back, and no setting of the connection is changed. Raises QueueError, Conflict,
+Disconnected and the other exceptions of `rowqueue`.
 """
 
 import inspect

@@ -1,7 +1,7 @@
 """Connections as an application has them: every driver, and SQLAlchemy and Django on top of some."""
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from importlib.util import find_spec
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -101,6 +101,14 @@ def mysql_connector(url: str) -> Application:
     return Application(connection, connection)
 
 
+def mysqlclient(url: str) -> Application:
+    driver = pytest.importorskip("MySQLdb", exc_type=ImportError)
+    cursors = pytest.importorskip("MySQLdb.cursors", exc_type=ImportError)
+    arguments = mysql_arguments(url) | {"init_command": READ_COMMITTED}
+    connection = driver.connect(**arguments, cursorclass=cursors.SSDictCursor)
+    return Application(connection, connection)
+
+
 def firebird(url: str) -> Application:
     parts = urlsplit(url)
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
@@ -193,7 +201,8 @@ def django_connection(url: str) -> Any:
         configured = {names[key]: value for key, value in found.items() if key in names}
         configured["ENGINE"] = "django.db.backends.postgresql"
     else:
-        pymysql.install_as_MySQLdb()
+        if find_spec("MySQLdb") is None:  # it has to be compiled
+            pymysql.install_as_MySQLdb()
         arguments = mysql_arguments(url)
         configured = {
             "ENGINE": "django.db.backends.mysql",
@@ -223,7 +232,7 @@ def _ways(product: str | tuple[str, ...], *makers: Callable[[str], Application])
 MYSQL = ("mysql", "mariadb")
 DRIVERS = [
     *_ways("postgresql", psycopg, psycopg_rows, psycopg2),
-    *_ways(MYSQL, pymysql, pymysql_rows, mysql_connector),
+    *_ways(MYSQL, pymysql, pymysql_rows, mysqlclient, mysql_connector),
     *_ways("firebird", firebird),
     *_ways("sqlserver", pymssql, pymssql_rows),
 ]
@@ -232,5 +241,3 @@ FRAMEWORKS = [
     for make in (sqlalchemy_core, sqlalchemy_session, django)
 ]
 WAYS = [*DRIVERS, *FRAMEWORKS]
-
-Nested = AbstractContextManager[Any]

@@ -13,7 +13,7 @@ from rowqueue.databases import (
     Forbidden,
     ReadOnly,
 )
-from rowqueue.databases.sqlserver import errors, session, suitable, yoyo
+from rowqueue.databases.sqlserver import calls, errors, suitable, yoyo
 from rowqueue.databases.sqlserver import rights as sqlserver_rights
 
 pymssql = pytest.importorskip("pymssql")
@@ -29,7 +29,7 @@ FILES = {path.stem: path.read_text("utf-8") for path in sorted(SQL.rglob("*.sql"
 
 def sent(procedure: str, *values: Any) -> str:
     """What goes to the server for a call."""
-    statement, parameters = session.unbroken(procedure, values)
+    statement, parameters = calls.unbroken(procedure, values)
     text = _mssql.substitute_params(statement, parameters, "UTF-8")
     return text.decode() if isinstance(text, bytes) else str(text)
 

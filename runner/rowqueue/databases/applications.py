@@ -10,19 +10,9 @@ from importlib import import_module
 from typing import Any, Protocol, cast
 
 from .base import Disconnected, Row
+from .registry import ASYNC_DRIVERS, DRIVERS
 
-# The first package of a driver's module, and the package of this folder that knows it.
-_DRIVERS = {
-    "psycopg": "postgresql",
-    "psycopg2": "postgresql",
-    "pymysql": "mysql",
-    "MySQLdb": "mysql",
-    "mysql": "mysql",
-    "pymssql": "sqlserver",
-    "firebird": "firebird",
-}
-_ASYNC_DRIVERS = {"psycopg": "postgresql", "aiomysql": "mysql", "asyncmy": "mysql"}
-_ERRORS = {*_DRIVERS, *_ASYNC_DRIVERS}
+_ERRORS = {*DRIVERS, *ASYNC_DRIVERS}
 
 
 class Calls(Protocol):
@@ -45,7 +35,7 @@ def call(connection: Any, procedure: str, arguments: Sequence[Any]) -> list[Row]
     Raises TypeError for a connection of no known kind, else as `Session.call`.
     """
     raw = _raw(connection)
-    calls = _calls(raw, _DRIVERS)
+    calls = _calls(raw, DRIVERS)
     text, parameters = calls.compose(procedure, arguments)
     try:
         cursor = calls.cursor(raw)
@@ -69,7 +59,7 @@ def call(connection: Any, procedure: str, arguments: Sequence[Any]) -> list[Row]
 async def call_async(connection: Any, procedure: str, arguments: Sequence[Any]) -> list[Row]:
     """As `call`, on an async connection."""
     raw = await _async_raw(connection)
-    calls = _calls(raw, _ASYNC_DRIVERS)
+    calls = _calls(raw, ASYNC_DRIVERS)
     text, parameters = calls.compose(procedure, arguments)
     try:
         cursor = calls.cursor(raw)
@@ -133,11 +123,12 @@ def _calls(raw: Any, drivers: dict[str, str]) -> Calls:
     """What knows the driver of a connection. Raises TypeError."""
     is_async = any(kind.__name__ == "AsyncConnection" for kind in type(raw).__mro__)
     for package in _packages(raw):
-        if package in drivers and is_async == (package == "psycopg" and drivers is _ASYNC_DRIVERS):
+        has_both = package in DRIVERS and package in ASYNC_DRIVERS
+        if package in drivers and (not has_both or is_async == (drivers is ASYNC_DRIVERS)):
             return cast(Calls, import_module(f"{__package__}.{drivers[package]}.calls"))
-    if drivers is _DRIVERS and (is_async or not _packages(raw).isdisjoint(_ASYNC_DRIVERS)):
+    if drivers is DRIVERS and (is_async or not _packages(raw).isdisjoint(ASYNC_DRIVERS)):
         raise TypeError(f"{_name(raw)} is asynchronous: use rowqueue.aio")
-    known = "a connection of " + ", ".join(drivers) + ", of SQLAlchemy" + (" or of Django" * (drivers is _DRIVERS))
+    known = "a connection of " + ", ".join(drivers) + ", of SQLAlchemy" + (" or of Django" * (drivers is DRIVERS))
     raise TypeError(f"{_name(raw)} is not {known}")
 
 

@@ -1,4 +1,4 @@
-"""Finds the package that serves a URL, and loads its driver only then."""
+"""Finds the package that serves a URL, or a connection of a driver, and loads the driver only then."""
 
 from contextlib import AbstractContextManager
 from importlib import import_module
@@ -16,6 +16,18 @@ _PACKAGES = {
     "sqlserver": "sqlserver",
     "mssql": "sqlserver",
 }
+
+# The first package of a driver's module, and the package of this folder that knows it.
+DRIVERS = {
+    "psycopg": "postgresql",
+    "psycopg2": "postgresql",
+    "pymysql": "mysql",
+    "MySQLdb": "mysql",
+    "mysql": "mysql",
+    "pymssql": "sqlserver",
+    "firebird": "firebird",
+}
+ASYNC_DRIVERS = {"psycopg": "postgresql", "aiomysql": "mysql", "asyncmy": "mysql"}
 
 
 def open_database(url: str) -> Database:

@@ -79,9 +79,10 @@ def _is_of_interface(error: BaseException) -> bool:
 
 def is_open(connection: Any) -> bool:
     """Whether a connection has survived an error, as far as its driver can tell without asking the server."""
-    if hasattr(connection, "closed"):  # aiomysql, which calls it a property, and MySQLdb, which counts
-        return not connection.closed
-    return bool(getattr(connection, "open", True) if not hasattr(connection, "connected") else connection.connected)
+    for name, value_when_open in (("open", True), ("connected", True), ("closed", False)):
+        if hasattr(connection, name):
+            return bool(getattr(connection, name)) == value_when_open
+    return True
 
 
 def of_contract(error: BaseException) -> bool:
