@@ -71,10 +71,10 @@ def test_timeout_ends_the_command_and_what_it_started(
 ) -> None:
     send(session, queue, "slow", "fast")
     seen = tmp_path / "pids"
-    command = f'{BODY} if [ "$body" = slow ]; then sleep 600 & echo $$ $! >> {seen}; sleep 601; fi'
-    done = consume(command, "--timeout", 1.5)
+    command = f"if grep -q '\"slow\"'; then sleep 600 & echo $$ $! >> {seen}; sleep 601; fi"
+    done = consume(command, "--timeout", 3)
     assert done.returncode == 0, done.stderr
-    assert told() == {"slow": ("N", 1, "timed out after 1.5 s")}
+    assert told() == {"slow": ("N", 1, "timed out after 3 s")}
     assert len(pids(seen)) == 2
     until(lambda: not any(map(is_alive, pids(seen))))
 

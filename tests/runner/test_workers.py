@@ -237,12 +237,12 @@ def test_a_worker_that_never_answers_is_killed(
     consume: Runner, session: Session, queue: str, joblog: Log, states: States, body: str
 ) -> None:
     session.call("set_queue", queue, None, None, 300, 300)
-    send(session, queue, "sleep 0.7", "sleep 0.8", body, "rest")
+    send(session, queue, "sleep 1.8", "sleep 1.9", body, "rest")
     began = time.monotonic()
-    done = consume("--timeout", 1.2)
+    done = consume("--timeout", 3)
     assert done.returncode == 0, done.stderr
-    assert told(states) == {body: ("N", 1, "timed out after 1.2 s")}
-    assert time.monotonic() - began > (6 if body == "stubborn" else 1)
+    assert told(states) == {body: ("N", 1, "timed out after 3 s")}
+    assert time.monotonic() - began > (11 if body == "stubborn" else 6)
     first, _ = starts(joblog)
     assert not is_alive(first)
 
