@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -128,6 +129,25 @@ def effect(message: Message) -> None:
     if message.body == "swallow":
         with suppress(Exception):
             cursor.execute(os.environ["JOBS_SPOIL"])
+
+
+_met: set[str] = set()
+_both = threading.Barrier(2)
+
+
+def cross(message: Message) -> None:
+    """Change two rows, in the order of the body; two that do it crosswise meet the first time."""
+    cursor = message.connection.cursor()
+    first, second = message.body.split()
+    cursor.execute(f"UPDATE effect SET amount = amount + 1 WHERE body = '{first}'")
+    if message.body not in _met:
+        _met.add(message.body)
+        _both.wait(60)
+    try:
+        cursor.execute(f"UPDATE effect SET amount = amount + 1 WHERE body = '{second}'")
+    except Exception as error:
+        note(["met", message.body])
+        raise RuntimeError("the application's own error") from error
 
 
 def traced(message: Message) -> None:

@@ -645,7 +645,7 @@ def test_consumer_ends_with_3_when_the_queue_is_taken_away(
 @pytest.fixture
 def effects(sql: Sql) -> Callable[[], list[str]]:
     with suppress(Exception):  # it is there
-        sql("CREATE TABLE effect (body VARCHAR(200))")
+        sql("CREATE TABLE effect (body VARCHAR(200), amount INTEGER)")
     sql("DELETE FROM effect")
     return lambda: [row["body"] for row in sql("SELECT body FROM effect ORDER BY body")]
 
@@ -698,6 +698,23 @@ def test_transaction_finishes_a_busy_queue_with_several_workers(
     assert done.returncode == 0, done.stderr
     assert effects() == bodies
     assert states() == {}
+
+
+@pytest.mark.any_engine
+def test_a_conflict_of_a_handlers_own_statement_costs_no_attempt(
+    start: Start, session: Session, queue: str, states: States, sql: Sql, effects: Callable[[], list[str]], joblog: Log
+) -> None:
+    """Two handlers change two rows crosswise: the server ends one of the transactions, or both."""
+    effects()
+    for body in ("1", "2"):
+        sql(f"INSERT INTO effect (body, amount) VALUES ('{body}', 0)")
+    session.call("set_queue", queue, None, 1)
+    send(session, queue, "1 2", "2 1")
+    running = start("consume", "--type", queue, "--handler", "jobs:cross", "--transaction", "--concurrency", 2)
+    until(lambda: states() == {} or [row for row in states().values() if row["state"] == "D"])
+    assert states() == {}, running.stderr
+    assert [row["amount"] for row in sql("SELECT amount FROM effect")] == [2, 2]
+    assert any(line[0] == "met" for line in joblog.read()), "nobody met anybody: the test has lost its point"
 
 
 # ---- health --------------------------------------------------------------------------------------

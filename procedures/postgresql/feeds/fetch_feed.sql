@@ -9,7 +9,7 @@
 CREATE OR REPLACE FUNCTION mq.fetch_feed(
     p_feed text,
     p_consumer text,
-    p_size integer DEFAULT NULL
+    p_size bigint DEFAULT NULL
 ) RETURNS TABLE (
     "position" bigint,
     key text,

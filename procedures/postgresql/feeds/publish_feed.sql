@@ -8,7 +8,7 @@
 
 CREATE OR REPLACE FUNCTION mq.publish_feed(
     p_feed text,
-    p_size integer DEFAULT NULL,
+    p_size bigint DEFAULT NULL,
     OUT count bigint
 )
 LANGUAGE plpgsql

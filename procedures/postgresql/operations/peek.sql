@@ -9,7 +9,7 @@
 CREATE OR REPLACE FUNCTION mq.peek(
     p_type text,
     p_state text DEFAULT NULL,
-    p_size integer DEFAULT NULL
+    p_size bigint DEFAULT NULL
 ) RETURNS TABLE (
     id bigint,
     type text,

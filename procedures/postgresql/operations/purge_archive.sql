@@ -7,7 +7,7 @@
 
 CREATE OR REPLACE FUNCTION mq.purge_archive(
     p_before timestamptz,
-    p_size integer DEFAULT NULL,
+    p_size bigint DEFAULT NULL,
     OUT count bigint
 )
 LANGUAGE plpgsql

@@ -13,9 +13,9 @@
 
 CREATE OR REPLACE FUNCTION mq.claim_wraparound(
     p_type text,
-    p_size integer DEFAULT NULL,
+    p_size bigint DEFAULT NULL,
     p_reader text DEFAULT NULL,
-    p_lease_seconds integer DEFAULT NULL,
+    p_lease_seconds bigint DEFAULT NULL,
     p_after_id bigint DEFAULT NULL
 ) RETURNS TABLE (
     id bigint,

@@ -7,7 +7,7 @@
 
 CREATE OR REPLACE FUNCTION mq.extend_lease(
     p_batch_key uuid,
-    p_seconds integer DEFAULT NULL,
+    p_seconds bigint DEFAULT NULL,
     OUT count bigint
 )
 LANGUAGE plpgsql

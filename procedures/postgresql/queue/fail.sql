@@ -10,7 +10,7 @@ CREATE OR REPLACE FUNCTION mq.fail(
     p_id bigint,
     p_batch_key uuid,
     p_error text DEFAULT NULL,
-    p_retry_after_seconds integer DEFAULT NULL,
+    p_retry_after_seconds bigint DEFAULT NULL,
     OUT state text
 )
 LANGUAGE plpgsql

@@ -9,7 +9,7 @@
 CREATE OR REPLACE FUNCTION mq.finish_batch(
     p_batch_key uuid,
     p_failures text DEFAULT NULL,
-    p_next_size integer DEFAULT NULL
+    p_next_size bigint DEFAULT NULL
 ) RETURNS TABLE (
     id bigint,
     type text,

@@ -7,7 +7,7 @@
 
 CREATE OR REPLACE FUNCTION mq.take_batch(
     p_type text,
-    p_size integer DEFAULT NULL
+    p_size bigint DEFAULT NULL
 ) RETURNS TABLE (
     id bigint,
     type text,

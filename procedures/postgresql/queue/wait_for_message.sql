@@ -9,7 +9,7 @@
 
 CREATE OR REPLACE FUNCTION mq.wait_for_message(
     p_type text,
-    p_seconds integer DEFAULT NULL,
+    p_seconds bigint DEFAULT NULL,
     OUT ready smallint,
     OUT next_run_at timestamptz
 )

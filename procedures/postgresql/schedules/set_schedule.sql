@@ -17,9 +17,9 @@ CREATE OR REPLACE FUNCTION mq.set_schedule(
     p_body text,
     p_time_zone text DEFAULT NULL,
     p_headers text DEFAULT NULL,
-    p_priority integer DEFAULT NULL,
+    p_priority bigint DEFAULT NULL,
     p_group_key text DEFAULT NULL,
-    p_overlap integer DEFAULT NULL,
+    p_overlap bigint DEFAULT NULL,
     OUT created smallint,
     OUT next_at timestamptz
 )

@@ -18,9 +18,9 @@ CREATE OR REPLACE FUNCTION mq.adopt_table(
     p_done_value text DEFAULT NULL,
     p_error_value text DEFAULT NULL,
     p_on_complete text DEFAULT NULL,
-    p_late_seconds integer DEFAULT NULL,
-    p_equal_rows integer DEFAULT NULL,
-    p_max_attempts integer DEFAULT NULL,
+    p_late_seconds bigint DEFAULT NULL,
+    p_equal_rows bigint DEFAULT NULL,
+    p_max_attempts bigint DEFAULT NULL,
     OUT created integer
 )
 LANGUAGE plpgsql

@@ -10,9 +10,9 @@
 
 CREATE OR REPLACE FUNCTION mq.claim_rows(
     p_name text,
-    p_size integer DEFAULT NULL,
+    p_size bigint DEFAULT NULL,
     p_reader text DEFAULT NULL,
-    p_lease_seconds integer DEFAULT NULL
+    p_lease_seconds bigint DEFAULT NULL
 ) RETURNS TABLE (
     id bigint,
     key text,

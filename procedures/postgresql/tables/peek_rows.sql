@@ -8,7 +8,7 @@
 CREATE OR REPLACE FUNCTION mq.peek_rows(
     p_name text,
     p_state text DEFAULT NULL,
-    p_size integer DEFAULT NULL
+    p_size bigint DEFAULT NULL
 ) RETURNS TABLE (
     id bigint,
     key text,

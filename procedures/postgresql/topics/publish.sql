@@ -10,13 +10,13 @@ CREATE OR REPLACE FUNCTION mq.publish(
     p_topic text,
     p_body text,
     p_run_at timestamptz DEFAULT NULL,
-    p_priority integer DEFAULT NULL,
+    p_priority bigint DEFAULT NULL,
     p_group_key text DEFAULT NULL,
     p_dedup_key text DEFAULT NULL,
-    p_max_attempts integer DEFAULT NULL,
+    p_max_attempts bigint DEFAULT NULL,
     p_headers text DEFAULT NULL,
     p_source text DEFAULT NULL,
-    p_delay_seconds integer DEFAULT NULL,
+    p_delay_seconds bigint DEFAULT NULL,
     p_on_conflict text DEFAULT NULL,
     OUT count bigint
 )

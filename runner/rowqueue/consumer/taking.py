@@ -49,7 +49,7 @@ class TakeWorker(Worker):
                 claims.last_claim = claims.last_work = time.monotonic()
                 self._handler.run(messages, handled, lambda: not handled.failures)
                 if handled.failures or handled.crash:
-                    raise _RollBack
+                    raise _RollBack from handled.cause
 
         if size == 0 or self._stop.is_set():
             budget.give_back(size)
@@ -58,7 +58,7 @@ class TakeWorker(Worker):
             link.once(work)
         except _RollBack:
             pass
-        except (Disconnected, Conflict) as error:
+        except (Disconnected, Conflict) as error:  # a handler's own statement may have met it
             log.info("%s: rolled back, to be taken again: %s", type, error)
             budget.give_back(size)
             with suppress(Disconnected):  # only when we stop

@@ -6,11 +6,14 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import ClassVar, TypeVar
 
-from .base import Conflict, DatabaseError, QueueError
+from .base import Conflict, DatabaseError, Disconnected, QueueError
 
 # A dead peer is noticed within about a minute.
 _KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 60_000}
 _CONTRACT = range(50001, 51000)
+_DEEPEST = 20  # of the exceptions that stand behind one
+
+Translating = Callable[[], AbstractContextManager[None]]
 
 
 def is_of_contract(number: int) -> bool:
@@ -18,9 +21,7 @@ def is_of_contract(number: int) -> bool:
     return number in _CONTRACT
 
 
-def translating(
-    errors: type[Exception], translate: Callable[[Exception], Exception]
-) -> Callable[[], AbstractContextManager[None]]:
+def translating(errors: type[Exception], translate: Callable[[Exception], Exception]) -> Translating:
     """A context manager out of which a driver's errors come as ours."""
 
     @contextmanager
@@ -31,6 +32,28 @@ def translating(
             raise translate(error) from error
 
     return translated
+
+
+def telling(errors: type[Exception], translate: Callable[[Exception], Exception]) -> Translating:
+    """A context manager for the block of a transaction. It raises what stands behind the block's exception, if that is
+    a conflict of one of its statements or a lost connection: it is not the failure of a handler.
+    """
+
+    @contextmanager
+    def told() -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            cause: BaseException | None = None if isinstance(error, DatabaseError | QueueError) else error
+            for _ in range(_DEEPEST):
+                if cause is not None and not isinstance(cause, errors):
+                    cause = cause.__cause__ or cause.__context__
+            ours = translate(cause) if isinstance(cause, errors) else None
+            if isinstance(ours, Conflict | Disconnected):
+                raise ours from error
+            raise
+
+    return told
 
 
 @contextmanager
@@ -105,8 +128,14 @@ G = TypeVar("G", bound=Guarded)
 
 
 @contextmanager
-def guarded(connection: G, translated: Callable[[], AbstractContextManager[None]]) -> Iterator[G]:
+def guarded(connection: G, translated: Translating, told: Translating) -> Iterator[G]:
     """A transaction that nobody else ends."""
+    with told(), _guarded(connection, translated):
+        yield connection
+
+
+@contextmanager
+def _guarded(connection: G, translated: Translating) -> Iterator[G]:
     with translated():
         connection.guard()
     try:

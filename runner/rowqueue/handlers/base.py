@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import Expected
-from ..messages import Failure, Item
+from ..messages import Discard, Failure, Item, Retry
 
 LONGEST_RESULT = 16 << 20
 
@@ -18,9 +18,13 @@ class HandlerError(Expected):
 
 @dataclass(slots=True)
 class Handled:
-    """What became of a batch: failures, messages never started, an exception that must end the process, and results."""
+    """What became of a batch: failures, messages never started, an exception that must end the process, and results.
+
+    `cause`: the first exception of a handler that it did not mean for the queue.
+    """
 
     failures: list[Failure] = field(default_factory=list)
+    cause: Exception | None = None
     unstarted: list[Item] = field(default_factory=list)
     crash: BaseException | None = None
     keeps_results: bool = False
@@ -45,6 +49,8 @@ class Handled:
     def add(self, message: Item, error: BaseException | None) -> None:
         """Note the end of one attempt; an exception such as SystemExit leaves the message as not started."""
         if isinstance(error, Exception):
+            if self.cause is None and not isinstance(error, Retry | Discard):
+                self.cause = error
             self.failures.append(Failure.of(message, error))
         elif error is not None:
             self.crash = error

@@ -13,7 +13,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from rowqueue import install
+from rowqueue import contract, install
 from rowqueue.databases import (
     Conflict,
     Database,
@@ -320,3 +320,28 @@ def test_the_script_leaves_a_database_with_the_queue_as_it_is(
     done = psql(installed_database.url, "-f", str(script))
     assert done.returncode == 3 and "this script makes a new installation; runner apply changes one" in done.stderr
     assert server.catalog(installed_database.url) == before
+
+
+# ---- strict types: see decision 17
+
+
+def test_no_procedure_refuses_a_bigint(sql: Query) -> None:
+    """Drivers that name the types of arguments send whole numbers as bigint."""
+    names = list(contract.load().procedures)
+    narrow = sql(
+        "SELECT p.proname AS name FROM pg_proc AS p WHERE p.pronamespace = 'mq'::regnamespace AND p.proname = ANY (%s)"
+        " AND p.proargtypes::oid[] && ARRAY['smallint'::regtype, 'integer'::regtype]::oid[]",
+        names,
+    )
+    assert narrow == []
+
+
+@pytest.mark.parametrize("type", ["smallint", "integer", "bigint"])
+def test_numbers_of_any_width_are_taken(sql: Query, queue: str, type: str) -> None:
+    sql(f"SELECT * FROM mq.send_message(%s::varchar, 'x'::varchar, p_priority => 3::{type})", queue)
+    [row] = sql(f"SELECT * FROM mq.claim_batch(%s::varchar, 5::{type}, 'me'::varchar, 60::{type})", queue)
+    assert row["priority"] == 3
+    count = sql(f"SELECT count FROM mq.extend_lease(%s::uuid, 60::{type})", row["batch_key"])
+    assert count == [{"count": 1}]
+    with pytest.raises(psycopg.Error, match="size: must be 1 to 10,000"):
+        sql("SELECT * FROM mq.claim_batch(%s, 99999999999)", queue)

@@ -139,7 +139,7 @@ def test_owners_that_differ_are_told_and_put_right(installed_database: Database,
     run(f"ALTER FUNCTION mq.send(text, text) OWNER TO {name}")
     run(f"ALTER TABLE mq.message OWNER TO {name}")
     run("GRANT EXECUTE ON FUNCTION mq.purge(text, text) TO PUBLIC")
-    run("REVOKE EXECUTE ON FUNCTION mq.claim_batch(text, integer, text, integer) FROM mq_consumer")
+    run("REVOKE EXECUTE ON FUNCTION mq.claim_batch(text, bigint, text, bigint) FROM mq_consumer")
     # Steps of the queue's own: to a role that has others, and to a role of the user's, which may have a procedure.
     run("GRANT EXECUTE ON FUNCTION mq.policy(text) TO mq_producer")
     run("GRANT EXECUTE ON FUNCTION mq.drop_watched, mq.erase TO mq_consumer")

@@ -10,7 +10,7 @@ CREATE OR REPLACE FUNCTION mq.split_names(
     p_argument text,
     p_names text,
     p_separator text,
-    p_most integer
+    p_most bigint
 ) RETURNS text[]
 LANGUAGE plpgsql
 SET search_path = mq, pg_temp

@@ -9,7 +9,7 @@
 CREATE OR REPLACE FUNCTION mq.count_types(
     p_table text,
     p_type text,
-    p_cap integer,
+    p_cap bigint,
     p_now timestamptz
 ) RETURNS TABLE (
     type text,

@@ -8,7 +8,7 @@
 CREATE OR REPLACE FUNCTION mq.erase_archived(
     p_type text,
     p_before timestamptz,
-    p_size integer
+    p_size bigint
 ) RETURNS bigint
 LANGUAGE plpgsql
 SET enable_seqscan = off

@@ -11,7 +11,7 @@
 
 CREATE OR REPLACE FUNCTION mq.allowance(
     p_queue mq.queue,
-    p_size integer
+    p_size bigint
 ) RETURNS integer
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan

@@ -7,9 +7,9 @@
 
 CREATE OR REPLACE FUNCTION mq.claim(
     p_queue mq.queue,
-    p_size integer,
+    p_size bigint,
     p_reader text,
-    p_lease_seconds integer
+    p_lease_seconds bigint
 ) RETURNS TABLE (
     id bigint,
     type text,

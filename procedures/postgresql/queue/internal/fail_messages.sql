@@ -11,7 +11,7 @@ CREATE OR REPLACE FUNCTION mq.fail_messages(
     p_reader text,
     p_ids bigint[],
     p_attempts smallint[],
-    p_retries integer[],
+    p_retries bigint[],
     p_errors text[]
 ) RETURNS bigint[]
 LANGUAGE plpgsql

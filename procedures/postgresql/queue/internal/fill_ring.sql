@@ -9,7 +9,7 @@
 
 CREATE OR REPLACE FUNCTION mq.fill_ring(
     p_queue mq.queue,
-    p_size integer,
+    p_size bigint,
     p_full_scan boolean,
     p_promoted_to timestamptz,
     p_now timestamptz,

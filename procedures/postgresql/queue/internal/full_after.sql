@@ -10,9 +10,9 @@
 CREATE OR REPLACE FUNCTION mq.full_after(
     p_full_at timestamptz,
     p_now timestamptz,
-    p_count integer,
-    p_rate integer,
-    p_rate_seconds integer
+    p_count bigint,
+    p_rate bigint,
+    p_rate_seconds bigint
 ) RETURNS timestamptz
 LANGUAGE plpgsql
 AS $$

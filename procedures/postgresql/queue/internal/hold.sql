@@ -10,7 +10,7 @@ CREATE OR REPLACE FUNCTION mq.hold(
     p_ids bigint[],
     p_attempts smallint[],
     p_reader text,
-    p_lease_seconds integer
+    p_lease_seconds bigint
 ) RETURNS TABLE (
     id bigint,
     type text,

@@ -19,7 +19,7 @@
 
 CREATE OR REPLACE FUNCTION mq.lock_ready(
     p_type text,
-    p_size integer,
+    p_size bigint,
     p_mark mq.mark,
     p_latest timestamptz,
     OUT rows tid[],

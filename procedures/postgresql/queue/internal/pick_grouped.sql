@@ -18,7 +18,7 @@
 
 CREATE OR REPLACE FUNCTION mq.pick_grouped(
     p_queue mq.queue,
-    p_size integer,
+    p_size bigint,
     p_take boolean,
     OUT picked bigint[],
     OUT attempts smallint[]

@@ -9,7 +9,7 @@ CREATE OR REPLACE FUNCTION mq.promote(
     p_queue mq.queue,
     p_after timestamptz,
     p_until timestamptz,
-    p_size integer,
+    p_size bigint,
     OUT moved bigint,
     OUT first_run_at timestamptz
 )

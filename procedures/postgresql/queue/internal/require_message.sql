@@ -10,13 +10,13 @@
 CREATE OR REPLACE FUNCTION mq.require_message(
     p_body text,
     p_run_at timestamptz,
-    p_priority integer,
+    p_priority bigint,
     p_group_key text,
     p_dedup_key text,
-    p_max_attempts integer,
+    p_max_attempts bigint,
     p_headers text,
     p_source text,
-    p_delay_seconds integer,
+    p_delay_seconds bigint,
     p_on_conflict text
 ) RETURNS void
 LANGUAGE plpgsql

@@ -7,7 +7,7 @@
 
 CREATE OR REPLACE FUNCTION mq.rescue(
     p_queue mq.queue,
-    p_batches integer
+    p_batches bigint
 ) RETURNS bigint
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan

@@ -12,7 +12,7 @@
 CREATE OR REPLACE FUNCTION mq.save_position(
     p_type text,
     p_reader text,
-    p_size integer,
+    p_size bigint,
     p_n bigint,
     p_after_id bigint,
     p_old_n bigint,

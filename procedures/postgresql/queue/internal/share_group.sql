@@ -8,7 +8,7 @@
 CREATE OR REPLACE FUNCTION mq.share_group(
     p_type text,
     p_group_key text,
-    p_locks integer
+    p_locks bigint
 ) RETURNS boolean
 LANGUAGE plpgsql
 AS $$

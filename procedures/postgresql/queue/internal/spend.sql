@@ -7,7 +7,7 @@
 
 CREATE OR REPLACE FUNCTION mq.spend(
     p_queue mq.queue,
-    p_count integer
+    p_count bigint
 ) RETURNS void
 LANGUAGE plpgsql
 SET enable_seqscan = off

@@ -7,7 +7,7 @@
 
 CREATE OR REPLACE FUNCTION mq.stuck_groups(
     p_type text,
-    p_most integer
+    p_most bigint
 ) RETURNS SETOF text
 LANGUAGE sql
 STABLE

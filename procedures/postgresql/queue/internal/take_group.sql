@@ -9,7 +9,7 @@
 CREATE OR REPLACE FUNCTION mq.take_group(
     p_queue mq.queue,
     p_group_key text,
-    p_size integer,
+    p_size bigint,
     OUT ids bigint[],
     OUT attempts smallint[],
     OUT put_off boolean,

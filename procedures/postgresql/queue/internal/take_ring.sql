@@ -9,7 +9,7 @@ CREATE OR REPLACE FUNCTION mq.take_ring(
     p_type text,
     p_after bigint,
     p_until bigint,
-    p_size integer,
+    p_size bigint,
     OUT ids bigint[],
     OUT attempts smallint[]
 )

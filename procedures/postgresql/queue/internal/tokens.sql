@@ -12,8 +12,8 @@
 CREATE OR REPLACE FUNCTION mq.tokens(
     p_full_at timestamptz,
     p_now timestamptz,
-    p_rate integer,
-    p_rate_seconds integer
+    p_rate bigint,
+    p_rate_seconds bigint
 ) RETURNS integer
 LANGUAGE plpgsql
 IMMUTABLE

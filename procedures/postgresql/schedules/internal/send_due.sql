@@ -10,7 +10,7 @@
 
 CREATE OR REPLACE FUNCTION mq.send_due(
     p_type text,
-    p_size integer
+    p_size bigint
 ) RETURNS void
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan

@@ -8,7 +8,7 @@
 CREATE OR REPLACE FUNCTION mq.due_rows(
     p_name text,
     p_pass text,
-    p_size integer,
+    p_size bigint,
     p_now timestamptz
 ) RETURNS bigint[]
 LANGUAGE plpgsql

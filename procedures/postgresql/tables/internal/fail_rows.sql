@@ -11,7 +11,7 @@ CREATE OR REPLACE FUNCTION mq.fail_rows(
     p_polled mq.polled,
     p_shape jsonb,
     p_ids bigint[],
-    p_retries integer[],
+    p_retries bigint[],
     p_errors text[],
     OUT failed bigint,
     OUT dead bigint,

@@ -9,7 +9,7 @@
 CREATE OR REPLACE FUNCTION mq.gather_rows(
     p_polled mq.polled,
     p_shape jsonb,
-    p_size integer,
+    p_size bigint,
     p_lost boolean,
     p_place boolean,
     OUT count integer,

@@ -11,7 +11,7 @@ CREATE OR REPLACE FUNCTION mq.hold_rows(
     p_name text,
     p_pass text,
     p_reader text,
-    p_seconds integer,
+    p_seconds bigint,
     p_again bigint[],
     p_hashes bigint[],
     p_idents jsonb[],

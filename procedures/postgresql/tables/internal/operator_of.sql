@@ -7,7 +7,7 @@
 
 CREATE OR REPLACE FUNCTION mq.operator_of(
     p_type oid,
-    p_strategy integer
+    p_strategy bigint
 ) RETURNS text
 LANGUAGE sql
 STABLE

@@ -12,7 +12,7 @@
 CREATE OR REPLACE FUNCTION mq.pick_lost(
     p_polled mq.polled,
     p_shape jsonb,
-    p_size integer
+    p_size bigint
 ) RETURNS TABLE (
     part oid,
     place tid,

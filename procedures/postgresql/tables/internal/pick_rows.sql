@@ -12,7 +12,7 @@
 CREATE OR REPLACE FUNCTION mq.pick_rows(
     p_polled mq.polled,
     p_shape jsonb,
-    p_size integer,
+    p_size bigint,
     p_place boolean
 ) RETURNS TABLE (
     part oid,

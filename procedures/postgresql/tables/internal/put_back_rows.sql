@@ -10,7 +10,7 @@ CREATE OR REPLACE FUNCTION mq.put_back_rows(
     p_name text,
     p_pass text,
     p_ids bigint[],
-    p_retries integer[],
+    p_retries bigint[],
     p_errors text[],
     p_dead bigint[],
     p_left bigint[],

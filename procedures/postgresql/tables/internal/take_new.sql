@@ -8,7 +8,7 @@
 CREATE OR REPLACE FUNCTION mq.take_new(
     p_polled mq.polled,
     p_shape jsonb,
-    p_size integer,
+    p_size bigint,
     p_now timestamptz,
     OUT hashes bigint[],
     OUT idents jsonb[],

@@ -5,7 +5,7 @@ import re
 from firebird.driver import Error
 
 from ..base import Conflict, DatabaseError, Disconnected, Forbidden, QueueError, ReadOnly, not_installed
-from ..guard import translating
+from ..guard import telling, translating
 
 # Numbers of the server's errors: https://firebirdsql.org/file/documentation/html/en/refdocs/fblangref50/
 # firebird-50-language-reference.html#fblangref50-appx02-sqlcodes
@@ -92,4 +92,4 @@ def translate(error: BaseException) -> Exception:
     return DatabaseError(message)
 
 
-translated = translating(Error, translate)
+translated, told = translating(Error, translate), telling(Error, translate)

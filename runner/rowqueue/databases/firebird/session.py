@@ -17,7 +17,7 @@ from ..guard import ENDED
 from .calls import EPOCH, bad_argument, compose, shape
 from .connecting import NO_WAIT, WAIT
 from .connection import Connection, cursor_of, forget_transaction, free, has_ended
-from .errors import translate, translated
+from .errors import told, translate, translated
 from .events import Listener
 
 # These wait for the locks of others; all other calls pass over what is locked, or are tried again.
@@ -157,7 +157,7 @@ class FirebirdSession(Session):
             raise Disconnected("the connection is closed")
         connection.at_work()  # what the caller does in it is looked after as well
         try:
-            with self._guarded():
+            with told(), self._guarded():
                 yield connection
         finally:
             connection.at_rest()

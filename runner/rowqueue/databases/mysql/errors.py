@@ -8,7 +8,7 @@ import pymysql  # type: ignore[import-untyped]
 from pymysql.constants import CR, ER  # type: ignore[import-untyped]
 
 from ..base import Conflict, DatabaseError, Disconnected, Forbidden, QueueError, ReadOnly, not_installed
-from ..guard import is_of_contract, translating
+from ..guard import is_of_contract, telling, translating
 from ..values import invalid
 
 # Numbers of the servers' errors: https://dev.mysql.com/doc/mysql-errors/en/server-error-reference.html and
@@ -119,7 +119,7 @@ HINTS = {
 }
 
 
-translated = translating(pymysql.Error, translate)
+translated, told = translating(pymysql.Error, translate), telling(pymysql.Error, translate)
 
 
 def unreachable(error: BaseException, where: str) -> Exception:

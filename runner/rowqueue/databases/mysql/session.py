@@ -15,7 +15,7 @@ from ..guard import guarded
 from ..values import invalid
 from .calls import compose, convert
 from .connection import Connection
-from .errors import bad_argument, line, translate, translated
+from .errors import bad_argument, line, told, translate, translated
 
 _log = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class MySQLSession(Session):
         return statement
 
     def transaction(self) -> AbstractContextManager[Connection]:
-        return guarded(self._connection, translated)
+        return guarded(self._connection, translated, told)
 
     def now(self) -> datetime:
         with translated():

@@ -7,7 +7,7 @@ import psycopg
 
 from ... import contract
 from ..base import Conflict, DatabaseError, Disconnected, Forbidden, QueueError, ReadOnly, not_installed
-from ..guard import is_of_contract, translating
+from ..guard import is_of_contract, telling, translating
 from ..values import bits, invalid, problem_of_range, problem_of_text
 
 _CONFLICTS = {"40001", "40P01", "55P03"}
@@ -75,4 +75,4 @@ def bad_argument(error: Exception, procedure: str, arguments: Sequence[Any]) -> 
     return QueueError(50002, f"invalid_argument: {reason}")
 
 
-translated = translating(psycopg.Error, translate)
+translated, told = translating(psycopg.Error, translate), telling(psycopg.Error, translate)

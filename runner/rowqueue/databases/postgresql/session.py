@@ -16,7 +16,7 @@ from psycopg.rows import dict_row
 from ..base import DatabaseError, Disconnected, Row, Session
 from ..guard import SWALLOWED
 from .calls import query
-from .errors import bad_argument, line, translate, translated
+from .errors import bad_argument, line, told, translate, translated
 
 _log = logging.getLogger(__name__)
 
@@ -74,6 +74,11 @@ class PostgreSQLSession(Session):
 
     @contextmanager
     def transaction(self) -> Iterator[psycopg.Connection[Any]]:
+        with told(), self._transaction() as connection:
+            yield connection
+
+    @contextmanager
+    def _transaction(self) -> Iterator[psycopg.Connection[Any]]:
         block = self._connection.transaction()
         with translated():
             block.__enter__()

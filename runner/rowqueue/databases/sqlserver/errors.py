@@ -6,7 +6,7 @@ import pymssql
 from pymssql import _mssql
 
 from ..base import Conflict, DatabaseError, Disconnected, Forbidden, QueueError, ReadOnly, not_installed
-from ..guard import is_of_contract, translating
+from ..guard import is_of_contract, telling, translating
 
 # Numbers of the server's errors: https://learn.microsoft.com/sql/relational-databases/errors-events/
 # database-engine-events-and-errors; those from 20000 to 20999 are FreeTDS's own.
@@ -162,4 +162,4 @@ def unreachable(error: BaseException, where: str, been_connected: bool) -> Excep
     return translated
 
 
-translated = translating(pymssql.Error, translate)
+translated, told = translating(pymssql.Error, translate), telling(pymssql.Error, translate)

@@ -11,7 +11,7 @@ from ..base import Row, Session
 from ..guard import guarded
 from .calls import compose, rows
 from .connection import Connection
-from .errors import translate, translated
+from .errors import told, translate, translated
 
 
 class SQLServerSession(Session):
@@ -39,7 +39,7 @@ class SQLServerSession(Session):
         return description, found
 
     def transaction(self) -> AbstractContextManager[Connection]:
-        return guarded(self._connection, translated)
+        return guarded(self._connection, translated, told)
 
     def now(self) -> datetime:
         with translated():
