@@ -140,11 +140,11 @@ def test_health_is_served(database: Database, queue: str, caplog: pytest.LogCapt
     caplog.set_level("INFO", "rowqueue")
     consumer = Consumer(database.url, queue, print, health_port=0)
     thread = started(consumer)
-    until(consumer.is_ready)
-    [url] = [record.args[0] for record in caplog.records if record.msg.startswith("health:")] or [None]
+    ports: list[Any] = []
     try:
-        assert url is not None
-        with urlopen(f"http://127.0.0.1:{url}/ready") as answer:
+        until(lambda: ports.extend(r.args[0] for r in caplog.records if r.msg.startswith("health:")) or bool(ports))
+        until(consumer.is_ready)
+        with urlopen(f"http://127.0.0.1:{ports[0]}/ready") as answer:
             assert answer.status == 200
     finally:
         consumer.stop()
