@@ -91,11 +91,11 @@ def until(condition: Callable[[], Any], what: str, seconds: float = 60) -> None:
 
 
 def check_work(client: Client) -> None:
-    """200 messages with failures, retries and dead ones; two consumers at once, and a third that is killed in mid-batch."""
+    """200 messages with failures, retries and dead ones; two consumers, and a third that is killed in mid-batch."""
     type = f"test.{uuid.uuid4().hex[:16]}"
     with closing(client.database.connect("test")) as session:
         session.call("set_queue", type, None, 3, 0, None, "archive")
-    # `orders` holds each body once, so `fail`, `dead` and `slow` can be sent there only once each: the rest comes from us.
+    # `orders` holds each body once, so the client sends `fail` and `dead` only once each: the rest comes from us.
     good = bodies(187)
     done = client.send(type, *good[:4], "slow", *good[4:], "fail", "dead")
     assert done.returncode == 0, done.stderr
