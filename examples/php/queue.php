@@ -30,7 +30,9 @@ function store(PDO $db, string $body): void
 function handle(array $message): void
 {
     match ($message['body']) {
-        'fail' => throw new RuntimeException("first line, with \"quotes\"\n17,,a line that looks like a failure\nlast line"),
+        'fail' => throw new RuntimeException(
+            "first line, with \"quotes\"\n17,,a line that looks like a failure\nlast line"
+        ),
         'dead' => throw new GiveUp('no such address'),
         'slow' => sleep(4),
         default => null,
@@ -50,11 +52,13 @@ class Queue
     {
         $part = array_map(fn ($text) => is_string($text) ? rawurldecode($text) : $text, parse_url($url));
         $this->isPostgres = str_starts_with($part['scheme'], 'postgres');
-        $where = sprintf('host=%s;dbname=%s', $part['host'], ltrim($part['path'], '/')) . (isset($part['port']) ? ";port=$part[port]" : '');
+        $port = $part['port'] ?? ($this->isPostgres ? 5432 : 3306);
+        $where = "host=$part[host];port=$port;dbname=" . ltrim($part['path'], '/');
         $dsn = $this->isPostgres ? "pgsql:$where" : "mysql:$where;charset=utf8mb4";
-        $this->db = new PDO($dsn, $part['user'] ?? null, $part['pass'] ?? null, [PDO::ATTR_ERRMODE => PDO::ERRMODE_EXCEPTION]);
+        $this->db = new PDO($dsn, $part['user'] ?? null, $part['pass'] ?? null); // it throws, since PHP 8
         if (!$this->isPostgres) {
-            $this->db->exec('SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED'); // for claims in a handler's transactions
+            // For claims in transactions of a handler's.
+            $this->db->exec('SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED');
         }
     }
 
@@ -75,8 +79,8 @@ class Queue
             if ($number < 50001 || $number > 50099) {
                 throw $error;
             }
-            preg_match('/\w+: .*/s', strstr($error->errorInfo[2], 'ERROR:  ') ? substr(strstr($error->errorInfo[2], 'ERROR:  '), 8) : $error->errorInfo[2], $text);
-            throw new QueueError($text[0], $number, $error);
+            $text = preg_replace(['/^ERROR: +/', '/\nCONTEXT:.*/s'], '', $error->errorInfo[2]);
+            throw new QueueError($text, $number, $error);
         }
     }
 
@@ -88,7 +92,7 @@ class Queue
                 return $work();
             } catch (PDOException $error) {
                 [$state, $number] = $error->errorInfo ?? ['', 0];
-                $again = $this->isPostgres ? in_array($state, ['40001', '40P01']) : in_array($number, [1020, 1205, 1213]);
+                $again = in_array($state, ['40001', '40P01']) || in_array($number, [1020, 1205, 1213]);
                 if (!$again || $tries === 10) {
                     throw $error;
                 }
@@ -105,7 +109,9 @@ class Queue
                 $work();
                 $this->db->commit();
             } catch (Throwable $error) {
-                $this->db->rollBack();
+                if ($this->db->inTransaction()) { // not after a deadlock of MySQL's, which has ended it
+                    $this->db->rollBack();
+                }
                 throw $error;
             }
         });
@@ -129,7 +135,7 @@ class Queue
     }
 }
 
-/** A process that extends the lease of the batch at hand, as handlers of PHP let nothing else run. It ends with its parent. */
+/** A process that extends the lease of the batch at hand while a handler runs. It ends with its parent. */
 class Heartbeat
 {
     private $socket;
@@ -162,7 +168,9 @@ class Heartbeat
     /** Of this batch from now on; '' is none. */
     public function hold(string $key): void
     {
-        fwrite($this->socket, "$key\n");
+        if (!@fwrite($this->socket, "$key\n")) {
+            throw new RuntimeException('the process that extends leases has ended');
+        }
     }
 }
 
@@ -176,7 +184,7 @@ function send(Queue $queue, string $type, array $bodies): void
     });
 }
 
-/** A line of finish_batch's list of failures, or null: id, seconds (empty: the queue's backoff, -1: dead now), error. */
+/** A line of finish_batch's failures, or null: id, seconds (empty: the queue's backoff, -1: dead now), error. */
 function attempt(array $message): ?string
 {
     try {
@@ -233,7 +241,7 @@ if (!$url || $type === '' || !($command === 'consume' || ($command === 'send' &&
 }
 try {
     $command === 'send' ? send(new Queue($url), $type, $bodies) : consume($url, $type);
-} catch (QueueError | PDOException $error) {
+} catch (RuntimeException $error) { // PDO's are such, too
     $number = $error instanceof QueueError ? $error->getCode() . ' ' : '';
     fwrite(STDERR, "queue.php: $number{$error->getMessage()}\n");
     exit(1);
