@@ -109,7 +109,7 @@ class Queue
                 $work();
                 $this->db->commit();
             } catch (Throwable $error) {
-                if ($this->db->inTransaction()) { // not after a deadlock of MySQL's, which has ended it
+                if ($this->db->inTransaction()) { // not when COMMIT has failed
                     $this->db->rollBack();
                 }
                 throw $error;

@@ -20,8 +20,8 @@ LEASE_SECONDS = 2
 SIZE = 10
 FAILURE = 'first line, with "quotes"\n17,,a line that looks like a failure\nlast line'
 _CREATE_ORDERS = {
-    "postgresql": "CREATE TABLE orders (body text PRIMARY KEY)",
-    "mysql": "CREATE TABLE orders (body varchar(250) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PRIMARY KEY)",
+    "postgresql": "CREATE TABLE orders (body varchar(250))",
+    "mysql": "CREATE TABLE orders (body varchar(250) CHARACTER SET utf8mb4)",
 }
 
 
@@ -95,14 +95,12 @@ def check_work(client: Client) -> None:
     type = f"test.{uuid.uuid4().hex[:16]}"
     with closing(client.database.connect("test")) as session:
         session.call("set_queue", type, None, 3, 0, None, "archive")
-    # `orders` holds each body once, so the client sends `fail` and `dead` only once each: the rest comes from us.
-    good = bodies(187)
-    done = client.send(type, *good[:4], "slow", *good[4:], "fail", "dead")
+    good = bodies(174)
+    # A slow one in the first batch, whose consumer is killed, and one in the second: both others have work to do.
+    sent = [*good[:4], "slow", *good[4:12], "slow", *good[12:], *["fail", "dead"] * 12]
+    done = client.send(type, *sent)
     assert done.returncode == 0, done.stderr
-    with closing(client.database.connect("test")) as session:
-        session.call("send_batch", type, "\n".join(["fail", "dead"] * 5))
-    sent = [*good[:4], "slow", *good[4:], "fail", "dead", *["fail", "dead"] * 5]
-    assert len(sent) == 200 and client.orders() == 190
+    assert len(sent) == 200 and client.orders() == 200
     of = {row["id"]: row["body"] for row in client.messages(type)}
     assert list(of.values()) == sent
 
@@ -129,7 +127,7 @@ def check_work(client: Client) -> None:
     survivors = Counter({line: n for line, n in survivors.items() if line[1] != "wake up"})
     assert survivors == Counter({(id, body): 1 for id, body in of.items() if body not in ("fail", "dead")})
     assert {id for id, _ in client.handled("killed")} < of_killed
-    assert min(len(client.handled("first")), len(client.handled("second"))) > SIZE
+    assert min(len(client.handled("first")), len(client.handled("second"))) >= SIZE
     rows = {row["id"]: row for row in client.messages(type) if row["id"] in of}
     assert {id: row["state"] for id, row in rows.items()} == {
         id: "E" if body in ("fail", "dead") else "C" for id, body in of.items()
@@ -156,7 +154,7 @@ def _woken_quickly(client: Client, type: str) -> None:
 def check_refusals(client: Client) -> None:
     """A send that fails leaves nothing, and the contract's error numbers are read as they are documented."""
     type = f"test.{uuid.uuid4().hex[:16]}"
-    done = client.send(type, "one", "two", "one")
+    done = client.send(type, "one", "two", "too long for the table" * 20)
     assert done.returncode == 1 and done.stderr.strip(), done
     assert (client.orders(), client.messages(type)) == (0, [])
     done = client.send("x" * 201, "one")
