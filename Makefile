@@ -11,10 +11,33 @@ DEMO_STAMP := $(VENV)/.demo-installed
 # The tests start the runner some hundred times; where Python may keep its bytecode, each start takes a third less.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: test servers demo lint docs clean
+.PHONY: test test-languages languages servers demo lint docs clean
 
 test: $(TEST_STAMP) servers
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
+
+# The clients in examples/ for other languages. A language that is not there is skipped, and pytest says so.
+test-languages: $(TEST_STAMP) servers languages
+	$(BIN)/pytest tests/languages $(PYTEST_ARGS)
+
+# One line for each language: a program that tells whether it is there, and Debian's packages. npm's drivers come with the test.
+LANGUAGES := \
+	'command -v npm:nodejs npm' \
+	'php -m | grep -q pdo_pgsql && php -m | grep -q pdo_mysql:php-cli php-pgsql php-mysql'
+
+languages:
+	@missing=""; \
+	for language in $(LANGUAGES); do \
+		sh -c "$${language%%:*}" >/dev/null 2>&1 || missing="$$missing $${language#*:}"; \
+	done; \
+	if [ -z "$$missing" ]; then exit 0; fi; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		export DEBIAN_FRONTEND=noninteractive RUNLEVEL=1; \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends $$missing >/dev/null \
+		|| echo "make: could not install$$missing; the tests of these languages are skipped" >&2; \
+	else \
+		echo "make: the tests on$$missing are skipped: not installed, and only root can (apt-get install$$missing)" >&2; \
+	fi
 
 # Programs only: the packages' own services are neither started nor needed. MariaDB, MySQL and Firebird are unpacked
 # under .servers/, several versions side by side, without root.

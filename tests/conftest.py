@@ -32,6 +32,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--clusters", action="store_true", help="with the tests on clusters, which `tests/clusters` names too"
     )
+    parser.addoption(
+        "--languages", action="store_true", help="with the tests of other languages, which `tests/languages` names too"
+    )
     parser.addoption("--only-rest", action="store_true", help="only what --every-version adds")
     parser.addoption(
         "--sample", metavar="WORD", help="each test on one only of the servers that it would run on; WORD chooses which"
@@ -72,6 +75,7 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     config.addinivalue_line("markers", "long: what a short run can do without; --every-version runs it")
     config.addinivalue_line("markers", "cluster: needs a cluster of servers, see --clusters")
+    config.addinivalue_line("markers", "language: needs another language and its drivers, see --languages")
     config.addinivalue_line("markers", "product(name, ...): what is tested is special to these products")
 
 
@@ -100,10 +104,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     rest = config.getoption("--only-rest")
     every = rest or config.getoption("--every-version")
     left_out = {item for item in items if not _runs(item, every) or (rest and _runs(item, False))}
-    if not config.getoption("--clusters") and not any(
-        "clusters" in argument for argument in config.invocation_params.args
-    ):
-        left_out |= {item for item in items if item.get_closest_marker("cluster")}
+    for option, mark in (("clusters", "cluster"), ("languages", "language")):
+        named = any(option in argument for argument in config.invocation_params.args)
+        if not config.getoption(f"--{option}") and not named:
+            left_out |= {item for item in items if item.get_closest_marker(mark)}
     if sample := config.getoption("--sample"):
         left_out |= _not_in_sample([item for item in items if item not in left_out], sample)
     config.hook.pytest_deselected(items=list(left_out))

@@ -1,0 +1,248 @@
+<?php
+
+// A producer and a consumer in PHP: copy this file, then change store() and handle().
+//
+// Usage:  DATABASE_URL=postgresql://… php queue.php send TYPE BODY…     (or mysql://, mariadb://)
+//         php queue.php consume TYPE      BATCH_SIZE and LEASE_SECONDS change the defaults; SIGTERM ends it
+//
+// `send` stores rows of the application and sends the messages in one transaction: all of it happens or nothing.
+
+declare(strict_types=1);
+
+const IDLE_SECONDS = 2; // messages become due and leases run out without a notification
+
+define('SIZE', (int) (getenv('BATCH_SIZE') ?: 20));
+define('LEASE_SECONDS', (int) (getenv('LEASE_SECONDS') ?: 60));
+
+/** One of the contract's errors: its code is 50002, its message `invalid_argument: …`. */
+class QueueError extends RuntimeException {}
+
+/** Thrown by a handler: dead-letter the message now. */
+class GiveUp extends RuntimeException {}
+
+// ---- The application's own part ----
+
+function store(PDO $db, string $body): void
+{
+    $db->prepare('INSERT INTO orders (body) VALUES (?)')->execute([$body]);
+}
+
+function handle(array $message): void
+{
+    match ($message['body']) {
+        'fail' => throw new RuntimeException(
+            "first line, with \"quotes\"\n17,,a line that looks like a failure\nlast line"
+        ),
+        'dead' => throw new GiveUp('no such address'),
+        'slow' => sleep(4),
+        default => null,
+    };
+    $line = json_encode([$message['id'], $message['body']], JSON_THROW_ON_ERROR | JSON_UNESCAPED_UNICODE);
+    file_put_contents(getenv('HANDLED'), "$line\n", FILE_APPEND | LOCK_EX);
+}
+
+// ---- The queue ----
+
+class Queue
+{
+    public readonly PDO $db;
+    private bool $isPostgres;
+
+    public function __construct(string $url)
+    {
+        $part = array_map(fn ($text) => is_string($text) ? rawurldecode($text) : $text, parse_url($url));
+        $this->isPostgres = str_starts_with($part['scheme'], 'postgres');
+        $port = $part['port'] ?? ($this->isPostgres ? 5432 : 3306);
+        $where = "host=$part[host];port=$port;dbname=" . ltrim($part['path'], '/');
+        $dsn = $this->isPostgres ? "pgsql:$where" : "mysql:$where;charset=utf8mb4";
+        $this->db = new PDO($dsn, $part['user'] ?? null, $part['pass'] ?? null); // it throws, since PHP 8
+        if (!$this->isPostgres) {
+            // For claims in transactions of a handler's.
+            $this->db->exec('SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED');
+        }
+    }
+
+    /** The rows of a procedure, all of whose arguments are given. */
+    public function call(string $procedure, mixed ...$arguments): array
+    {
+        $places = implode(', ', array_fill(0, count($arguments), '?'));
+        try {
+            $call = $this->db->prepare(($this->isPostgres ? 'SELECT * FROM mq.' : 'CALL mq_') . "$procedure($places)");
+            $call->execute($arguments);
+            $rows = $call->fetchAll(PDO::FETCH_ASSOC);
+            while (!$this->isPostgres && $call->nextRowset()) {
+                // An error that comes late shows only here.
+            }
+            return $rows;
+        } catch (PDOException $error) {
+            $number = (int) ($this->isPostgres ? $error->errorInfo[0] : $error->errorInfo[1]);
+            if ($number < 50001 || $number > 50099) {
+                throw $error;
+            }
+            $text = preg_replace(['/^ERROR: +/', '/\nCONTEXT:.*/s'], '', $error->errorInfo[2]);
+            throw new QueueError($text, $number, $error);
+        }
+    }
+
+    /** Deadlocks and conflicts undo the transaction: `work` is done again, all of it. */
+    public function repeat(callable $work): mixed
+    {
+        for ($tries = 1; ; $tries++) {
+            try {
+                return $work();
+            } catch (PDOException $error) {
+                [$state, $number] = $error->errorInfo ?? ['', 0];
+                $again = in_array($state, ['40001', '40P01']) || in_array($number, [1020, 1205, 1213]);
+                if (!$again || $tries === 10) {
+                    throw $error;
+                }
+                usleep(random_int(0, 20000 * 2 ** $tries));
+            }
+        }
+    }
+
+    public function transaction(callable $work): void
+    {
+        $this->repeat(function () use ($work) {
+            $this->db->beginTransaction();
+            try {
+                $work();
+                $this->db->commit();
+            } catch (Throwable $error) {
+                if ($this->db->inTransaction()) { // not when COMMIT has failed
+                    $this->db->rollBack();
+                }
+                throw $error;
+            }
+        });
+    }
+
+    public function listen(string $type): void
+    {
+        if ($this->isPostgres) {
+            $this->db->exec('LISTEN mq_' . md5($type));
+        }
+    }
+
+    /** Returns when there may be a message or the time is up. */
+    public function wait(string $type): void
+    {
+        $seconds = $this->isPostgres ? 0 : IDLE_SECONDS;
+        [$answer] = $this->repeat(fn () => $this->call('wait_for_message', $type, $seconds));
+        if ($this->isPostgres && !$answer['ready']) {
+            $this->db->pgsqlGetNotify(PDO::FETCH_ASSOC, IDLE_SECONDS * 1000);
+        }
+    }
+}
+
+/** A process that extends the lease of the batch at hand while a handler runs. It ends with its parent. */
+class Heartbeat
+{
+    private $socket;
+
+    public function __construct(string $url)
+    {
+        [$this->socket, $other] = stream_socket_pair(STREAM_PF_UNIX, STREAM_SOCK_STREAM, 0);
+        if (pcntl_fork() !== 0) {
+            fclose($other);
+            return;
+        }
+        fclose($this->socket);
+        pcntl_signal(SIGTERM, SIG_IGN); // a process manager signals the group: the batch at hand is finished first
+        pcntl_signal(SIGINT, SIG_IGN);
+        $queue = new Queue($url);
+        for ($key = '';;) {
+            [$read, $write, $except] = [[$other], null, null];
+            if (stream_select($read, $write, $except, 0, intdiv(LEASE_SECONDS * 1_000_000, 3))) {
+                $line = fgets($other);
+                if ($line === false) {
+                    exit(0);
+                }
+                $key = trim($line);
+            } elseif ($key !== '') {
+                $queue->repeat(fn () => $queue->call('extend_lease', $key, LEASE_SECONDS));
+            }
+        }
+    }
+
+    /** Of this batch from now on; '' is none. */
+    public function hold(string $key): void
+    {
+        if (!@fwrite($this->socket, "$key\n")) {
+            throw new RuntimeException('the process that extends leases has ended');
+        }
+    }
+}
+
+function send(Queue $queue, string $type, array $bodies): void
+{
+    $queue->transaction(function () use ($queue, $type, $bodies) {
+        foreach ($bodies as $body) {
+            store($queue->db, $body);
+            $queue->call('send', $type, $body);
+        }
+    });
+}
+
+/** A line of finish_batch's failures, or null: id, seconds (empty: the queue's backoff, -1: dead now), error. */
+function attempt(array $message): ?string
+{
+    try {
+        handle($message);
+        return null;
+    } catch (Throwable $error) {
+        $text = str_replace("\0", '', $error->getMessage());
+        fwrite(STDERR, "message $message[id] failed (attempt $message[attempt]): $text\n");
+        $quoted = json_encode($text, JSON_UNESCAPED_UNICODE | JSON_INVALID_UTF8_SUBSTITUTE);
+        return "$message[id]," . ($error instanceof GiveUp ? -1 : '') . ",$quoted";
+    }
+}
+
+function consume(string $url, string $type): void
+{
+    $stopping = false;
+    pcntl_async_signals(true);
+    $heartbeat = new Heartbeat($url); // before the connection: a child must not share it
+    foreach ([SIGTERM, SIGINT] as $signal) {
+        pcntl_signal($signal, function () use (&$stopping) { $stopping = true; });
+    }
+    $queue = new Queue($url);
+    $queue->listen($type);
+    $reader = gethostname() . ':' . getmypid();
+    while (!$stopping) {
+        $batch = $queue->repeat(fn () => $queue->call('claim_batch', $type, SIZE, $reader, LEASE_SECONDS));
+        if (!$batch) {
+            $queue->wait($type);
+        }
+        while ($batch) {
+            $key = $batch[0]['batch_key'];
+            $heartbeat->hold($key);
+            $failures = implode("\n", array_filter(array_map('attempt', $batch)));
+            $heartbeat->hold('');
+            try {
+                $next = $stopping ? 0 : SIZE;
+                $batch = $queue->repeat(fn () => $queue->call('finish_batch', $key, $failures ?: null, $next));
+            } catch (QueueError $error) {
+                if ($error->getCode() !== 50008) {
+                    throw $error;
+                }
+                $batch = []; // the lease was lost: others have its messages
+            }
+        }
+    }
+}
+
+$url = getenv('DATABASE_URL');
+[, $command, $type] = $argv + [null, '', ''];
+$bodies = array_slice($argv, 3);
+if (!$url || $type === '' || !($command === 'consume' || ($command === 'send' && $bodies))) {
+    fwrite(STDERR, "usage: DATABASE_URL=… php queue.php send TYPE BODY… | consume TYPE\n");
+    exit(2);
+}
+try {
+    $command === 'send' ? send(new Queue($url), $type, $bodies) : consume($url, $type);
+} catch (RuntimeException $error) { // PDO's are such, too
+    $number = $error instanceof QueueError ? $error->getCode() . ' ' : '';
+    fwrite(STDERR, "queue.php: $number{$error->getMessage()}\n");
+    exit(1);
+}
