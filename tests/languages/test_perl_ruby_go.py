@@ -28,7 +28,7 @@ pytestmark = [
 EXAMPLES = Path(__file__).parents[2] / "examples"
 # Every character but NUL, which no argument of a program can hold, and surrogates, which are no characters.
 SCRIPTS = [
-    "".join(chr(code) for code in range(start, start + 512) if 0 < code and not 0xD800 <= code < 0xE000)
+    "".join(chr(code) for code in range(start, start + 512) if code > 0 and not 0xD800 <= code < 0xE000)
     for start in (*range(0, 0x3400, 512), 0x4E00, 0xAC00, 0xFE00, 0x10000, 0x10300, 0x12000, 0x1D400, 0x1F600, 0x10FE00)
 ]
 ODD = [
