@@ -56,7 +56,24 @@ def built_perl(_: Path) -> list[str]:
     return ["perl", str(EXAMPLES / "perl" / "rowqueue.pl")]
 
 
-LANGUAGES: dict[str, Callable[[Path], list[str]]] = {"perl": built_perl}
+def built_ruby(_: Path) -> list[str]:
+    needs("ruby", "-rpg", "-rmysql2", "-e1")
+    return ["ruby", "-w", str(EXAMPLES / "ruby" / "rowqueue.rb")]
+
+
+def built_go(folder: Path) -> list[str]:
+    packages = Path("/usr/share/gocode/src/github.com")
+    if not shutil.which("go") or not all((packages / name).is_dir() for name in ("lib/pq", "go-sql-driver/mysql")):
+        pytest.skip("go or Debian's packages of its drivers are not installed")
+    # Debian's packages are for builds without modules.
+    environment = {**os.environ, "GO111MODULE": "off", "GOPATH": "/usr/share/gocode", "GOCACHE": str(folder / "cache")}
+    program = folder / "rowqueue"
+    command = ["go", "build", "-o", str(program), "."]
+    subprocess.run(command, cwd=EXAMPLES / "go", env=environment, check=True, timeout=170)
+    return [str(program)]
+
+
+LANGUAGES: dict[str, Callable[[Path], list[str]]] = {"perl": built_perl, "ruby": built_ruby, "go": built_go}
 
 
 def needs(*command: str) -> None:
