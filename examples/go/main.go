@@ -26,15 +26,16 @@ import (
 	"github.com/lib/pq"
 )
 
-const size = 20
+var (
+	size  = number("BATCH_SIZE", 20)
+	lease = time.Duration(number("LEASE_SECONDS", 60)) * time.Second
+)
 
-var lease = leaseOf(os.Getenv("LEASE_SECONDS"))
-
-func leaseOf(seconds string) time.Duration {
-	if n, err := strconv.Atoi(seconds); err == nil {
-		return time.Duration(n) * time.Second
+func number(name string, otherwise int) int {
+	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
+		return n
 	}
-	return time.Minute
+	return otherwise
 }
 
 // QueueError is a numbered error of the contract, such as 50002 invalid_argument.
@@ -169,9 +170,9 @@ func repeated(work func() error) (err error) {
 
 // sendAll stores the orders and the messages about them in one transaction: both are there or neither.
 func (q *queue) sendAll(kind string, bodies []string) error {
-	insert := "INSERT INTO orders (message_id, note) VALUES (?, ?)"
+	insert := "INSERT INTO orders (body) VALUES (?)"
 	if q.postgres {
-		insert = "INSERT INTO orders (message_id, note) VALUES ($1, $2)"
+		insert = "INSERT INTO orders (body) VALUES ($1)"
 	}
 	return repeated(func() error {
 		tx, err := q.db.Begin()
@@ -180,12 +181,11 @@ func (q *queue) sendAll(kind string, bodies []string) error {
 		}
 		defer tx.Rollback()
 		for _, body := range bodies {
-			sent, err := q.call(tx, "send", kind, body)
-			if err != nil {
-				return err
-			}
-			if _, err := tx.Exec(insert, sent[0]["id"], body); err != nil {
+			if _, err := tx.Exec(insert, body); err != nil {
 				return translated(err)
+			}
+			if _, err := q.call(tx, "send", kind, body); err != nil {
+				return err
 			}
 		}
 		return translated(tx.Commit())
@@ -195,12 +195,11 @@ func (q *queue) sendAll(kind string, bodies []string) error {
 func handle(id int64, body string) error {
 	switch {
 	case body == "fail":
-		return errors.New("no \"luck\",\nat line 2, 'again'")
+		return errors.New("first line, with \"quotes\"\n17,,a line that looks like a failure\nlast line")
 	case body == "dead":
 		return &Dead{"no such address"}
-	case strings.HasPrefix(body, "sleep "):
-		seconds, _ := strconv.Atoi(body[len("sleep "):])
-		time.Sleep(time.Duration(seconds) * time.Second)
+	case body == "slow":
+		time.Sleep(4 * time.Second)
 	}
 	line, err := json.Marshal([]any{id, body})
 	if err != nil {

@@ -14,7 +14,7 @@ use IO::Handle;
 use IO::Select;
 use JSON::PP;
 
-use constant SIZE          => 20;
+use constant SIZE          => $ENV{BATCH_SIZE} // 20;
 use constant LEASE_SECONDS => $ENV{LEASE_SECONDS} // 60;
 
 # The numbered errors of the contract: $@->{number}, $@->{name}, $@->{message}.
@@ -80,8 +80,8 @@ sub send_all {
     repeated($dbh, sub {
         $dbh->begin_work;
         for my $body (@bodies) {
-            my ($sent) = call($dbh, 'send', $type, $body);
-            $dbh->do('INSERT INTO orders (message_id, note) VALUES (?, ?)', undef, $sent->{id}, $body);
+            $dbh->do('INSERT INTO orders (body) VALUES (?)', undef, $body);
+            call($dbh, 'send', $type, $body);
         }
         $dbh->commit;
     });
@@ -90,9 +90,9 @@ sub send_all {
 sub handle {
     my ($message) = @_;
     my $body = $message->{body};
-    die "no \"luck\",\nat line 2, 'again'\n" if $body eq 'fail';
+    die qq(first line, with "quotes"\n17,,a line that looks like a failure\nlast line\n) if $body eq 'fail';
     die bless { message => 'no such address' }, 'Rowqueue::Dead' if $body eq 'dead';
-    sleep $1 if $body =~ /^sleep (\d+)$/a;
+    sleep 4 if $body eq 'slow';
     open my $file, '>>', $ENV{HANDLED} or die "HANDLED: $!\n";
     $file->autoflush;
     print $file JSON::PP->new->utf8->encode([0 + $message->{id}, $body]), "\n";
@@ -153,6 +153,10 @@ sub wait_for {
 binmode STDERR, ':encoding(UTF-8)';
 my ($command, $type, @bodies) = map { decode_utf8($_) } @ARGV;
 my $url = $ENV{DATABASE_URL} or die "DATABASE_URL must hold the URL of the database\n";
-if    (($command // '') eq 'send')    { send_all(connect_to($url), $type, @bodies) }
-elsif (($command // '') eq 'consume') { consume($url, $type) }
-else                                  { die "usage: rowqueue.pl send TYPE BODY… | consume TYPE\n" }
+my $done = eval {
+    if    (($command // '') eq 'send')    { send_all(connect_to($url), $type, @bodies) }
+    elsif (($command // '') eq 'consume') { consume($url, $type) }
+    else                                  { die "usage: rowqueue.pl send TYPE BODY… | consume TYPE\n" }
+    1;
+};
+$done or print STDERR $@ =~ s/\n?\z/\n/r and exit 1;

@@ -10,7 +10,7 @@ require "digest"
 require "json"
 require "uri"
 
-SIZE = 20
+SIZE = Integer(ENV.fetch("BATCH_SIZE", "20"))
 LEASE_SECONDS = Integer(ENV.fetch("LEASE_SECONDS", "60"))
 
 # The numbered errors of the contract, such as 50002 invalid_argument.
@@ -91,7 +91,7 @@ class PostgreSQL < Database
     translated(e, e.result&.error_field(PG::Result::PG_DIAG_SQLSTATE))
   end
 
-  def insert_order(id, note) = execute("INSERT INTO orders (message_id, note) VALUES ($1, $2)", id, note)
+  def insert_order(body) = execute("INSERT INTO orders (body) VALUES ($1)", body)
 
   def listen(type) = execute("LISTEN mq_#{Digest::MD5.hexdigest(type)}")
 
@@ -126,7 +126,7 @@ class MySQL < Database
     translated(e, e.error_number)
   end
 
-  def insert_order(id, note) = execute("INSERT INTO orders (message_id, note) VALUES (#{id}, #{quoted(note)})")
+  def insert_order(body) = execute("INSERT INTO orders (body) VALUES (#{quoted(body)})")
 
   def listen(_type) = nil
 
@@ -146,15 +146,18 @@ end
 # The order and the message about it, in one transaction: both are there or neither.
 def send_all(database, type, bodies)
   database.transaction do
-    bodies.each { |body| database.insert_order(database.call("send", type, body).first["id"], body) }
+    bodies.each do |body|
+      database.insert_order(body)
+      database.call("send", type, body)
+    end
   end
 end
 
 def handle(id, body)
-  raise "no \"luck\",\nat line 2, 'again'" if body == "fail"
+  raise "first line, with \"quotes\"\n17,,a line that looks like a failure\nlast line" if body == "fail"
   raise Dead, "no such address" if body == "dead"
 
-  sleep(Integer(Regexp.last_match(1))) if body =~ /\Asleep (\d+)\z/
+  sleep(4) if body == "slow"
   File.open(ENV.fetch("HANDLED"), "a") { |file| file.write("#{JSON.generate([id, body])}\n") }
 end
 
