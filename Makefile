@@ -23,7 +23,10 @@ test-languages: $(TEST_STAMP) servers languages
 # One line for each language: a program that tells whether it is there, and Debian's packages. npm's drivers come with the test.
 LANGUAGES := \
 	'command -v npm:nodejs npm' \
-	'php -m | grep -q pdo_pgsql && php -m | grep -q pdo_mysql:php-cli php-pgsql php-mysql'
+	'php -m | grep -q pdo_pgsql && php -m | grep -q pdo_mysql:php-cli php-pgsql php-mysql' \
+	'perl -e "require q(DBD/Pg.pm); require q(DBD/MariaDB.pm)":libdbd-pg-perl libdbd-mariadb-perl' \
+	'ruby -rpg -rmysql2 -e 1:ruby ruby-pg ruby-mysql2' \
+	'command -v go && test -d /usr/share/gocode/src/github.com/lib/pq -a -d /usr/share/gocode/src/github.com/go-sql-driver/mysql:golang-go golang-github-lib-pq-dev golang-github-go-sql-driver-mysql-dev'
 
 languages:
 	@missing=""; \

@@ -1,0 +1,162 @@
+#!/usr/bin/perl
+# A producer and a consumer in Perl, on PostgreSQL, MySQL and MariaDB. Copy it and replace `handle` and `send_all`.
+#
+#   apt-get install libdbd-pg-perl libdbd-mariadb-perl
+#   DATABASE_URL=postgresql://user:password@host/shop perl rowqueue.pl send TYPE BODY…
+#   DATABASE_URL=mysql://user:password@host/shop      perl rowqueue.pl consume TYPE
+use v5.32;
+use warnings;
+use utf8;
+use DBI;
+use Digest::MD5 qw(md5_hex);
+use Encode qw(decode_utf8 encode_utf8);    # decode('UTF-8') would replace characters such as U+FFFE
+use IO::Handle;
+use IO::Select;
+use JSON::PP;
+
+use constant SIZE          => $ENV{BATCH_SIZE} // 20;
+use constant LEASE_SECONDS => $ENV{LEASE_SECONDS} // 60;
+
+# The numbered errors of the contract: $@->{number}, $@->{name}, $@->{message}.
+package Rowqueue::Error { use overload '""' => sub { "$_[0]{number} $_[0]{message}" } }
+
+# A handler dies with it to dead-letter its message.
+package Rowqueue::Dead { use overload '""' => sub { $_[0]{message} } }
+
+package main;
+
+my $json = JSON::PP->new->allow_nonref;    # texts for the database: characters, not bytes
+my $postgresql;
+
+sub connect_to {
+    my ($url) = @_;
+    my ($scheme, $login, $host, $port, $name) = $url =~ m{^(\w+)://(?:([^@/]*)@)?([^:/]+)(?::(\d+))?/([^?]+)}
+        or die "DATABASE_URL must be scheme://user:password\@host:port/database\n";
+    my ($user, $password) = map { s/%(..)/chr hex $1/ger } split /:/, $login // '', 2;
+    $postgresql = $scheme =~ /^postgres/;
+    my $dsn = $postgresql ? "dbi:Pg:dbname=$name;host=$host" : "dbi:MariaDB:database=$name;host=$host";
+    $dsn .= ";port=$port" if $port;
+    my $dbh = DBI->connect($dsn, $user, $password, { RaiseError => 1, PrintError => 0, AutoCommit => 1 });
+    $dbh->do('SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED') unless $postgresql;
+    return $dbh;
+}
+
+# The rows of a procedure. All arguments are given; undef is the default.
+sub call {
+    my ($dbh, $procedure, @values) = @_;
+    my $places = join ', ', ('?') x @values;
+    my @rows;
+    my $done = eval {
+        my $sth = $dbh->prepare($postgresql ? "SELECT * FROM mq.$procedure($places)" : "CALL mq_$procedure($places)");
+        $sth->execute(@values);
+        push @rows, @{ $sth->fetchall_arrayref({}) };
+        unless ($postgresql) { 1 while $sth->more_results }    # an error after the rows is reported only at the end
+        1;
+    };
+    return @rows if $done;
+    my $error  = $@;
+    my $number = $postgresql ? $dbh->state : $dbh->err;
+    die $error unless $number =~ /^500\d\d$/ && $dbh->errstr =~ /(([a-z_]+): [^\n]*)/;
+    die bless { number => $number, name => $2, message => $1 }, 'Rowqueue::Error';
+}
+
+# Runs the code again after a deadlock, a lock timeout or a serialization failure, which have rolled everything back.
+sub repeated {
+    my ($dbh, $code) = @_;
+    for my $try (1 .. 10) {
+        my @result;
+        return @result if eval { @result = $code->(); 1 };
+        my $error  = $@;
+        my $number = ($postgresql ? $dbh->state : $dbh->err) // '';
+        eval { $dbh->rollback } unless $dbh->{AutoCommit};
+        die $error if ref $error || $try == 10 || $number !~ /^(?:40001|40P01|1213|1205|1020|1180|3101)$/;
+        select undef, undef, undef, rand 0.05 * $try;
+    }
+}
+
+# The order and the message about it, in one transaction: both are there or neither.
+sub send_all {
+    my ($dbh, $type, @bodies) = @_;
+    repeated($dbh, sub {
+        $dbh->begin_work;
+        for my $body (@bodies) {
+            $dbh->do('INSERT INTO orders (body) VALUES (?)', undef, $body);
+            call($dbh, 'send', $type, $body);
+        }
+        $dbh->commit;
+    });
+}
+
+sub handle {
+    my ($message) = @_;
+    my $body = $message->{body};
+    die qq(first line, with "quotes"\n17,,a line that looks like a failure\nlast line\n) if $body eq 'fail';
+    die bless { message => 'no such address' }, 'Rowqueue::Dead' if $body eq 'dead';
+    sleep 4 if $body eq 'slow';
+    open my $file, '>>', $ENV{HANDLED} or die "HANDLED: $!\n";
+    $file->autoflush;
+    print $file JSON::PP->new->utf8->encode([0 + $message->{id}, $body]), "\n";
+}
+
+# A child process that extends the lease of the batch whose key was written to it last, as long as this process lives.
+sub start_keeper {
+    my ($url) = @_;
+    pipe my $reader, my $writer or die "pipe: $!\n";
+    my $child = fork // die "fork: $!\n";
+    if ($child) { $writer->autoflush; return $writer }
+    close $writer;
+    $SIG{TERM} = $SIG{INT} = 'IGNORE';
+    my ($dbh, $key, $select) = (connect_to($url), '', IO::Select->new($reader));
+    while (1) {
+        if ($select->can_read(LEASE_SECONDS / 3)) { sysread $reader, my $line, 37 or exit; $key = $line =~ s/\s+//r }
+        elsif ($key) { eval { call($dbh, 'extend_lease', $key, undef) } or warn $@ }
+    }
+}
+
+sub consume {
+    my ($url, $type) = @_;
+    my ($keeper, $stopping) = (start_keeper($url), 0);    # before connecting: a connection must not be shared
+    my $dbh = connect_to($url);
+    $SIG{TERM} = $SIG{INT} = sub { $stopping = 1 };
+    $dbh->do('LISTEN mq_' . md5_hex(encode_utf8($type))) if $postgresql;
+    my @batch;
+    until ($stopping && !@batch) {
+        unless (@batch) {
+            @batch = repeated($dbh, sub { call($dbh, 'claim_batch', $type, SIZE, undef, LEASE_SECONDS) });
+            wait_for($dbh, $type) unless @batch;
+            next;
+        }
+        my ($key, @failures) = $batch[0]{batch_key};
+        printf $keeper "%-36s\n", $key;
+        for my $message (@batch) {
+            next if eval { handle($message); 1 };
+            my $delay = ref $@ eq 'Rowqueue::Dead' ? -1 : '';    # empty: the queue's backoff
+            chomp(my $text = "$@" =~ tr/\0//dr);    # PostgreSQL has no NUL
+            push @failures, "$message->{id},$delay," . $json->encode($text);    # quoted: it may hold line feeds
+        }
+        my $list = @failures ? join("\n", @failures) : undef;
+        @batch = eval { repeated($dbh, sub { call($dbh, 'finish_batch', $key, $list, $stopping ? 0 : SIZE) }) };
+        if ($@) { ref $@ eq 'Rowqueue::Error' && $@->{number} == 50008 ? (warn "$@\n") : die $@ }
+        printf $keeper "%-36s\n", '' unless @batch;
+    }
+}
+
+# Returns when a message may be there, after two seconds at most.
+sub wait_for {
+    my ($dbh, $type) = @_;
+    my ($state) = call($dbh, 'wait_for_message', $type, $postgresql ? 0 : 2);    # 0: ask senders to notify
+    return if !$postgresql || $state->{ready} || $dbh->pg_notifies;
+    IO::Select->new($dbh->{pg_socket})->can_read(2);
+    1 while $dbh->pg_notifies;
+}
+
+binmode STDERR, ':encoding(UTF-8)';
+my ($command, $type, @bodies) = map { decode_utf8($_) } @ARGV;
+my $url = $ENV{DATABASE_URL} or die "DATABASE_URL must hold the URL of the database\n";
+my $done = eval {
+    if    (($command // '') eq 'send')    { send_all(connect_to($url), $type, @bodies) }
+    elsif (($command // '') eq 'consume') { consume($url, $type) }
+    else                                  { die "usage: rowqueue.pl send TYPE BODY… | consume TYPE\n" }
+    1;
+};
+$done or print STDERR $@ =~ s/\n?\z/\n/r and exit 1;
