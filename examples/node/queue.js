@@ -22,6 +22,7 @@ const store = (db, body) => db.query('INSERT INTO orders (body) VALUES (?)', [bo
 
 async function handle (message) {
   if (message.body === 'fail') throw new Error('first line, with "quotes"\n17,,a line that looks like a failure\nlast line')
+  if (message.body === 'retry' && message.attempt === 1) throw new Error('not yet')
   if (message.body === 'dead') throw new GiveUp('no such address')
   if (message.body === 'slow') await sleep(4000)
   appendFileSync(process.env.HANDLED, JSON.stringify([message.id, message.body]) + '\n')

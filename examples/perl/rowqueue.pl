@@ -91,6 +91,7 @@ sub handle {
     my ($message) = @_;
     my $body = $message->{body};
     die qq(first line, with "quotes"\n17,,a line that looks like a failure\nlast line\n) if $body eq 'fail';
+    die "not yet\n" if $body eq 'retry' && $message->{attempt} == 1;
     die bless { message => 'no such address' }, 'Rowqueue::Dead' if $body eq 'dead';
     sleep 4 if $body eq 'slow';
     open my $file, '>>', $ENV{HANDLED} or die "HANDLED: $!\n";

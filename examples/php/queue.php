@@ -33,6 +33,7 @@ function handle(array $message): void
         'fail' => throw new RuntimeException(
             "first line, with \"quotes\"\n17,,a line that looks like a failure\nlast line"
         ),
+        'retry' => (int) $message['attempt'] === 1 ? throw new RuntimeException('not yet') : null,
         'dead' => throw new GiveUp('no such address'),
         'slow' => sleep(4),
         default => null,

@@ -31,8 +31,16 @@ def create_orders(server: Server, database: Database) -> None:
 class Client:
     """A program with `send TYPE BODY…` and `consume TYPE`, on one database."""
 
-    def __init__(self, command: Sequence[str], server: Server, database: Database, folder: Path) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        server: Server,
+        database: Database,
+        folder: Path,
+        lease_seconds: int = LEASE_SECONDS,
+    ) -> None:
         self.command, self.server, self.database, self.folder = list(command), server, database, folder
+        self.lease_seconds = lease_seconds
 
     def send(self, type: str, *bodies: str) -> subprocess.CompletedProcess[str]:
         command = [*self.command, "send", type, *bodies]
@@ -62,6 +70,12 @@ class Client:
         view = self.server.table("message_state")
         return self.server.query(self.database.url, f"SELECT * FROM {view} WHERE type = %s ORDER BY id", type)
 
+    def unfinished(self, type: str) -> int:
+        """The messages that are neither completed nor dead."""
+        view = self.server.table("message_state")
+        query = f"SELECT COUNT(*) AS n FROM {view} WHERE type = %s AND state NOT IN ('C', 'E')"
+        return int(self.server.query(self.database.url, query, type)[0]["n"])
+
     def orders(self) -> int:
         return int(self.server.query(self.database.url, "SELECT COUNT(*) AS n FROM orders")[0]["n"])
 
@@ -70,18 +84,21 @@ class Client:
             "DATABASE_URL": self.database.url,
             "HANDLED": str(self.folder / f"{name}.jsonl"),
             "BATCH_SIZE": str(SIZE),
-            "LEASE_SECONDS": str(LEASE_SECONDS),
+            "LEASE_SECONDS": str(self.lease_seconds),
             "TZ": "Asia/Kolkata",  # no client may depend on the zone of its process
         }
 
 
 def bodies(count: int) -> list[str]:
-    """Texts that are all different: every character below 256 but NUL, which no argument can hold, and every script."""
+    """Texts that are all different: every character below 256 but NUL, which no argument can hold, and every script.
+
+    1,000 and more of them hold every character that Unicode assigns.
+    """
     characters = [chr(code) for code in range(1, 0x110000) if unicodedata.category(chr(code)) not in ("Cs", "Cn", "Co")]
     low, high = characters[:255], characters[255:]
-    step = len(high) // count
-    samples = ["".join(high[n * step : (n + 1) * step : 40]) for n in range(count)]
-    return [f"{n} {low[n % 255]}|{samples[n][:200]}|\r\n\t\\\"'{low[n % 255]}." for n in range(count)]
+    samples = [high[n * len(high) // count : (n + 1) * len(high) // count] for n in range(count)]
+    texts = ["".join(sample[:: 1 + len(sample) // 200]) for sample in samples]
+    return [f"{n} {low[n % 255]}|{texts[n]}|\r\n\t\\\"'{low[n % 255]}." for n in range(count)]
 
 
 def until(condition: Callable[[], Any], what: str, seconds: float = 60) -> None:

@@ -18,9 +18,9 @@ def test_each_message_is_done_once(client: Client) -> None:
     type = f"test.{uuid.uuid4().hex[:16]}"
     with closing(client.database.connect("test")) as session:
         session.call("set_queue", type, None, 3, 0, None, "archive")
-    good = bodies(174)
+    good = bodies(144)
     # A slow one in the first batch, whose consumer is killed, and one in the second: both others have work to do.
-    sent = [*good[:4], "slow", *good[4:12], "slow", *good[12:], *["fail", "dead"] * 12]
+    sent = [*good[:4], "slow", *good[4:12], "slow", *good[12:], *["fail", "dead"] * 12, *["retry"] * 30]
     done = client.send(type, *sent)
     assert done.returncode == 0, done.stderr
     assert len(sent) == 200 and client.orders() == 200
@@ -61,7 +61,7 @@ def test_each_message_is_done_once(client: Client) -> None:
         elif of[id] == "dead":
             assert (row["attempts"], row["error"]) == (1, "no such address")
         else:
-            assert row["attempts"] == (2 if id in of_killed else 1), of[id]
+            assert row["attempts"] == 1 + (id in of_killed or of[id] == "retry"), of[id]
 
 
 def _woken_quickly(client: Client, type: str) -> None:
@@ -85,6 +85,19 @@ def test_refused_sends_leave_nothing(client: Client) -> None:
     assert client.orders() == 0
     done = client.send(type, "one")
     assert (done.returncode, done.stderr, client.orders(), len(client.messages(type))) == (0, "", 1, 1)
+
+
+def test_what_has_failed_once_is_done_at_the_second_attempt(client: Client) -> None:
+    """By one consumer: the failures that it reports are those of the batch at hand, none of an earlier one."""
+    type = f"test.{uuid.uuid4().hex[:16]}"
+    with closing(client.database.connect("test")) as session:
+        session.call("set_queue", type, None, 3, 0, None, "archive")
+    assert client.send(type, *["retry"] * 3 * SIZE).returncode == 0
+    with client.consumer(type, "one"):
+        until(lambda: client.unfinished(type) == 0, f"all messages done: {client.log('one')}")
+    rows = client.messages(type)
+    assert {(row["state"], row["attempts"], row["error"]) for row in rows} == {("C", 2, None)}
+    assert sorted(client.handled("one")) == [(row["id"], "retry") for row in rows]
 
 
 def test_odd_bodies_arrive_as_they_were_sent(client: Client) -> None:

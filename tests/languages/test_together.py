@@ -1,0 +1,154 @@
+"""The clients of all languages on one queue at the same time, as producers and as consumers."""
+
+import random
+import signal
+import uuid
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
+from itertools import cycle, islice
+from pathlib import Path
+
+import pytest
+from conftest import Start
+from languages import LANGUAGES
+from rowqueue.databases import Database
+from servers import Server, product
+from suite import FAILURE, SIZE, Client, bodies, until
+
+MESSAGES = 5000
+PRODUCERS = 6
+AT_A_TIME = 170  # messages in one transaction of a producer's
+# Longer than in the tests of one client: twenty processes run at the same time.
+LEASE_SECONDS = 6
+# What becomes of the words that the handlers know; everything else is done at the first attempt.
+ATTEMPTS = {"fail": 3, "dead": 1, "retry": 2}
+ERRORS = {"fail": FAILURE, "dead": "no such address"}
+
+pytestmark = [
+    pytest.mark.language,
+    pytest.mark.product(*{product for language in LANGUAGES for product in language.drivers}),
+]
+
+
+@pytest.fixture
+def clients(start: Start, server: Server, shop: Database, tmp_path: Path) -> dict[str, Client]:
+    """One of each language that has a driver for the server."""
+    of = product(server.name)
+    clients = {}
+    for language in LANGUAGES:
+        if of in language.drivers:
+            folder = tmp_path / language.name
+            folder.mkdir()
+            clients[language.name] = Client(start(language, of), server, shop, folder, LEASE_SECONDS)
+    return clients
+
+
+@contextmanager
+def consuming(clients: dict[str, Client], type: str) -> Iterator[None]:
+    """A consumer of each language, named "consumer", which has to end well in the end."""
+    with ExitStack() as stack:
+        running = [stack.enter_context(client.consumer(type, "consumer")) for client in clients.values()]
+        yield
+        for process in running:
+            process.send_signal(signal.SIGTERM)
+        for client, process in zip(clients.values(), running, strict=True):
+            assert process.wait(10) == 0, client.log("consumer")
+
+
+def produce(client: Client, type: str, messages: list[str]) -> None:
+    """In several transactions, with one in the midst that fails after it has sent, and one that the queue refuses."""
+    for begin in range(0, len(messages), AT_A_TIME):
+        sent = client.send(type, *messages[begin : begin + AT_A_TIME])
+        assert (sent.returncode, sent.stderr) == (0, ""), sent
+        assert client.send(type, "taken back", "too long for the table" * 20).returncode == 1
+        refused = client.send("x" * 201, "refused")
+        assert refused.returncode == 1 and "50002 invalid_argument: type: must be" in refused.stderr, refused
+
+
+def set_queue(client: Client, type: str, *, ordered: int) -> None:
+    with closing(client.database.connect("test")) as session:
+        session.call("set_queue", type, None, 3, 0, None, "archive", ordered)
+
+
+def test_clients_of_all_languages_do_each_message_once(server: Server, clients: dict[str, Client]) -> None:
+    type = f"test.{uuid.uuid4().hex[:16]}"
+    any_client = next(iter(clients.values()))
+    set_queue(any_client, type, ordered=0)
+    # The consumer of one language, another one on each product, is killed in the midst of these.
+    name = list(clients)[zlib.crc32(product(server.name).encode()) % len(clients)]
+    first = ["one", "slow", *(f"{n}" for n in range(SIZE - 3)), "slow"]
+    assert clients[name].send(type, *first).returncode == 0
+    other = ["fail", "dead"] * 100 + ["retry"] * 400
+    sent = [*bodies(MESSAGES - len(first) - len(other)), *other]
+    random.Random(1).shuffle(sent)
+
+    with clients[name].consumer(type, "killed") as killed, ThreadPoolExecutor(PRODUCERS) as threads:
+        until(lambda: clients[name].handled("killed"), f"the first message: {clients[name].log('killed')}")
+        held = {row["batch_key"]: row["id"] for row in any_client.messages(type)}
+        assert len(held) == 1 and None not in held, f"{name} has not claimed the first {SIZE} messages"
+        of_killed = {row["id"] for row in any_client.messages(type)}
+        producers = [
+            threads.submit(produce, client, type, sent[n::PRODUCERS])
+            for n, client in enumerate(islice(cycle(clients.values()), PRODUCERS))
+        ]
+        with consuming(clients, type):
+            until(lambda: any(client.handled("consumer") for client in clients.values()), "the first of the others")
+            killed.send_signal(signal.SIGKILL)
+            killed.wait()
+            assert {row["id"] for row in any_client.messages(type) if row["batch_key"] in held} == of_killed, name
+            for producer in producers:
+                producer.result()
+            until(lambda: any_client.unfinished(type) == 0, "all messages done", 120)
+
+    rows = {row["id"]: row for row in any_client.messages(type)}
+    assert Counter(row["body"] for row in rows.values()) == Counter(first + sent)
+    assert any_client.orders() == MESSAGES
+    _check_record(rows, of_killed)
+    shares = _check_handled(clients, rows)
+    assert min(shares.values()) > SIZE, shares
+    assert set(clients[name].handled("killed")) < {(id, rows[id]["body"]) for id in of_killed}
+
+
+def test_clients_of_all_languages_keep_the_order_of_a_queue(clients: dict[str, Client]) -> None:
+    type = f"test.{uuid.uuid4().hex[:16]}"
+    any_client = next(iter(clients.values()))
+    with consuming(clients, type):
+        # All are there, and wait, when the queue becomes an ordered one.
+        while not all(client.handled("consumer") for client in clients.values()):
+            assert any_client.send(type, *["warm up"] * 100).returncode == 0
+        until(lambda: not any_client.messages(type), "the queue is empty")
+        set_queue(any_client, type, ordered=1)
+        sent = []
+        for client in [*clients.values()] * 4:
+            sent += [*bodies(5), "retry", "fail", "dead"]
+            assert client.send(type, *sent[-8:]).returncode == 0
+        until(lambda: any_client.unfinished(type) == 0, "all messages done")
+    rows = {row["id"]: row for row in any_client.messages(type)}
+    assert [row["body"] for row in rows.values()] == sent
+    _check_record(rows, set())
+    shares = _check_handled(clients, rows)
+    assert sum(share > 0 for share in shares.values()) > 1, shares
+    times = [row["changed_at"] for row in rows.values()]
+    assert times == sorted(times)
+
+
+def _check_record(rows: dict[int, dict[str, object]], of_killed: set[int]) -> None:
+    """Each message is completed or dead, once, after the attempts that it must have had."""
+    for id, row in rows.items():
+        body = str(row["body"])
+        assert (row["state"], row["error"]) == (("E", ERRORS[body]) if body in ERRORS else ("C", None)), row
+        assert row["attempts"] == ATTEMPTS.get(body, 1) + (id in of_killed), row
+
+
+def _check_handled(clients: dict[str, Client], rows: dict[int, dict[str, object]]) -> dict[str, int]:
+    """Each message that can be done was done once, with the text that was sent. Returns how many each language did."""
+    handled = {
+        name: [line for line in client.handled("consumer") if line[0] in rows] for name, client in clients.items()
+    }
+    assert Counter(line for lines in handled.values() for line in lines) == Counter(
+        (id, row["body"]) for id, row in rows.items() if row["body"] not in ERRORS
+    )
+    return {name: len(lines) for name, lines in handled.items()}
