@@ -20,27 +20,9 @@ test: $(TEST_STAMP) servers
 test-languages: $(TEST_STAMP) servers languages
 	$(BIN)/pytest tests/languages $(PYTEST_ARGS)
 
-# One line for each language: a program that tells whether it is there, and Debian's packages. npm's drivers come with the test.
-LANGUAGES := \
-	'command -v npm:nodejs npm' \
-	'php -m | grep -q pdo_pgsql && php -m | grep -q pdo_mysql:php-cli php-pgsql php-mysql' \
-	'perl -e "require q(DBD/Pg.pm); require q(DBD/MariaDB.pm)":libdbd-pg-perl libdbd-mariadb-perl' \
-	'ruby -rpg -rmysql2 -e 1:ruby ruby-pg ruby-mysql2' \
-	'command -v go && test -d /usr/share/gocode/src/github.com/lib/pq -a -d /usr/share/gocode/src/github.com/go-sql-driver/mysql:golang-go golang-github-lib-pq-dev golang-github-go-sql-driver-mysql-dev'
-
-languages:
-	@missing=""; \
-	for language in $(LANGUAGES); do \
-		sh -c "$${language%%:*}" >/dev/null 2>&1 || missing="$$missing $${language#*:}"; \
-	done; \
-	if [ -z "$$missing" ]; then exit 0; fi; \
-	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-		export DEBIAN_FRONTEND=noninteractive RUNLEVEL=1; \
-		apt-get update -qq && apt-get install -y -qq --no-install-recommends $$missing >/dev/null \
-		|| echo "make: could not install$$missing; the tests of these languages are skipped" >&2; \
-	else \
-		echo "make: the tests on$$missing are skipped: not installed, and only root can (apt-get install$$missing)" >&2; \
-	fi
+# Debian's packages, where the table of languages finds them missing. npm's drivers come with the test.
+languages: | $(BIN)/python
+	@$(BIN)/python tests/languages/languages.py
 
 # Programs only: the packages' own services are neither started nor needed. MariaDB, MySQL and Firebird are unpacked
 # under .servers/, several versions side by side, without root.

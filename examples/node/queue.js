@@ -181,7 +181,8 @@ async function consume (db, type, signal) {
         batch = await call('finish_batch', key, failures.join('\n') || null, signal.aborted ? 0 : SIZE)
       } catch (error) {
         if (error.number !== 50008) throw error
-        batch = [] // the lease was lost: others have its messages
+        console.error(`50008 ${error.message}`) // the lease was lost: others have its messages
+        batch = []
       }
     }
   }

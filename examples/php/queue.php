@@ -226,7 +226,8 @@ function consume(string $url, string $type): void
                 if ($error->getCode() !== 50008) {
                     throw $error;
                 }
-                $batch = []; // the lease was lost: others have its messages
+                fwrite(STDERR, "50008 {$error->getMessage()}\n"); // the lease was lost: others have its messages
+                $batch = [];
             }
         }
     }

@@ -1,0 +1,151 @@
+"""The languages that have a client in `examples/`: what each needs, on which products it works and how it starts.
+
+    python3 tests/languages/languages.py
+
+installs Debian's packages that are missing, when root. A new language is one more entry of LANGUAGES.
+"""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+# What npm downloads and Go compiles stays there for the next run.
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rowqueue-tests"
+_GO_PACKAGES = "/usr/share/gocode"
+
+
+class Missing(Exception):
+    """The language or one of its drivers is not there."""
+
+
+@dataclass(frozen=True)
+class Language:
+    """`drivers`: for each product a command that succeeds where the language and the driver are there.
+
+    `start` makes the program ready, perhaps in the folder that it is given, and returns the command that starts it.
+    """
+
+    name: str
+    packages: str
+    drivers: Mapping[str, Sequence[str]]
+    start: Callable[[Path], Sequence[str]]
+
+    def lacks(self, product: str) -> bool:
+        try:
+            return subprocess.run(self.drivers[product], capture_output=True).returncode != 0
+        except FileNotFoundError:
+            return True
+
+
+def _all_products(*command: str) -> dict[str, Sequence[str]]:
+    return _drivers(command, command)
+
+
+def _drivers(postgresql: Sequence[str], mysql: Sequence[str]) -> dict[str, Sequence[str]]:
+    return {"postgresql": postgresql, "mariadb": mysql, "mysql": mysql}
+
+
+def _script(*command: str) -> Callable[[Path], Sequence[str]]:
+    """A file of `examples/` that needs no preparation."""
+    return lambda folder: [*command[:-1], str(EXAMPLES / command[-1])]
+
+
+def _node(folder: Path) -> Sequence[str]:
+    """The drivers are npm's, in a folder that everybody who wants the same ones shares."""
+    package = EXAMPLES / "node" / "package.json"
+    cache = CACHE / "node" / hashlib.md5(package.read_bytes()).hexdigest()
+    with _locked(cache):
+        shutil.copy(package, cache)
+        _make("npm", "install", "--no-audit", "--no-fund", "--prefer-offline", folder=cache)
+    (folder / "node_modules").symlink_to(cache / "node_modules")
+    for name in ("package.json", "queue.js"):
+        shutil.copy(EXAMPLES / "node" / name, folder)
+    return ["node", str(folder / "queue.js")]
+
+
+def _go_driver(path: str) -> Sequence[str]:
+    return ["sh", "-c", f"command -v go && test -d {_GO_PACKAGES}/src/github.com/{path}"]
+
+
+def _go(folder: Path) -> Sequence[str]:
+    # Debian's packages are for builds without modules.
+    environment = {"GO111MODULE": "off", "GOPATH": _GO_PACKAGES, "GOCACHE": str(CACHE / "go")}
+    with _locked(CACHE / "go"):  # the first one compiles the drivers for all
+        _make("go", "build", "-o", str(folder / "rowqueue"), ".", folder=EXAMPLES / "go", **environment)
+    return [str(folder / "rowqueue")]
+
+
+def _make(*command: str, folder: Path, **environment: str) -> None:
+    done = subprocess.run(command, cwd=folder, env=os.environ | environment, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Missing(f"{' '.join(command[:2])}: {done.stderr.strip()[-500:]}")
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Tests that run at the same time do not write into the folder at the same time."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+LANGUAGES = (
+    Language("node", "nodejs npm", _all_products("sh", "-c", "command -v node && command -v npm"), _node),
+    Language(
+        "php",
+        "php-cli php-pgsql php-mysql",
+        _drivers(
+            ("php", "-r", "exit((int) !(extension_loaded('pdo_pgsql') && extension_loaded('pcntl')));"),
+            ("php", "-r", "exit((int) !(extension_loaded('pdo_mysql') && extension_loaded('pcntl')));"),
+        ),
+        _script("php", "php/queue.php"),
+    ),
+    Language(
+        "perl",
+        "libdbd-pg-perl libdbd-mariadb-perl",
+        _drivers(("perl", "-MDBD::Pg", "-e1"), ("perl", "-MDBD::MariaDB", "-e1")),
+        _script("perl", "perl/rowqueue.pl"),
+    ),
+    Language(
+        "ruby",
+        "ruby ruby-pg ruby-mysql2",
+        _drivers(("ruby", "-rpg", "-e1"), ("ruby", "-rmysql2", "-e1")),
+        _script("ruby", "-w", "ruby/rowqueue.rb"),
+    ),
+    Language(
+        "go",
+        "golang-go golang-github-lib-pq-dev golang-github-go-sql-driver-mysql-dev",
+        _drivers(_go_driver("lib/pq"), _go_driver("go-sql-driver/mysql")),
+        _go,
+    ),
+)
+
+
+def install() -> None:
+    """Install what is missing, or say what the tests skip."""
+    lacking = [language for language in LANGUAGES if any(map(language.lacks, language.drivers))]
+    packages = [package for language in lacking for package in language.packages.split()]
+    if not packages:
+        return
+    names = ", ".join(language.name for language in lacking)
+    if os.geteuid() != 0 or not shutil.which("apt-get"):
+        print(f"The tests of {names} are skipped: only root can apt-get install {' '.join(packages)}", file=sys.stderr)
+        return
+    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
+    for command in (["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", *packages]):
+        if subprocess.run(["apt-get", *command], env=environment, stdout=subprocess.DEVNULL).returncode != 0:
+            print(f"Could not install {' '.join(packages)}: the tests of {names} are skipped", file=sys.stderr)
+            return
+
+
+if __name__ == "__main__":
+    install()
