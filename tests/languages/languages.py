@@ -46,11 +46,14 @@ class Language:
 
 
 def _all_products(*command: str) -> dict[str, Sequence[str]]:
-    return _drivers(command, command)
+    return _drivers(command, command, command)
 
 
-def _drivers(postgresql: Sequence[str], mysql: Sequence[str]) -> dict[str, Sequence[str]]:
-    return {"postgresql": postgresql, "mariadb": mysql, "mysql": mysql}
+def _drivers(
+    postgresql: Sequence[str], mysql: Sequence[str], firebird: Sequence[str] | None = None
+) -> dict[str, Sequence[str]]:
+    drivers = {"postgresql": postgresql, "mariadb": mysql, "mysql": mysql}
+    return drivers | ({"firebird": firebird} if firebird else {})
 
 
 def _script(*command: str) -> Callable[[Path], Sequence[str]]:
@@ -111,8 +114,8 @@ LANGUAGES = (
     ),
     Language(
         "perl",
-        "libdbd-pg-perl libdbd-mariadb-perl",
-        _drivers(("perl", "-MDBD::Pg", "-e1"), ("perl", "-MDBD::MariaDB", "-e1")),
+        "libdbd-pg-perl libdbd-mariadb-perl libdbd-firebird-perl",
+        _drivers(("perl", "-MDBD::Pg", "-e1"), ("perl", "-MDBD::MariaDB", "-e1"), ("perl", "-MDBD::Firebird", "-e1")),
         _script("perl", "perl/rowqueue.pl"),
     ),
     Language(
