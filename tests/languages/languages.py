@@ -20,6 +20,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 # What npm downloads and Go compiles stays there for the next run.
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rowqueue-tests"
 _GO_PACKAGES = "/usr/share/gocode"
+_JARS, _POSTGRESQL_JAR, _MARIADB_JAR = "/usr/share/java", "postgresql.jar", "mariadb-java-client.jar"
 
 
 class Missing(Exception):
@@ -86,6 +87,19 @@ def _go(folder: Path) -> Sequence[str]:
     return [str(folder / "rowqueue")]
 
 
+def _jars(*names: str) -> Sequence[str]:
+    return ["sh", "-c", " && ".join(["command -v javac", *(f"test -f {_JARS}/{name}" for name in names)])]
+
+
+def _java(folder: Path) -> Sequence[str]:
+    """Compiled once; `java Queue.java` would compile it at each start."""
+    path = f"{folder}:{_JARS}/{_POSTGRESQL_JAR}:{_JARS}/{_MARIADB_JAR}"
+    lint = ("-Xlint:all,-serial", "-Werror")
+    _make("javac", *lint, "-cp", path, "-d", str(folder), "Queue.java", folder=EXAMPLES / "java")
+    # Java reads its arguments in the character set of the locale.
+    return ["env", "LC_ALL=C.UTF-8", "java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", path, "Queue"]
+
+
 def _make(*command: str, folder: Path, **environment: str) -> None:
     done = subprocess.run(command, cwd=folder, env=os.environ | environment, capture_output=True, text=True)
     if done.returncode != 0:
@@ -129,6 +143,12 @@ LANGUAGES = (
         "golang-go golang-github-lib-pq-dev golang-github-go-sql-driver-mysql-dev",
         _drivers(_go_driver("lib/pq"), _go_driver("go-sql-driver/mysql")),
         _go,
+    ),
+    Language(
+        "java",
+        "openjdk-17-jdk-headless libpostgresql-jdbc-java libmariadb-java",
+        _drivers(_jars(_POSTGRESQL_JAR), _jars(_POSTGRESQL_JAR, _MARIADB_JAR)),  # PostgreSQL's is needed to compile
+        _java,
     ),
 )
 
