@@ -20,6 +20,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 # What npm downloads and Go compiles stays there for the next run.
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rowqueue-tests"
 _GO_PACKAGES = "/usr/share/gocode"
+_CRATES = "/usr/share/cargo/registry"
 _JARS, _POSTGRESQL_JAR, _MARIADB_JAR = "/usr/share/java", "postgresql.jar", "mariadb-java-client.jar"
 
 
@@ -100,6 +101,17 @@ def _java(folder: Path) -> Sequence[str]:
     return ["env", "LC_ALL=C.UTF-8", "java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", path, "Queue"]
 
 
+def _rust(folder: Path) -> Sequence[str]:
+    """With Debian's crates in place of crates.io's; a later run compiles the example only."""
+    shutil.copytree(EXAMPLES / "rust", folder, dirs_exist_ok=True)
+    crates = {"crates-io.replace-with": "debian", "debian.directory": _CRATES}
+    config = [word for name, value in crates.items() for word in ("--config", f'source.{name}="{value}"')]
+    with _locked(CACHE / "rust"):
+        _make("cargo", "build", "--offline", "--target-dir", str(CACHE / "rust"), *config, folder=folder)
+        shutil.copy(CACHE / "rust" / "debug" / "rowqueue", folder)
+    return [str(folder / "rowqueue")]
+
+
 def _make(*command: str, folder: Path, **environment: str) -> None:
     done = subprocess.run(command, cwd=folder, env=os.environ | environment, capture_output=True, text=True)
     if done.returncode != 0:
@@ -149,6 +161,18 @@ LANGUAGES = (
         "openjdk-17-jdk-headless libpostgresql-jdbc-java libmariadb-java",
         _drivers(_jars(_POSTGRESQL_JAR), _jars(_POSTGRESQL_JAR, _MARIADB_JAR)),  # PostgreSQL's is needed to compile
         _java,
+    ),
+    Language(
+        "rust",
+        "cargo librust-tokio-postgres-dev librust-serde-json-dev",
+        {
+            "postgresql": [
+                "sh",
+                "-c",
+                f"command -v cargo && ls -d {_CRATES}/tokio-postgres-0.7.* {_CRATES}/serde_json-1.*",
+            ]
+        },
+        _rust,
     ),
 )
 
