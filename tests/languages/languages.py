@@ -96,9 +96,13 @@ def _java(folder: Path) -> Sequence[str]:
     """Compiled once; `java Queue.java` would compile it at each start."""
     path = f"{folder}:{_JARS}/{_POSTGRESQL_JAR}:{_JARS}/{_MARIADB_JAR}"
     lint = ("-Xlint:all,-serial", "-Werror")
-    _make("javac", *lint, "-cp", path, "-d", str(folder), "Queue.java", folder=EXAMPLES / "java")
+    _compile("javac", *lint, "-cp", path, "-d", str(folder), "Queue.java", folder=EXAMPLES / "java")
     # Java reads its arguments in the character set of the locale.
     return ["env", "LC_ALL=C.UTF-8", "java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", path, "Queue"]
+
+
+def _crates(*names: str) -> Sequence[str]:
+    return ["sh", "-c", " && ".join(["command -v cargo", *(f"ls -d {_CRATES}/{name}-[0-9]*" for name in names)])]
 
 
 def _rust(folder: Path) -> Sequence[str]:
@@ -107,7 +111,7 @@ def _rust(folder: Path) -> Sequence[str]:
     crates = {"crates-io.replace-with": "debian", "debian.directory": _CRATES}
     config = [word for name, value in crates.items() for word in ("--config", f'source.{name}="{value}"')]
     with _locked(CACHE / "rust"):
-        _make("cargo", "build", "--offline", "--target-dir", str(CACHE / "rust"), *config, folder=folder)
+        _compile("cargo", "build", "--offline", "--target-dir", str(CACHE / "rust"), *config, folder=folder)
         shutil.copy(CACHE / "rust" / "debug" / "rowqueue", folder)
     return [str(folder / "rowqueue")]
 
@@ -116,6 +120,12 @@ def _make(*command: str, folder: Path, **environment: str) -> None:
     done = subprocess.run(command, cwd=folder, env=os.environ | environment, capture_output=True, text=True)
     if done.returncode != 0:
         raise Missing(f"{' '.join(command[:2])}: {done.stderr.strip()[-500:]}")
+
+
+def _compile(*command: str, folder: Path) -> None:
+    """An example that does not compile is no language that is missing."""
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 @contextmanager
@@ -165,13 +175,7 @@ LANGUAGES = (
     Language(
         "rust",
         "cargo librust-tokio-postgres-dev librust-serde-json-dev",
-        {
-            "postgresql": [
-                "sh",
-                "-c",
-                f"command -v cargo && ls -d {_CRATES}/tokio-postgres-0.7.* {_CRATES}/serde_json-1.*",
-            ]
-        },
+        {"postgresql": _crates("tokio-postgres", "serde_json")},
         _rust,
     ),
 )

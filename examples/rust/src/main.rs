@@ -119,8 +119,8 @@ impl fmt::Display for QueueError {
             QueueError::LeaseLost(text) => write!(f, "50008 {text}"),
             QueueError::Refused(number, text) => write!(f, "{number} {text}"),
             QueueError::Conflict(text) => f.write_str(text),
-            QueueError::Database(error) => match error.source() {
-                Some(source) => write!(f, "{error}: {source}"),
+            QueueError::Database(error) => match error.as_db_error() {
+                Some(error) => error.fmt(f),
                 None => error.fmt(f),
             },
         }
