@@ -58,6 +58,9 @@ class Queue {
   static void handle(Message message) throws Exception {
     switch (message.body()) {
       case "fail" -> throw new Exception(FAILURE);
+      case "retry" -> {
+        if (message.attempt() == 1) throw new Exception("not yet");
+      }
       case "dead" -> throw new DeadException("no such address");
       case "slow" -> Thread.sleep(4000);
       default -> {}
@@ -92,9 +95,13 @@ class Queue {
   }
 
   /** The key is a UUID on PostgreSQL and a String elsewhere; it goes back as it came. */
-  record Message(long id, String body, Object key) {
+  record Message(long id, int attempt, String body, Object key) {
     static Message of(ResultSet row) throws SQLException {
-      return new Message(row.getLong("id"), row.getString("body"), row.getObject("batch_key"));
+      return new Message(
+          row.getLong("id"),
+          row.getInt("attempt"),
+          row.getString("body"),
+          row.getObject("batch_key"));
     }
   }
 
