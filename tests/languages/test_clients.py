@@ -1,5 +1,6 @@
 """What every client has to do, in each language and on each product that it is for."""
 
+import os
 import signal
 import time
 import uuid
@@ -143,3 +144,19 @@ def test_a_consumer_that_has_lost_its_lease_says_so_and_goes_on(client: Client) 
         assert consumer.wait(10) == 0, client.log("one")
     assert [body for _, body in client.handled("one")] == ["slow", "slow"]
     assert "50008 lease_lost" in client.log("one")
+
+
+def test_a_signal_to_all_its_processes_lets_a_consumer_finish_its_batch(client: Client) -> None:
+    """As a terminal and a process manager send it. Some clients have a process of their own that extends leases."""
+    type = f"test.{uuid.uuid4().hex[:16]}"
+    assert client.send(type, "slow", "last").returncode == 0
+    with client.consumer(type, "one") as consumer, closing(client.database.connect("test")) as session:
+        until(lambda: client.messages(type)[0]["state"] == "A", f"it is claimed: {client.log('one')}")
+        time.sleep(0.5)  # the handler is at work
+        os.killpg(consumer.pid, signal.SIGTERM)
+        time.sleep(LEASE_SECONDS + 0.5)
+        assert session.call("claim_batch", type) == [], "the lease has run out"
+        assert consumer.wait(10) == 0, client.log("one")
+    assert sorted(body for _, body in client.handled("one")) == ["last", "slow"]
+    assert client.messages(type) == []
+    assert "lease" not in client.log("one")
