@@ -141,10 +141,11 @@ LANGUAGES = (
     Language("node", "nodejs npm", _all_products("sh", "-c", "command -v node && command -v npm"), _node),
     Language(
         "php",
-        "php-cli php-pgsql php-mysql",
+        "php-cli php-pgsql php-mysql php-interbase",
         _drivers(
             ("php", "-r", "exit((int) !(extension_loaded('pdo_pgsql') && extension_loaded('pcntl')));"),
             ("php", "-r", "exit((int) !(extension_loaded('pdo_mysql') && extension_loaded('pcntl')));"),
+            ("php", "-r", "exit((int) !(extension_loaded('pdo_firebird') && extension_loaded('pcntl')));"),
         ),
         _script("php", "php/queue.php"),
     ),
