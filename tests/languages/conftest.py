@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from rowqueue.databases import Database
@@ -14,6 +15,7 @@ from languages import LANGUAGES, Language, Missing
 from suite import Client, create_orders
 
 Start = Callable[[Language, str], Sequence[str]]
+MakeClient = Callable[..., Client]
 
 
 @pytest.fixture(scope="session")
@@ -37,15 +39,38 @@ def start(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory)
 
 
 @pytest.fixture
-def shop(server: Server, installed_database: Database) -> Database:
-    """A database with an empty queue and a table of the application's."""
+def make_client(start: Start, server: Server, installed_database: Database, tmp_path: Path) -> MakeClient:
+    """Clients of several languages for one database, which has an empty queue and a table of the application's."""
     create_orders(server, installed_database)
-    return installed_database
+
+    def make(language: Language, **settings: int) -> Client:
+        folder = tmp_path / language.name
+        folder.mkdir()
+        client = Client(start(language, product(server.name)), server, installed_database, folder, **settings)
+        if language.name == "node" and product(server.name) == "firebird":
+            _let_in(client)
+        return client
+
+    return make
+
+
+def _let_in(client: Client) -> None:
+    """Set the same password again until the client can log in.
+
+    node-firebird 2.17 misreads what the server says of one account in sixteen, which depends on the account's salt: it
+    never can log in then. Each password has a salt of its own.
+    """
+    login = urlsplit(client.database.url)
+    user, password = unquote(login.username or ""), unquote(login.password or "")
+    for _ in range(9):
+        if "50002" in client.send("x" * 201, "no such queue").stderr:
+            return
+        client.server.query(client.database.url, f"ALTER USER {user} PASSWORD '{password}'")
 
 
 @pytest.fixture(
     params=[pytest.param(each, id=each.name, marks=pytest.mark.product(*each.drivers)) for each in LANGUAGES]
 )
-def client(request: pytest.FixtureRequest, start: Start, server: Server, shop: Database, tmp_path: Path) -> Client:
+def client(request: pytest.FixtureRequest, make_client: MakeClient) -> Client:
     """The client of one language; each test runs with all of them."""
-    return Client(start(request.param, product(server.name)), server, shop, tmp_path)
+    return make_client(request.param)

@@ -8,13 +8,11 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from itertools import cycle, islice
-from pathlib import Path
 from subprocess import Popen
 
 import pytest
-from conftest import Start
+from conftest import MakeClient
 from languages import LANGUAGES
-from rowqueue.databases import Database
 from servers import Server, product
 from suite import FAILURE, SIZE, Client, bodies, until
 
@@ -34,16 +32,10 @@ pytestmark = [
 
 
 @pytest.fixture
-def clients(start: Start, server: Server, shop: Database, tmp_path: Path) -> dict[str, Client]:
+def clients(server: Server, make_client: MakeClient) -> dict[str, Client]:
     """One of each language that has a driver for the server."""
-    of = product(server.name)
-    clients = {}
-    for language in LANGUAGES:
-        if of in language.drivers:
-            folder = tmp_path / language.name
-            folder.mkdir()
-            clients[language.name] = Client(start(language, of), server, shop, folder, LEASE_SECONDS)
-    return clients
+    of_server = [language for language in LANGUAGES if product(server.name) in language.drivers]
+    return {language.name: make_client(language, lease_seconds=LEASE_SECONDS) for language in of_server}
 
 
 def stop(client: Client, consumer: Popen[bytes]) -> None:

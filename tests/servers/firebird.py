@@ -199,8 +199,8 @@ class _Firebird(base.Server):
                 except driver().DatabaseError:
                     if time.monotonic() > deadline:
                         raise
-            # Others are ended only if there are any, and seldom: a server of 5.0 may die when it ends a connection that is
-            # still being made. A connection that has tried to drop its database is of no more use.
+            # Others are ended only if there are any, and seldom: a server of 5.0 may die when it ends a connection
+            # that is still being made. A connection that has tried to drop its database is of no more use.
             with self.client(url) as connection:
                 connection.execute("DELETE FROM mon$attachments WHERE mon$attachment_id <> CURRENT_CONNECTION")
             time.sleep(0.1)
