@@ -16,31 +16,14 @@ export PYTHONDONTWRITEBYTECODE :=
 test: $(TEST_STAMP) servers
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
-# The clients in examples/ for other languages. A language that is not there is skipped, and pytest says so.
+# The clients in examples/ for other languages, which the table in tests/languages/languages.py lists. A language that is
+# not there is skipped, and pytest says so. About five minutes with two processors.
 test-languages: $(TEST_STAMP) servers languages
-	$(BIN)/pytest tests/languages $(PYTEST_ARGS)
+	$(BIN)/pytest tests/languages -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
-# One line for each language: a program that tells whether it is there, and Debian's packages. npm's drivers come with the test.
-LANGUAGES := \
-	'command -v npm:nodejs npm' \
-	'php -m | grep -q pdo_pgsql && php -m | grep -q pdo_mysql:php-cli php-pgsql php-mysql' \
-	'perl -e "require q(DBD/Pg.pm); require q(DBD/MariaDB.pm)":libdbd-pg-perl libdbd-mariadb-perl' \
-	'ruby -rpg -rmysql2 -e 1:ruby ruby-pg ruby-mysql2' \
-	'command -v go && test -d /usr/share/gocode/src/github.com/lib/pq -a -d /usr/share/gocode/src/github.com/go-sql-driver/mysql:golang-go golang-github-lib-pq-dev golang-github-go-sql-driver-mysql-dev'
-
-languages:
-	@missing=""; \
-	for language in $(LANGUAGES); do \
-		sh -c "$${language%%:*}" >/dev/null 2>&1 || missing="$$missing $${language#*:}"; \
-	done; \
-	if [ -z "$$missing" ]; then exit 0; fi; \
-	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-		export DEBIAN_FRONTEND=noninteractive RUNLEVEL=1; \
-		apt-get update -qq && apt-get install -y -qq --no-install-recommends $$missing >/dev/null \
-		|| echo "make: could not install$$missing; the tests of these languages are skipped" >&2; \
-	else \
-		echo "make: the tests on$$missing are skipped: not installed, and only root can (apt-get install$$missing)" >&2; \
-	fi
+# Compilers, drivers and formatters: Debian's packages, where they are missing. npm's drivers come with the tests.
+languages: | $(BIN)/python
+	@$(BIN)/python tests/languages/languages.py
 
 # Programs only: the packages' own services are neither started nor needed. MariaDB, MySQL and Firebird are unpacked
 # under .servers/, several versions side by side, without root.

@@ -192,10 +192,12 @@ func (q *queue) sendAll(kind string, bodies []string) error {
 	})
 }
 
-func handle(id int64, body string) error {
+func handle(id, attempt int64, body string) error {
 	switch {
 	case body == "fail":
 		return errors.New("first line, with \"quotes\"\n17,,a line that looks like a failure\nlast line")
+	case body == "retry" && attempt == 1:
+		return errors.New("not yet")
 	case body == "dead":
 		return &Dead{"no such address"}
 	case body == "slow":
@@ -219,7 +221,8 @@ func handleAll(batch []map[string]string) (list any) {
 	var failures []string
 	for _, m := range batch {
 		id, _ := strconv.ParseInt(m["id"], 10, 64)
-		err := handle(id, m["body"])
+		attempt, _ := strconv.ParseInt(m["attempt"], 10, 64)
+		err := handle(id, attempt, m["body"])
 		if err == nil {
 			continue
 		}

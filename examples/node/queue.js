@@ -1,10 +1,11 @@
 // A producer and a consumer in Node: copy this file, then change `store` and `handle`.
 //
-// Usage:  npm install && DATABASE_URL=postgresql://… node queue.js send TYPE BODY…     (or mysql://, mariadb://)
+// Usage:  npm install && DATABASE_URL=postgresql://… node queue.js send TYPE BODY…     (or mysql://, mariadb://, firebird://)
 //         node queue.js consume TYPE      BATCH_SIZE and LEASE_SECONDS change the defaults; SIGTERM ends it
 //
 // `send` stores rows of the application and sends the messages in one transaction: all of it happens or nothing.
 import { createHash } from 'node:crypto'
+import { EventEmitter, once } from 'node:events'
 import { appendFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -12,6 +13,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 const SIZE = Number(process.env.BATCH_SIZE ?? 20)
 const LEASE_SECONDS = Number(process.env.LEASE_SECONDS ?? 60)
 const IDLE_SECONDS = 2 // messages become due and leases run out without a notification
+
+// PostgreSQL's SQLSTATEs; MySQL's and MariaDB's numbers; Firebird's: deadlock, lock conflict, update conflict
+const CONFLICTS = new Set(['40001', '40P01', 1020, 1205, 1213, 335544336, 335544345, 335544451])
 
 class QueueError extends Error {} // one of the contract's: number 50002, name invalid_argument
 class GiveUp extends Error {} // thrown by a handler: dead-letter the message now
@@ -22,6 +26,7 @@ const store = (db, body) => db.query('INSERT INTO orders (body) VALUES (?)', [bo
 
 async function handle (message) {
   if (message.body === 'fail') throw new Error('first line, with "quotes"\n17,,a line that looks like a failure\nlast line')
+  if (message.body === 'retry' && message.attempt === 1) throw new Error('not yet')
   if (message.body === 'dead') throw new GiveUp('no such address')
   if (message.body === 'slow') await sleep(4000)
   appendFileSync(process.env.HANDLED, JSON.stringify([message.id, message.body]) + '\n')
@@ -32,8 +37,26 @@ async function handle (message) {
 // A connection: `query` takes ? for parameters on each database, `call` returns the rows of a procedure, all of whose arguments
 // are given, and `wait` returns when there may be a message or the time is up.
 async function connect (url) {
-  const db = await (url.startsWith('postgres') ? connectPostgreSQL(url) : connectMySQL(url))
+  const connectTo = url.startsWith('postgres') ? connectPostgreSQL : url.startsWith('firebird') ? connectFirebird : connectMySQL
+  const db = await connectTo(url)
   return { ...db, call: (...call) => db.call(...call).catch(translate) }
+}
+
+// The three statements of a transaction, where they are plain SQL.
+const transactions = query => ({
+  begin: () => query('START TRANSACTION'),
+  commit: () => query('COMMIT'),
+  rollback: () => query('ROLLBACK')
+})
+
+// Waits for an event of `bell`, or until the time is up or `signal` says so.
+const waitFor = (bell, event, call) => async (type, signal) => {
+  const done = new AbortController()
+  const either = { signal: AbortSignal.any([signal, done.signal]) }
+  const notified = once(bell, event, either).catch(() => {}) // before the question: none is missed
+  const [{ ready }] = await call('wait_for_message', type, 0)
+  if (!ready) await Promise.race([notified, sleep(IDLE_SECONDS * 1000, null, either).catch(() => {})])
+  done.abort()
 }
 
 async function connectPostgreSQL (url) {
@@ -47,16 +70,8 @@ async function connectPostgreSQL (url) {
   }
   const call = (name, ...values) => query(`SELECT * FROM mq.${name}(${values.map(() => '?').join(', ')})`, values)
   const listen = type => client.query(`LISTEN mq_${createHash('md5').update(type).digest('hex')}`)
-  const wait = async (type, signal) => {
-    const notified = new Promise(resolve => client.once('notification', resolve)) // before the question: none is missed
-    const [{ ready }] = await call('wait_for_message', type, 0)
-    const timer = new AbortController()
-    const time = sleep(IDLE_SECONDS * 1000, null, { signal: AbortSignal.any([signal, timer.signal]) }).catch(() => {})
-    if (!ready) await Promise.race([notified, time])
-    timer.abort()
-    client.removeAllListeners('notification')
-  }
-  return { query, call, listen, wait, end: () => client.end() }
+  const wait = waitFor(client, 'notification', call)
+  return { query, call, ...transactions(query), listen, wait, end: () => client.end() }
 }
 
 async function connectMySQL (url) {
@@ -68,13 +83,45 @@ async function connectMySQL (url) {
   // A call has one result with rows and then its end; the driver reads both, and throws what comes late.
   const call = async (name, ...values) => (await query(`CALL mq_${name}(${values.map(() => '?').join(', ')})`, values))[0]
   const wait = type => call('wait_for_message', type, IDLE_SECONDS)
-  return { query, call, listen: async () => {}, wait, end: () => client.end() }
+  return { query, call, ...transactions(query), listen: async () => {}, wait, end: () => client.end() }
+}
+
+async function connectFirebird (url) {
+  const { default: firebird } = await import('node-firebird')
+  // A pool, because other connections of this driver connect again by themselves when they are lost.
+  const pool = firebird.pool(2, { ...firebird.parseConnectionUri(url), lowercase_keys: true, blobAsText: true })
+  const client = await pool.getAsync()
+  // READ COMMITTED RECORD_VERSION NO WAIT: what claims need. The driver's READ_COMMITTED is without RECORD_VERSION.
+  const options = { isolation: firebird.ISOLATION_READ_UNCOMMITTED, wait: false }
+  let open // the transaction that `begin` has begun; without one each statement has its own
+  const query = (sql, values) =>
+    open ? open.queryAsync(sql, values) : client.withTransaction(own => own.queryAsync(sql, values), options)
+  const call = (name, ...values) => query(`SELECT * FROM mq_${name}(${values.map(() => '?').join(', ')})`, values)
+  const begin = async () => { open = await client.transactionAsync(options) }
+  const close = how => open[how]().then(() => { open = undefined })
+  // Events come to a second port of the server. Where a firewall hides it, the server answers nothing on the connection that asks
+  // for them: so that is another one, nobody awaits it, and the poll finds the messages.
+  const bell = new EventEmitter()
+  const listen = async type => {
+    const complain = error => error && console.error(`no events: ${error.message}`)
+    const register = async () => {
+      const events = await (await pool.getAsync()).attachEventAsync()
+      events.on('post_event', () => bell.emit('event')).on('error', complain)
+      events.registerEvent([`mq_${[...type].slice(0, 30).join('')}`.replace(/ +$/, '')], complain)
+    }
+    register().catch(complain)
+  }
+  const wait = waitFor(bell, 'event', call)
+  const end = () => client.detachAsync().then(() => pool.destroyAsync())
+  return { query, call, begin, commit: () => close('commitAsync'), rollback: () => close('rollbackAsync'), listen, wait, end }
 }
 
 function translate (error) {
-  const number = error.errno ?? Number(error.code) // MySQL's error number, or PostgreSQL's SQLSTATE
+  // Firebird's text is `Exception 2, MQ_50002, invalid_argument: …, At procedure …`.
+  const [, raised, text = error.message] = /^Exception \d+, MQ_(\d+), (.*?)(?:, At \w+ '|$)/s.exec(error.message) ?? []
+  const number = Number(raised ?? error.errno ?? error.code) // or MySQL's error number, or PostgreSQL's SQLSTATE
   if (!(number >= 50001 && number <= 50099)) throw error
-  throw Object.assign(new QueueError(error.message, { cause: error }), { number, name: error.message.split(':')[0] })
+  throw Object.assign(new QueueError(text, { cause: error }), { number, name: text.split(':')[0] })
 }
 
 // Deadlocks and conflicts undo the transaction: `work` is done again, all of it.
@@ -83,7 +130,7 @@ async function repeat (work) {
     try {
       return await work()
     } catch (error) {
-      const again = ['40001', '40P01'].includes(error.code) || [1020, 1205, 1213].includes(error.errno)
+      const again = CONFLICTS.has(error.code ?? error.gdscode) || CONFLICTS.has(error.errno)
       if (!again || tries === 10) throw error
       await sleep(Math.random() * 20 * 2 ** tries)
     }
@@ -91,12 +138,12 @@ async function repeat (work) {
 }
 
 const transaction = (db, work) => repeat(async () => {
-  await db.query('START TRANSACTION')
+  await db.begin()
   try {
     await work()
-    await db.query('COMMIT')
+    await db.commit()
   } catch (error) {
-    await db.query('ROLLBACK').catch(() => {})
+    await db.rollback().catch(() => {})
     throw error
   }
 })
@@ -135,7 +182,8 @@ async function consume (db, type, signal) {
         batch = await call('finish_batch', key, failures.join('\n') || null, signal.aborted ? 0 : SIZE)
       } catch (error) {
         if (error.number !== 50008) throw error
-        batch = [] // the lease was lost: others have its messages
+        console.error(`50008 ${error.message}`) // the lease was lost: others have its messages
+        batch = []
       }
     }
   }
@@ -162,3 +210,4 @@ try {
 } finally {
   await db?.end().catch(() => {})
 }
+process.exit()

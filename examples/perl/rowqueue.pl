@@ -1,9 +1,9 @@
 #!/usr/bin/perl
-# A producer and a consumer in Perl, on PostgreSQL, MySQL and MariaDB. Copy it and replace `handle` and `send_all`.
+# A producer and a consumer in Perl, on PostgreSQL, MySQL, MariaDB and Firebird. Copy it and replace `handle` and `send_all`.
 #
-#   apt-get install libdbd-pg-perl libdbd-mariadb-perl
+#   apt-get install libdbd-pg-perl libdbd-mariadb-perl libdbd-firebird-perl
 #   DATABASE_URL=postgresql://user:password@host/shop perl rowqueue.pl send TYPE BODY…
-#   DATABASE_URL=mysql://user:password@host/shop      perl rowqueue.pl consume TYPE
+#   DATABASE_URL=mysql://user:password@host/shop      perl rowqueue.pl consume TYPE    (or mariadb://, firebird://)
 use v5.32;
 use warnings;
 use utf8;
@@ -14,30 +14,43 @@ use IO::Handle;
 use IO::Select;
 use JSON::PP;
 
-use constant SIZE          => $ENV{BATCH_SIZE} // 20;
+use constant SIZE => $ENV{BATCH_SIZE} // 20;
 use constant LEASE_SECONDS => $ENV{LEASE_SECONDS} // 60;
 
 # The numbered errors of the contract: $@->{number}, $@->{name}, $@->{message}.
-package Rowqueue::Error { use overload '""' => sub { "$_[0]{number} $_[0]{message}" } }
+package Rowqueue::Error {
+    use overload '""' => sub { "$_[0]{number} $_[0]{message}" }
+}
 
 # A handler dies with it to dead-letter its message.
-package Rowqueue::Dead { use overload '""' => sub { $_[0]{message} } }
+package Rowqueue::Dead {
+    use overload '""' => sub { $_[0]{message} }
+}
 
 package main;
 
 my $json = JSON::PP->new->allow_nonref;    # texts for the database: characters, not bytes
-my $postgresql;
+my ($postgresql, $firebird);
 
 sub connect_to {
     my ($url) = @_;
     my ($scheme, $login, $host, $port, $name) = $url =~ m{^(\w+)://(?:([^@/]*)@)?([^:/]+)(?::(\d+))?/([^?]+)}
         or die "DATABASE_URL must be scheme://user:password\@host:port/database\n";
-    my ($user, $password) = map { s/%(..)/chr hex $1/ger } split /:/, $login // '', 2;
+    ($name, my ($user, $password)) = map { s/%(..)/chr hex $1/ger } $name, split /:/, $login // '', 2;
     $postgresql = $scheme =~ /^postgres/;
-    my $dsn = $postgresql ? "dbi:Pg:dbname=$name;host=$host" : "dbi:MariaDB:database=$name;host=$host";
+    $firebird = $scheme eq 'firebird';
+    my $dsn = $postgresql ? 'dbi:Pg:dbname=' : $firebird ? 'dbi:Firebird:ib_charset=UTF8;dbname=' : 'dbi:MariaDB:database=';
+    $dsn .= "$name;host=$host";
     $dsn .= ";port=$port" if $port;
-    my $dbh = DBI->connect($dsn, $user, $password, { RaiseError => 1, PrintError => 0, AutoCommit => 1 });
-    $dbh->do('SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED') unless $postgresql;
+    $dsn .= ";ib_role=$1" if $url =~ /[?&]role=(\w+)/;    # on Firebird a session has the one role that it asks for
+    my %options = (RaiseError => 1, PrintError => 0, AutoCommit => 1, FetchHashKeyName => 'NAME_lc');
+    %options = (%options, ib_enable_utf8 => 1, LongReadLen => 16 << 20) if $firebird;    # a body has up to 16 MiB
+    my $dbh = DBI->connect($dsn, $user, $password, \%options);
+    if ($firebird) {
+        my @manner = (-isolation_level => ['read_committed', 'record_version'], -lock_resolution => 'no_wait');
+        $dbh->func(@manner, 'ib_set_tx_param');
+    }
+    $dbh->do('SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED') unless $postgresql || $firebird;
     return $dbh;
 }
 
@@ -45,17 +58,25 @@ sub connect_to {
 sub call {
     my ($dbh, $procedure, @values) = @_;
     my $places = join ', ', ('?') x @values;
+    my $statement = $postgresql ? "SELECT * FROM mq.$procedure($places)" : "CALL mq_$procedure($places)";
+    if ($firebird) {
+        # The driver sends a long text with EXECUTE PROCEDURE only, which returns one row.
+        my $has_text = $procedure eq 'send' || $procedure eq 'finish_batch' && defined $values[1];
+        $statement = $has_text ? "EXECUTE PROCEDURE mq_$procedure($places)" : "SELECT * FROM mq_$procedure($places)";
+        defined and utf8::upgrade($_) for @values;    # other characters below 256 would be sent as Latin-1
+    }
     my @rows;
     my $done = eval {
-        my $sth = $dbh->prepare($postgresql ? "SELECT * FROM mq.$procedure($places)" : "CALL mq_$procedure($places)");
+        my $sth = $dbh->prepare($statement);
         $sth->execute(@values);
         push @rows, @{ $sth->fetchall_arrayref({}) };
-        unless ($postgresql) { 1 while $sth->more_results }    # an error after the rows is reported only at the end
+        unless ($postgresql || $firebird) { 1 while $sth->more_results }    # an error may come after the rows
         1;
     };
     return @rows if $done;
-    my $error  = $@;
+    my $error = $@;
     my $number = $postgresql ? $dbh->state : $dbh->err;
+    $number = $1 if $firebird && $dbh->errstr =~ /^-MQ_(\d+)$/m;
     die $error unless $number =~ /^500\d\d$/ && $dbh->errstr =~ /(([a-z_]+): [^\n]*)/;
     die bless { number => $number, name => $2, message => $1 }, 'Rowqueue::Error';
 }
@@ -66,10 +87,12 @@ sub repeated {
     for my $try (1 .. 10) {
         my @result;
         return @result if eval { @result = $code->(); 1 };
-        my $error  = $@;
+        my $error = $@;
         my $number = ($postgresql ? $dbh->state : $dbh->err) // '';
         eval { $dbh->rollback } unless $dbh->{AutoCommit};
-        die $error if ref $error || $try == 10 || $number !~ /^(?:40001|40P01|1213|1205|1020|1180|3101)$/;
+        my $again = $number =~ /^(?:40001|40P01|1213|1205|1020|1180|3101)$/;
+        $again = $error =~ /deadlock|lock conflict/ if $firebird;
+        die $error if ref $error || $try == 10 || !$again;
         select undef, undef, undef, rand 0.05 * $try;
     }
 }
@@ -77,20 +100,35 @@ sub repeated {
 # The order and the message about it, in one transaction: both are there or neither.
 sub send_all {
     my ($dbh, $type, @bodies) = @_;
-    repeated($dbh, sub {
-        $dbh->begin_work;
-        for my $body (@bodies) {
-            $dbh->do('INSERT INTO orders (body) VALUES (?)', undef, $body);
-            call($dbh, 'send', $type, $body);
+    repeated(
+        $dbh,
+        sub {
+            $dbh->begin_work;
+            for my $body (@bodies) {
+                $dbh->do('INSERT INTO orders (body) VALUES (?)', undef, $body);
+                call($dbh, 'send', $type, $body);
+            }
+            $dbh->commit;
         }
-        $dbh->commit;
-    });
+    );
+}
+
+# The next batch. On Firebird a list of failures takes two calls, in one transaction.
+sub finish {
+    my ($dbh, $type, $key, $failures, $size) = @_;
+    return call($dbh, 'finish_batch', $key, $failures, $size) unless $firebird && defined $failures;
+    $dbh->begin_work;
+    call($dbh, 'finish_batch', $key, $failures, 0);
+    my @batch = $size ? call($dbh, 'claim_batch', $type, $size, undef, LEASE_SECONDS) : ();
+    $dbh->commit;
+    return @batch;
 }
 
 sub handle {
     my ($message) = @_;
     my $body = $message->{body};
     die qq(first line, with "quotes"\n17,,a line that looks like a failure\nlast line\n) if $body eq 'fail';
+    die "not yet\n" if $body eq 'retry' && $message->{attempt} == 1;
     die bless { message => 'no such address' }, 'Rowqueue::Dead' if $body eq 'dead';
     sleep 4 if $body eq 'slow';
     open my $file, '>>', $ENV{HANDLED} or die "HANDLED: $!\n";
@@ -105,11 +143,16 @@ sub start_keeper {
     my $child = fork // die "fork: $!\n";
     if ($child) { $writer->autoflush; return $writer }
     close $writer;
-    $SIG{TERM} = $SIG{INT} = 'IGNORE';
     my ($dbh, $key, $select) = (connect_to($url), '', IO::Select->new($reader));
+    $SIG{TERM} = $SIG{INT} = 'IGNORE';    # after connecting: Firebird's library sets its own handlers
     while (1) {
-        if ($select->can_read(LEASE_SECONDS / 3)) { sysread $reader, my $line, 37 or exit; $key = $line =~ s/\s+//r }
-        elsif ($key) { eval { call($dbh, 'extend_lease', $key, undef) } or warn $@ }
+        if ($select->can_read(LEASE_SECONDS / 3)) {
+            sysread $reader, my $line, 37 or exit;
+            $key = $line =~ s/\s+//r;
+        }
+        elsif ($key) {
+            eval { call($dbh, 'extend_lease', $key, undef) } or warn $@;
+        }
     }
 }
 
@@ -135,7 +178,9 @@ sub consume {
             push @failures, "$message->{id},$delay," . $json->encode($text);    # quoted: it may hold line feeds
         }
         my $list = @failures ? join("\n", @failures) : undef;
-        @batch = eval { repeated($dbh, sub { call($dbh, 'finish_batch', $key, $list, $stopping ? 0 : SIZE) }) };
+        @batch = eval {
+            repeated($dbh, sub { finish($dbh, $type, $key, $list, $stopping ? 0 : SIZE) });
+        };
         if ($@) { ref $@ eq 'Rowqueue::Error' && $@->{number} == 50008 ? (warn "$@\n") : die $@ }
         printf $keeper "%-36s\n", '' unless @batch;
     }
@@ -144,6 +189,7 @@ sub consume {
 # Returns when a message may be there, after two seconds at most.
 sub wait_for {
     my ($dbh, $type) = @_;
+    return select undef, undef, undef, 0.5 if $firebird;    # the server cannot wait; the driver's wait for events has no end
     my ($state) = call($dbh, 'wait_for_message', $type, $postgresql ? 0 : 2);    # 0: ask senders to notify
     return if !$postgresql || $state->{ready} || $dbh->pg_notifies;
     IO::Select->new($dbh->{pg_socket})->can_read(2);
@@ -154,9 +200,9 @@ binmode STDERR, ':encoding(UTF-8)';
 my ($command, $type, @bodies) = map { decode_utf8($_) } @ARGV;
 my $url = $ENV{DATABASE_URL} or die "DATABASE_URL must hold the URL of the database\n";
 my $done = eval {
-    if    (($command // '') eq 'send')    { send_all(connect_to($url), $type, @bodies) }
+    if (($command // '') eq 'send') { send_all(connect_to($url), $type, @bodies) }
     elsif (($command // '') eq 'consume') { consume($url, $type) }
-    else                                  { die "usage: rowqueue.pl send TYPE BODY… | consume TYPE\n" }
+    else { die "usage: rowqueue.pl send TYPE BODY… | consume TYPE\n" }
     1;
 };
 $done or print STDERR $@ =~ s/\n?\z/\n/r and exit 1;

@@ -2,7 +2,7 @@
 
 // A producer and a consumer in PHP: copy this file, then change store() and handle().
 //
-// Usage:  DATABASE_URL=postgresql://… php queue.php send TYPE BODY…     (or mysql://, mariadb://)
+// Usage:  DATABASE_URL=postgresql://… php queue.php send TYPE BODY…     (or mysql://, mariadb://, firebird://)
 //         php queue.php consume TYPE      BATCH_SIZE and LEASE_SECONDS change the defaults; SIGTERM ends it
 //
 // `send` stores rows of the application and sends the messages in one transaction: all of it happens or nothing.
@@ -10,15 +10,21 @@
 declare(strict_types=1);
 
 const IDLE_SECONDS = 2; // messages become due and leases run out without a notification
+const FIREBIRD_BEGIN = 'SET TRANSACTION READ COMMITTED RECORD_VERSION NO WAIT';
+const FIREBIRD_ERROR = "/^exception \d+ MQ_(\d+) (.*?)(?: At \w+ '|$)/s";
 
 define('SIZE', (int) (getenv('BATCH_SIZE') ?: 20));
 define('LEASE_SECONDS', (int) (getenv('LEASE_SECONDS') ?: 60));
 
 /** One of the contract's errors: its code is 50002, its message `invalid_argument: …`. */
-class QueueError extends RuntimeException {}
+class QueueError extends RuntimeException
+{
+}
 
 /** Thrown by a handler: dead-letter the message now. */
-class GiveUp extends RuntimeException {}
+class GiveUp extends RuntimeException
+{
+}
 
 // ---- The application's own part ----
 
@@ -33,6 +39,7 @@ function handle(array $message): void
         'fail' => throw new RuntimeException(
             "first line, with \"quotes\"\n17,,a line that looks like a failure\nlast line"
         ),
+        'retry' => (int) $message['attempt'] === 1 ? throw new RuntimeException('not yet') : null,
         'dead' => throw new GiveUp('no such address'),
         'slow' => sleep(4),
         default => null,
@@ -46,17 +53,30 @@ function handle(array $message): void
 class Queue
 {
     public readonly PDO $db;
-    private bool $isPostgres;
+    private string $engine; // pgsql, mysql or firebird
+    private bool $isOpen = false; // a transaction
 
     public function __construct(string $url)
     {
         $part = array_map(fn ($text) => is_string($text) ? rawurldecode($text) : $text, parse_url($url));
-        $this->isPostgres = str_starts_with($part['scheme'], 'postgres');
-        $port = $part['port'] ?? ($this->isPostgres ? 5432 : 3306);
-        $where = "host=$part[host];port=$port;dbname=" . ltrim($part['path'], '/');
-        $dsn = $this->isPostgres ? "pgsql:$where" : "mysql:$where;charset=utf8mb4";
-        $this->db = new PDO($dsn, $part['user'] ?? null, $part['pass'] ?? null); // it throws, since PHP 8
-        if (!$this->isPostgres) {
+        [$this->engine, $port] = match ($part['scheme']) {
+            'postgresql', 'postgres' => ['pgsql', 5432],
+            'firebird' => ['firebird', 3050],
+            default => ['mysql', 3306],
+        };
+        $port = $part['port'] ?? $port;
+        $name = substr($part['path'], 1);
+        parse_str($part['query'] ?? '', $query);
+        $dsn = match ($this->engine) {
+            'pgsql' => "pgsql:host=$part[host];port=$port;dbname=$name",
+            'mysql' => "mysql:host=$part[host];port=$port;dbname=$name;charset=utf8mb4",
+            // A session has the one role that it asks for.
+            'firebird' => "firebird:dbname=$part[host]/$port:$name;charset=UTF8;role=" . ($query['role'] ?? ''),
+        };
+        // The driver for Firebird would commit after each statement, also in a transaction.
+        $options = $this->engine === 'firebird' ? [PDO::ATTR_AUTOCOMMIT => 0, PDO::ATTR_CASE => PDO::CASE_LOWER] : [];
+        $this->db = new PDO($dsn, $part['user'] ?? null, $part['pass'] ?? null, $options); // it throws, since PHP 8
+        if ($this->engine === 'mysql') {
             // For claims in transactions of a handler's.
             $this->db->exec('SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED');
         }
@@ -65,34 +85,55 @@ class Queue
     /** The rows of a procedure, all of whose arguments are given. */
     public function call(string $procedure, mixed ...$arguments): array
     {
+        $call = fn () => $this->rows($procedure, $arguments);
+        return $this->engine === 'firebird' && !$this->isOpen ? $this->once($call) : $call();
+    }
+
+    private function rows(string $procedure, array $arguments): array
+    {
         $places = implode(', ', array_fill(0, count($arguments), '?'));
+        $start = ['pgsql' => 'SELECT * FROM mq.', 'mysql' => 'CALL mq_', 'firebird' => 'SELECT * FROM mq_'][$this->engine];
         try {
-            $call = $this->db->prepare(($this->isPostgres ? 'SELECT * FROM mq.' : 'CALL mq_') . "$procedure($places)");
+            $call = $this->db->prepare("$start$procedure($places)");
             $call->execute($arguments);
             $rows = $call->fetchAll(PDO::FETCH_ASSOC);
-            while (!$this->isPostgres && $call->nextRowset()) {
+            while ($this->engine === 'mysql' && $call->nextRowset()) {
                 // An error that comes late shows only here.
             }
-            return $rows;
         } catch (PDOException $error) {
-            $number = (int) ($this->isPostgres ? $error->errorInfo[0] : $error->errorInfo[1]);
-            if ($number < 50001 || $number > 50099) {
-                throw $error;
-            }
-            $text = preg_replace(['/^ERROR: +/', '/\nCONTEXT:.*/s'], '', $error->errorInfo[2]);
-            throw new QueueError($text, $number, $error);
+            throw $this->translated($error);
         }
+        if ($this->engine === 'firebird' && array_key_exists('body', $rows[0] ?? [])) {
+            // It reads an empty BLOB as null.
+            $rows = array_map(fn ($row) => ['body' => $row['body'] ?? ''] + $row, $rows);
+        }
+        return $rows;
+    }
+
+    private function translated(PDOException $error): Exception
+    {
+        [$state, $number, $text] = ($error->errorInfo ?? []) + ['', 0, ''];
+        if ($this->engine === 'pgsql') {
+            $number = (int) $state;
+        } elseif ($this->engine === 'firebird' && preg_match(FIREBIRD_ERROR, (string) $text, $found)) {
+            [, $number, $text] = $found;
+        }
+        if ($number < 50001 || $number > 50099) {
+            return $error;
+        }
+        return new QueueError(preg_replace(['/^ERROR: +/', '/\nCONTEXT:.*/s'], '', $text), (int) $number, $error);
     }
 
     /** Deadlocks and conflicts undo the transaction: `work` is done again, all of it. */
     public function repeat(callable $work): mixed
     {
-        for ($tries = 1; ; $tries++) {
+        for ($tries = 1;; $tries++) {
             try {
                 return $work();
             } catch (PDOException $error) {
-                [$state, $number] = $error->errorInfo ?? ['', 0];
-                $again = in_array($state, ['40001', '40P01']) || in_array($number, [1020, 1205, 1213]);
+                [$state, $number, $text] = ($error->errorInfo ?? []) + ['', 0, ''];
+                $again = in_array($state, ['40001', '40P01']) || in_array($number, [1020, 1205, 1213])
+                    || $this->engine === 'firebird' && preg_match('/^(deadlock|lock conflict)/', (string) $text);
                 if (!$again || $tries === 10) {
                     throw $error;
                 }
@@ -103,23 +144,35 @@ class Queue
 
     public function transaction(callable $work): void
     {
-        $this->repeat(function () use ($work) {
-            $this->db->beginTransaction();
+        $this->repeat(fn () => $this->once($work));
+    }
+
+    /** `work` in a transaction. */
+    private function once(callable $work): mixed
+    {
+        // PDO's own methods would begin a SNAPSHOT that waits for locks.
+        $isFirebird = $this->engine === 'firebird';
+        $isFirebird ? $this->db->exec(FIREBIRD_BEGIN) : $this->db->beginTransaction();
+        $this->isOpen = true;
+        try {
+            $result = $work();
+            $isFirebird ? $this->db->exec('COMMIT WORK') : $this->db->commit(); // the driver refuses a statement of one word
+            return $result;
+        } catch (Throwable $error) {
             try {
-                $work();
-                $this->db->commit();
-            } catch (Throwable $error) {
-                if ($this->db->inTransaction()) { // not when COMMIT has failed
-                    $this->db->rollBack();
-                }
-                throw $error;
+                $isFirebird ? $this->db->exec('ROLLBACK WORK') : $this->db->rollBack();
+            } catch (PDOException) {
+                // COMMIT has failed, or the connection is lost.
             }
-        });
+            throw $error;
+        } finally {
+            $this->isOpen = false;
+        }
     }
 
     public function listen(string $type): void
     {
-        if ($this->isPostgres) {
+        if ($this->engine === 'pgsql') {
             $this->db->exec('LISTEN mq_' . md5($type));
         }
     }
@@ -127,9 +180,13 @@ class Queue
     /** Returns when there may be a message or the time is up. */
     public function wait(string $type): void
     {
-        $seconds = $this->isPostgres ? 0 : IDLE_SECONDS;
+        if ($this->engine === 'firebird') {
+            usleep(500_000); // the server cannot wait, and PDO has no events
+            return;
+        }
+        $seconds = $this->engine === 'pgsql' ? 0 : IDLE_SECONDS;
         [$answer] = $this->repeat(fn () => $this->call('wait_for_message', $type, $seconds));
-        if ($this->isPostgres && !$answer['ready']) {
+        if ($this->engine === 'pgsql' && !$answer['ready']) {
             $this->db->pgsqlGetNotify(PDO::FETCH_ASSOC, IDLE_SECONDS * 1000);
         }
     }
@@ -148,9 +205,9 @@ class Heartbeat
             return;
         }
         fclose($this->socket);
+        $queue = new Queue($url);
         pcntl_signal(SIGTERM, SIG_IGN); // a process manager signals the group: the batch at hand is finished first
         pcntl_signal(SIGINT, SIG_IGN);
-        $queue = new Queue($url);
         for ($key = '';;) {
             [$read, $write, $except] = [[$other], null, null];
             if (stream_select($read, $write, $except, 0, intdiv(LEASE_SECONDS * 1_000_000, 3))) {
@@ -203,10 +260,12 @@ function consume(string $url, string $type): void
     $stopping = false;
     pcntl_async_signals(true);
     $heartbeat = new Heartbeat($url); // before the connection: a child must not share it
-    foreach ([SIGTERM, SIGINT] as $signal) {
-        pcntl_signal($signal, function () use (&$stopping) { $stopping = true; });
-    }
     $queue = new Queue($url);
+    foreach ([SIGTERM, SIGINT] as $signal) { // after the connection: Firebird's library sets its own
+        pcntl_signal($signal, function () use (&$stopping) {
+            $stopping = true;
+        });
+    }
     $queue->listen($type);
     $reader = gethostname() . ':' . getmypid();
     while (!$stopping) {
@@ -226,7 +285,8 @@ function consume(string $url, string $type): void
                 if ($error->getCode() !== 50008) {
                     throw $error;
                 }
-                $batch = []; // the lease was lost: others have its messages
+                fwrite(STDERR, "50008 {$error->getMessage()}\n"); // the lease was lost: others have its messages
+                $batch = [];
             }
         }
     }

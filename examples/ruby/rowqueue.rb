@@ -1,4 +1,3 @@
-#!/usr/bin/env ruby
 # frozen_string_literal: true
 
 # A producer and a consumer in Ruby, on PostgreSQL, MySQL and MariaDB. Copy it and replace `handle` and `send_all`.
@@ -68,6 +67,7 @@ class Database
   end
 end
 
+# Rows come from functions, and LISTEN wakes.
 class PostgreSQL < Database
   CONFLICTS = %w[40001 40P01].freeze
 
@@ -101,6 +101,7 @@ class PostgreSQL < Database
   end
 end
 
+# MySQL and MariaDB: rows come from CALL, and the server waits.
 class MySQL < Database
   CONFLICTS = [1213, 1205, 1020, 1180, 3101].freeze
 
@@ -153,8 +154,9 @@ def send_all(database, type, bodies)
   end
 end
 
-def handle(id, body)
+def handle(id, body, attempt)
   raise "first line, with \"quotes\"\n17,,a line that looks like a failure\nlast line" if body == "fail"
+  raise "not yet" if body == "retry" && attempt == 1
   raise Dead, "no such address" if body == "dead"
 
   sleep(4) if body == "slow"
@@ -163,7 +165,7 @@ end
 
 # A line of finish_batch's list of failures, or nil: id, seconds (empty: the queue's backoff, -1: dead now), error.
 def failure(message)
-  handle(message["id"], message["body"])
+  handle(*message.values_at("id", "body", "attempt"))
   nil
 rescue StandardError => e
   text = e.message.encode("UTF-8", invalid: :replace, undef: :replace).scrub.delete("\0") # PostgreSQL has no NUL
@@ -207,7 +209,7 @@ def consume(url, type)
     key = batch.first["batch_key"]
     failures = holding(keeper, key) { batch.filter_map { |message| failure(message) } }
     begin
-      list = failures.join("\n") unless failures.empty?
+      list = failures.empty? ? nil : failures.join("\n") # always assigned: a loop's variables keep their values
       batch = database.repeated { database.call("finish_batch", key, list, stopping ? 0 : SIZE) }
     rescue LeaseLost => e
       warn e.message

@@ -192,17 +192,18 @@ class _Firebird(base.Server):
 
     def drop_database(self, url: str) -> None:
         deadline = time.monotonic() + _READY_SECONDS
-        with self.client(url) as connection:
-            while True:
-                # Others are ended only if there are any, and seldom: a server of 5.0 may die when it ends a connection
-                # that is still being made.
+        while True:
+            with self.client(url) as connection:
                 try:
                     return connection.connection.drop_database()
                 except driver().DatabaseError:
                     if time.monotonic() > deadline:
                         raise
+            # Others are ended only if there are any, and seldom: a server of 5.0 may die when it ends a connection
+            # that is still being made. A connection that has tried to drop its database is of no more use.
+            with self.client(url) as connection:
                 connection.execute("DELETE FROM mon$attachments WHERE mon$attachment_id <> CURRENT_CONNECTION")
-                time.sleep(0.1)
+            time.sleep(0.1)
 
     def catalog(self, url: str) -> list[str]:
         with self.client(url) as connection:

@@ -1,0 +1,139 @@
+"""The clients of all languages on one queue at the same time, as producers and as consumers."""
+
+import random
+import signal
+import uuid
+import zlib
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from itertools import cycle, islice
+from subprocess import Popen
+
+import pytest
+from conftest import MakeClient
+from languages import LANGUAGES
+from servers import Server, product
+from suite import FAILURE, SIZE, Client, bodies, until
+
+MESSAGES = 5000
+PRODUCERS = 6
+AT_A_TIME = 170  # messages in one transaction of a producer's
+# Longer than in the tests of one client: twenty processes run at the same time.
+LEASE_SECONDS = 6
+# What becomes of the words that the handlers know; everything else is done at the first attempt.
+ATTEMPTS = {"fail": 3, "dead": 1, "retry": 2}
+ERRORS = {"fail": FAILURE, "dead": "no such address"}
+
+pytestmark = [
+    pytest.mark.language,
+    pytest.mark.product(*{product for language in LANGUAGES for product in language.drivers}),
+]
+
+
+@pytest.fixture
+def clients(server: Server, make_client: MakeClient) -> dict[str, Client]:
+    """One of each language that has a driver for the server."""
+    of_server = [language for language in LANGUAGES if product(server.name) in language.drivers]
+    return {language.name: make_client(language, lease_seconds=LEASE_SECONDS) for language in of_server}
+
+
+def stop(client: Client, consumer: Popen[bytes]) -> None:
+    """It has done something, so it is there to hear the signal."""
+    consumer.send_signal(signal.SIGTERM)
+    assert consumer.wait(10) == 0, client.log("consumer")
+
+
+def produce(client: Client, type: str, messages: list[str]) -> None:
+    """In several transactions, with one in the midst that fails after it has sent, and one that the queue refuses."""
+    for begin in range(0, len(messages), AT_A_TIME):
+        sent = client.send(type, *messages[begin : begin + AT_A_TIME])
+        assert (sent.returncode, sent.stderr) == (0, ""), sent
+        assert client.send(type, "taken back", "too long for the table" * 20).returncode == 1
+        refused = client.send("x" * 201, "refused")
+        assert refused.returncode == 1 and "50002 invalid_argument: type: must be" in refused.stderr, refused
+
+
+def set_queue(client: Client, type: str, *, ordered: int) -> None:
+    with closing(client.database.connect("test")) as session:
+        session.call("set_queue", type, None, 3, 0, None, "archive", ordered)
+
+
+def test_clients_of_all_languages_do_each_message_once(server: Server, clients: dict[str, Client]) -> None:
+    type = f"test.{uuid.uuid4().hex[:16]}"
+    any_client = next(iter(clients.values()))
+    set_queue(any_client, type, ordered=0)
+    # The consumer of one language, another one on each product, is killed in the midst of these.
+    name = list(clients)[zlib.crc32(product(server.name).encode()) % len(clients)]
+    first = ["one", "slow", *(f"{n}" for n in range(SIZE - 3)), "slow"]
+    assert clients[name].send(type, *first).returncode == 0
+    other = ["fail", "dead"] * 100 + ["retry"] * 400
+    sent = [*bodies(MESSAGES - len(first) - len(other)), *other]
+    random.Random(1).shuffle(sent)
+
+    with ThreadPoolExecutor(PRODUCERS) as threads, ExitStack() as stack:
+        killed = stack.enter_context(clients[name].consumer(type, "killed"))
+        until(lambda: clients[name].handled("killed"), f"the first message: {clients[name].log('killed')}")
+        of_killed = {row["id"]: row["batch_key"] for row in any_client.messages(type)}
+        assert len(of_killed) == SIZE and len({*of_killed.values()} - {None}) == 1, f"{name} holds not all: {of_killed}"
+        producers = [
+            threads.submit(produce, client, type, sent[n::PRODUCERS])
+            for n, client in enumerate(islice(cycle(clients.values()), PRODUCERS))
+        ]
+        running = [(client, stack.enter_context(client.consumer(type, "consumer"))) for client in clients.values()]
+        until(lambda: any(client.handled("consumer") for client in clients.values()), "the first of the others")
+        killed.send_signal(signal.SIGKILL)
+        killed.wait()
+        keys = {row["id"]: row["batch_key"] for row in any_client.messages(type)}
+        assert {id: keys.get(id) for id in of_killed} == of_killed, f"{name} was not in the midst of a batch"
+        for producer in producers:
+            producer.result()
+        until(lambda: any_client.unfinished(type) == 0, "all messages done", 120)
+        for client, consumer in running:
+            assert len(client.handled("consumer")) > SIZE, client.log("consumer")
+            stop(client, consumer)
+
+    rows = {row["id"]: row for row in any_client.messages(type)}
+    assert Counter(row["body"] for row in rows.values()) == Counter(first + sent)
+    assert any_client.orders() == MESSAGES
+    _check_record(rows, set(of_killed))
+    _check_handled(clients, rows)
+    assert set(clients[name].handled("killed")) < {(id, rows[id]["body"]) for id in of_killed}
+
+
+def test_clients_of_all_languages_keep_the_order_of_a_queue(clients: dict[str, Client]) -> None:
+    """In each round one sends, and who has done most is stopped: so all have a part in the end."""
+    type = f"test.{uuid.uuid4().hex[:16]}"
+    any_client = next(iter(clients.values()))
+    set_queue(any_client, type, ordered=1)
+    sent = []
+    with ExitStack() as stack:
+        running = {name: stack.enter_context(client.consumer(type, "consumer")) for name, client in clients.items()}
+        done = Counter[str]()
+        for sender in clients.values():
+            sent += [*bodies(10), "retry", "fail", "dead", "retry"]
+            assert sender.send(type, *sent[-14:]).returncode == 0
+            until(lambda: any_client.unfinished(type) == 0, "all messages done")
+            before, done = done, Counter({name: len(client.handled("consumer")) for name, client in clients.items()})
+            [(name, _)] = (done - before).most_common(1)
+            stop(clients[name], running.pop(name))
+    rows = {row["id"]: row for row in any_client.messages(type)}
+    assert [row["body"] for row in rows.values()] == sent
+    _check_record(rows, set())
+    _check_handled(clients, rows)
+    times = [row["changed_at"] for row in rows.values()]
+    assert times == sorted(times)
+
+
+def _check_record(rows: dict[int, dict[str, object]], of_killed: set[int]) -> None:
+    """Each message is completed or dead, once, after the attempts that it must have had."""
+    for id, row in rows.items():
+        body = str(row["body"])
+        assert (row["state"], row["error"]) == (("E", ERRORS[body]) if body in ERRORS else ("C", None)), row
+        assert row["attempts"] == ATTEMPTS.get(body, 1) + (id in of_killed), row
+
+
+def _check_handled(clients: dict[str, Client], rows: dict[int, dict[str, object]]) -> None:
+    """Each message that can be done was done once, with the text that was sent."""
+    handled = Counter(line for client in clients.values() for line in client.handled("consumer"))
+    assert handled == Counter((id, row["body"]) for id, row in rows.items() if row["body"] not in ERRORS)
