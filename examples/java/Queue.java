@@ -65,7 +65,9 @@ class Queue {
       }
       case "dead" -> throw new DeadException("no such address");
       case "slow" -> Thread.sleep(4000);
-      default -> {}
+      default -> {
+        // Done at once.
+      }
     }
     var line = "[%d,%s]\n".formatted(message.id(), quoted(message.body()));
     Files.writeString(Path.of(SETTINGS.get("HANDLED")), line, CREATE, APPEND);
@@ -128,7 +130,7 @@ class Queue {
       // What follows the login has the same form in both URLs.
       var rest = address.substring(address.indexOf("://") + 3).replaceFirst("^[^/@]*@", "");
       var connection = DriverManager.getConnection(scheme + rest, properties);
-      return postgresql ? new PostgreSQL(connection) : new MySQL(connection);
+      return postgresql ? new PostgreSql(connection) : new MySql(connection);
     }
 
     private static String decoded(String part) {
@@ -217,8 +219,8 @@ class Queue {
     abstract void waitForMessage(String type) throws SQLException;
   }
 
-  static class PostgreSQL extends Database {
-    PostgreSQL(Connection connection) {
+  static class PostgreSql extends Database {
+    PostgreSql(Connection connection) {
       super(connection);
     }
 
@@ -259,8 +261,8 @@ class Queue {
     }
   }
 
-  static class MySQL extends Database {
-    MySQL(Connection connection) throws SQLException {
+  static class MySql extends Database {
+    MySql(Connection connection) throws SQLException {
       super(connection);
       // For claims in transactions of yours.
       connection.setTransactionIsolation(Connection.TRANSACTION_READ_COMMITTED);

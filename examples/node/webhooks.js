@@ -12,7 +12,7 @@ const TIMEOUT_SECONDS = 20 // for one request; all of a batch run at the same ti
 
 class Refused extends Error {}
 
-async function post(message) {
+async function post (message) {
   let url, payload
   try {
     ({ url, payload } = JSON.parse(message.body))
@@ -32,7 +32,7 @@ async function post(message) {
 }
 
 // A line of finish_batch's list of failures, or undefined: id, seconds (empty: the backoff, -1: dead now), error.
-async function handle(message) {
+async function handle (message) {
   try {
     await post(message)
   } catch (error) {
@@ -43,11 +43,11 @@ async function handle(message) {
 }
 
 // A connection: `call` returns the rows of a procedure, whose arguments are all given.
-async function connect(url, name) {
+async function connect (url, name) {
   return url.startsWith('postgres') ? connectPostgreSQL(url, name) : connectMySQL(url, name)
 }
 
-async function connectPostgreSQL(url, name) {
+async function connectPostgreSQL (url, name) {
   const { default: pg } = await import('pg')
   const client = new pg.Client({ connectionString: url, application_name: name })
   await client.connect()
@@ -58,7 +58,7 @@ async function connectPostgreSQL(url, name) {
   return { call, end: () => client.end() }
 }
 
-async function connectMySQL(url, name) {
+async function connectMySQL (url, name) {
   const { default: mysql } = await import('mysql2/promise')
   const client = await mysql.createConnection({ uri: url.replace(/^mariadb:/, 'mysql:'), timezone: 'Z' })
   await client.query('SET @mq_application = ?', [name])
@@ -72,7 +72,7 @@ async function connectMySQL(url, name) {
 }
 
 // The next batch; none when this one was lost: its lease has run out, and others have its messages.
-async function finish(call, batch, failures, size) {
+async function finish (call, batch, failures, size) {
   try {
     return await call('finish_batch', batch[0].batch_key, failures.join('\n') || null, size)
   } catch (error) {
@@ -81,16 +81,16 @@ async function finish(call, batch, failures, size) {
   }
 }
 
-async function consume(call, drain) {
-  let stopping = false
-  for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, () => { stopping = true })
-  while (!stopping) {
+async function consume (call, drain) {
+  const stop = new AbortController()
+  for (const name of ['SIGTERM', 'SIGINT']) process.once(name, () => stop.abort())
+  while (!stop.signal.aborted) {
     let batch = await call('claim_batch', TYPE, SIZE, null, LEASE_SECONDS)
     if (batch.length === 0 && drain) return
     if (batch.length === 0) await call('wait_for_message', TYPE, 2)
     while (batch.length > 0) {
       const failures = (await Promise.all(batch.map(handle))).filter(Boolean)
-      batch = await finish(call, batch, failures, stopping ? 0 : SIZE)
+      batch = await finish(call, batch, failures, stop.signal.aborted ? 0 : SIZE)
     }
   }
 }

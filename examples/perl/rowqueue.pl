@@ -14,14 +14,18 @@ use IO::Handle;
 use IO::Select;
 use JSON::PP;
 
-use constant SIZE          => $ENV{BATCH_SIZE} // 20;
+use constant SIZE => $ENV{BATCH_SIZE} // 20;
 use constant LEASE_SECONDS => $ENV{LEASE_SECONDS} // 60;
 
 # The numbered errors of the contract: $@->{number}, $@->{name}, $@->{message}.
-package Rowqueue::Error { use overload '""' => sub { "$_[0]{number} $_[0]{message}" } }
+package Rowqueue::Error {
+    use overload '""' => sub { "$_[0]{number} $_[0]{message}" }
+}
 
 # A handler dies with it to dead-letter its message.
-package Rowqueue::Dead { use overload '""' => sub { $_[0]{message} } }
+package Rowqueue::Dead {
+    use overload '""' => sub { $_[0]{message} }
+}
 
 package main;
 
@@ -34,7 +38,7 @@ sub connect_to {
         or die "DATABASE_URL must be scheme://user:password\@host:port/database\n";
     ($name, my ($user, $password)) = map { s/%(..)/chr hex $1/ger } $name, split /:/, $login // '', 2;
     $postgresql = $scheme =~ /^postgres/;
-    $firebird   = $scheme eq 'firebird';
+    $firebird = $scheme eq 'firebird';
     my $dsn = $postgresql ? 'dbi:Pg:dbname=' : $firebird ? 'dbi:Firebird:ib_charset=UTF8;dbname=' : 'dbi:MariaDB:database=';
     $dsn .= "$name;host=$host";
     $dsn .= ";port=$port" if $port;
@@ -53,7 +57,7 @@ sub connect_to {
 # The rows of a procedure. All arguments are given; undef is the default.
 sub call {
     my ($dbh, $procedure, @values) = @_;
-    my $places    = join ', ', ('?') x @values;
+    my $places = join ', ', ('?') x @values;
     my $statement = $postgresql ? "SELECT * FROM mq.$procedure($places)" : "CALL mq_$procedure($places)";
     if ($firebird) {
         # The driver sends a long text with EXECUTE PROCEDURE only, which returns one row.
@@ -70,7 +74,7 @@ sub call {
         1;
     };
     return @rows if $done;
-    my $error  = $@;
+    my $error = $@;
     my $number = $postgresql ? $dbh->state : $dbh->err;
     $number = $1 if $firebird && $dbh->errstr =~ /^-MQ_(\d+)$/m;
     die $error unless $number =~ /^500\d\d$/ && $dbh->errstr =~ /(([a-z_]+): [^\n]*)/;
@@ -83,7 +87,7 @@ sub repeated {
     for my $try (1 .. 10) {
         my @result;
         return @result if eval { @result = $code->(); 1 };
-        my $error  = $@;
+        my $error = $@;
         my $number = ($postgresql ? $dbh->state : $dbh->err) // '';
         eval { $dbh->rollback } unless $dbh->{AutoCommit};
         my $again = $number =~ /^(?:40001|40P01|1213|1205|1020|1180|3101)$/;
@@ -96,14 +100,17 @@ sub repeated {
 # The order and the message about it, in one transaction: both are there or neither.
 sub send_all {
     my ($dbh, $type, @bodies) = @_;
-    repeated($dbh, sub {
-        $dbh->begin_work;
-        for my $body (@bodies) {
-            $dbh->do('INSERT INTO orders (body) VALUES (?)', undef, $body);
-            call($dbh, 'send', $type, $body);
+    repeated(
+        $dbh,
+        sub {
+            $dbh->begin_work;
+            for my $body (@bodies) {
+                $dbh->do('INSERT INTO orders (body) VALUES (?)', undef, $body);
+                call($dbh, 'send', $type, $body);
+            }
+            $dbh->commit;
         }
-        $dbh->commit;
-    });
+    );
 }
 
 # The next batch. On Firebird a list of failures takes two calls, in one transaction.
@@ -139,8 +146,13 @@ sub start_keeper {
     my ($dbh, $key, $select) = (connect_to($url), '', IO::Select->new($reader));
     $SIG{TERM} = $SIG{INT} = 'IGNORE';    # after connecting: Firebird's library sets its own handlers
     while (1) {
-        if ($select->can_read(LEASE_SECONDS / 3)) { sysread $reader, my $line, 37 or exit; $key = $line =~ s/\s+//r }
-        elsif ($key) { eval { call($dbh, 'extend_lease', $key, undef) } or warn $@ }
+        if ($select->can_read(LEASE_SECONDS / 3)) {
+            sysread $reader, my $line, 37 or exit;
+            $key = $line =~ s/\s+//r;
+        }
+        elsif ($key) {
+            eval { call($dbh, 'extend_lease', $key, undef) } or warn $@;
+        }
     }
 }
 
@@ -166,7 +178,9 @@ sub consume {
             push @failures, "$message->{id},$delay," . $json->encode($text);    # quoted: it may hold line feeds
         }
         my $list = @failures ? join("\n", @failures) : undef;
-        @batch = eval { repeated($dbh, sub { finish($dbh, $type, $key, $list, $stopping ? 0 : SIZE) }) };
+        @batch = eval {
+            repeated($dbh, sub { finish($dbh, $type, $key, $list, $stopping ? 0 : SIZE) });
+        };
         if ($@) { ref $@ eq 'Rowqueue::Error' && $@->{number} == 50008 ? (warn "$@\n") : die $@ }
         printf $keeper "%-36s\n", '' unless @batch;
     }
@@ -186,9 +200,9 @@ binmode STDERR, ':encoding(UTF-8)';
 my ($command, $type, @bodies) = map { decode_utf8($_) } @ARGV;
 my $url = $ENV{DATABASE_URL} or die "DATABASE_URL must hold the URL of the database\n";
 my $done = eval {
-    if    (($command // '') eq 'send')    { send_all(connect_to($url), $type, @bodies) }
+    if (($command // '') eq 'send') { send_all(connect_to($url), $type, @bodies) }
     elsif (($command // '') eq 'consume') { consume($url, $type) }
-    else                                  { die "usage: rowqueue.pl send TYPE BODY… | consume TYPE\n" }
+    else { die "usage: rowqueue.pl send TYPE BODY… | consume TYPE\n" }
     1;
 };
 $done or print STDERR $@ =~ s/\n?\z/\n/r and exit 1;

@@ -10,15 +10,21 @@
 declare(strict_types=1);
 
 const IDLE_SECONDS = 2; // messages become due and leases run out without a notification
+const FIREBIRD_BEGIN = 'SET TRANSACTION READ COMMITTED RECORD_VERSION NO WAIT';
+const FIREBIRD_ERROR = "/^exception \d+ MQ_(\d+) (.*?)(?: At \w+ '|$)/s";
 
 define('SIZE', (int) (getenv('BATCH_SIZE') ?: 20));
 define('LEASE_SECONDS', (int) (getenv('LEASE_SECONDS') ?: 60));
 
 /** One of the contract's errors: its code is 50002, its message `invalid_argument: …`. */
-class QueueError extends RuntimeException {}
+class QueueError extends RuntimeException
+{
+}
 
 /** Thrown by a handler: dead-letter the message now. */
-class GiveUp extends RuntimeException {}
+class GiveUp extends RuntimeException
+{
+}
 
 // ---- The application's own part ----
 
@@ -98,7 +104,8 @@ class Queue
             throw $this->translated($error);
         }
         if ($this->engine === 'firebird' && array_key_exists('body', $rows[0] ?? [])) {
-            $rows = array_map(fn ($row) => ['body' => $row['body'] ?? ''] + $row, $rows); // it reads an empty BLOB as null
+            // It reads an empty BLOB as null.
+            $rows = array_map(fn ($row) => ['body' => $row['body'] ?? ''] + $row, $rows);
         }
         return $rows;
     }
@@ -108,7 +115,7 @@ class Queue
         [$state, $number, $text] = ($error->errorInfo ?? []) + ['', 0, ''];
         if ($this->engine === 'pgsql') {
             $number = (int) $state;
-        } elseif ($this->engine === 'firebird' && preg_match("/^exception \d+ MQ_(\d+) (.*?)(?: At \w+ '|$)/s", (string) $text, $found)) {
+        } elseif ($this->engine === 'firebird' && preg_match(FIREBIRD_ERROR, (string) $text, $found)) {
             [, $number, $text] = $found;
         }
         if ($number < 50001 || $number > 50099) {
@@ -120,7 +127,7 @@ class Queue
     /** Deadlocks and conflicts undo the transaction: `work` is done again, all of it. */
     public function repeat(callable $work): mixed
     {
-        for ($tries = 1; ; $tries++) {
+        for ($tries = 1;; $tries++) {
             try {
                 return $work();
             } catch (PDOException $error) {
@@ -145,7 +152,7 @@ class Queue
     {
         // PDO's own methods would begin a SNAPSHOT that waits for locks.
         $isFirebird = $this->engine === 'firebird';
-        $isFirebird ? $this->db->exec('SET TRANSACTION READ COMMITTED RECORD_VERSION NO WAIT') : $this->db->beginTransaction();
+        $isFirebird ? $this->db->exec(FIREBIRD_BEGIN) : $this->db->beginTransaction();
         $this->isOpen = true;
         try {
             $result = $work();
@@ -255,7 +262,9 @@ function consume(string $url, string $type): void
     $heartbeat = new Heartbeat($url); // before the connection: a child must not share it
     $queue = new Queue($url);
     foreach ([SIGTERM, SIGINT] as $signal) { // after the connection: Firebird's library sets its own
-        pcntl_signal($signal, function () use (&$stopping) { $stopping = true; });
+        pcntl_signal($signal, function () use (&$stopping) {
+            $stopping = true;
+        });
     }
     $queue->listen($type);
     $reader = gethostname() . ':' . getmypid();

@@ -1,4 +1,3 @@
-#!/usr/bin/env ruby
 # frozen_string_literal: true
 
 # A producer and a consumer in Ruby, on PostgreSQL, MySQL and MariaDB. Copy it and replace `handle` and `send_all`.
@@ -68,6 +67,7 @@ class Database
   end
 end
 
+# Rows come from functions, and LISTEN wakes.
 class PostgreSQL < Database
   CONFLICTS = %w[40001 40P01].freeze
 
@@ -101,6 +101,7 @@ class PostgreSQL < Database
   end
 end
 
+# MySQL and MariaDB: rows come from CALL, and the server waits.
 class MySQL < Database
   CONFLICTS = [1213, 1205, 1020, 1180, 3101].freeze
 

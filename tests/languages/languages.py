@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+_STYLE = Path(__file__).resolve().parent / "style"
 # What npm downloads and Go compiles stays there for the next run.
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rowqueue-tests"
 _GO_PACKAGES = "/usr/share/gocode"
@@ -29,22 +30,38 @@ class Missing(Exception):
 
 
 @dataclass(frozen=True)
+class Style:
+    """The program that knows the usual style of a language, its package, and the shell's command to ask it."""
+
+    program: str
+    package: str
+    check: str
+
+
+@dataclass(frozen=True)
 class Language:
     """`drivers`: for each product a command that succeeds where the language and the driver are there.
 
     `start` makes the program ready, perhaps in the folder that it is given, and returns the command that starts it.
+    `style`'s command runs in the example's folder, fails where the style is another and says where.
     """
 
     name: str
     packages: str
     drivers: Mapping[str, Sequence[str]]
     start: Callable[[Path], Sequence[str]]
+    style: Style
 
     def lacks(self, product: str) -> bool:
         try:
             return subprocess.run(self.drivers[product], capture_output=True).returncode != 0
         except FileNotFoundError:
             return True
+
+    def missing(self) -> list[str]:
+        """The packages of what is not there."""
+        packages = self.packages.split() if any(map(self.lacks, self.drivers)) else []
+        return packages if shutil.which(self.style.program) else [*packages, self.style.package]
 
 
 def _all_products(*command: str) -> dict[str, Sequence[str]]:
@@ -138,7 +155,13 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 LANGUAGES = (
-    Language("node", "nodejs npm", _all_products("sh", "-c", "command -v node && command -v npm"), _node),
+    Language(
+        "node",
+        "nodejs npm",
+        _all_products("sh", "-c", "command -v node && command -v npm"),
+        _node,
+        Style("npx", "npm", "npx --yes --prefer-offline standard@17"),
+    ),
     Language(
         "php",
         "php-cli php-pgsql php-mysql php-interbase",
@@ -148,47 +171,53 @@ LANGUAGES = (
             ("php", "-r", "exit((int) !(extension_loaded('pdo_firebird') && extension_loaded('pcntl')));"),
         ),
         _script("php", "php/queue.php"),
+        Style("phpcs", "php-codesniffer", f"phpcs -q --standard={_STYLE}/phpcs.xml ."),
     ),
     Language(
         "perl",
         "libdbd-pg-perl libdbd-mariadb-perl libdbd-firebird-perl",
         _drivers(("perl", "-MDBD::Pg", "-e1"), ("perl", "-MDBD::MariaDB", "-e1"), ("perl", "-MDBD::Firebird", "-e1")),
         _script("perl", "perl/rowqueue.pl"),
+        Style("perltidy", "perltidy", f"perltidy --profile={_STYLE}/perltidyrc --assert-tidy -st *.pl >/dev/null"),
     ),
     Language(
         "ruby",
         "ruby ruby-pg ruby-mysql2",
         _drivers(("ruby", "-rpg", "-e1"), ("ruby", "-rmysql2", "-e1")),
         _script("ruby", "-w", "ruby/rowqueue.rb"),
+        Style("rubocop", "rubocop", f"ruby -wc *.rb && rubocop --config {_STYLE}/rubocop.yml --cache false ."),
     ),
     Language(
         "go",
         "golang-go golang-github-lib-pq-dev golang-github-go-sql-driver-mysql-dev",
         _drivers(_go_driver("lib/pq"), _go_driver("go-sql-driver/mysql")),
         _go,
+        Style("gofmt", "golang-go", "gofmt -d . | { ! grep ''; }"),
     ),
     Language(
         "java",
         "openjdk-17-jdk-headless libpostgresql-jdbc-java libmariadb-java",
         _drivers(_jars(_POSTGRESQL_JAR), _jars(_POSTGRESQL_JAR, _MARIADB_JAR)),  # PostgreSQL's is needed to compile
         _java,
+        Style("checkstyle", "checkstyle", "checkstyle -c /google_checks.xml . | { ! grep '^\\['; }"),
     ),
     Language(
         "rust",
         "cargo librust-tokio-postgres-dev librust-serde-json-dev",
         {"postgresql": _crates("tokio-postgres", "serde_json")},
         _rust,
+        Style("rustfmt", "rustfmt", "rustfmt --check --edition 2021 src/*.rs"),
     ),
 )
 
 
 def install() -> None:
     """Install what is missing, or say what the tests skip."""
-    lacking = [language for language in LANGUAGES if any(map(language.lacks, language.drivers))]
-    packages = [package for language in lacking for package in language.packages.split()]
+    missing = {language.name: packages for language in LANGUAGES if (packages := language.missing())}
+    packages = sorted({package for of_language in missing.values() for package in of_language})
     if not packages:
         return
-    names = ", ".join(language.name for language in lacking)
+    names = ", ".join(missing)
     if os.geteuid() != 0 or not shutil.which("apt-get"):
         print(f"The tests of {names} are skipped: only root can apt-get install {' '.join(packages)}", file=sys.stderr)
         return

@@ -51,7 +51,10 @@ class Client:
         """One that runs; what it has handled is read with `handled(name)`."""
         with (self.folder / f"{name}.log").open("wb") as log:
             command = [*self.command, "consume", type]
-            process = subprocess.Popen(command, env=self._environment(name), stdout=log, stderr=log)
+            # In a group of its own, which a signal can reach as a whole.
+            process = subprocess.Popen(
+                command, env=self._environment(name), stdout=log, stderr=log, start_new_session=True
+            )
         try:
             yield process
         finally:

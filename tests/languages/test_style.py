@@ -1,0 +1,21 @@
+"""Examples are copied: each is written in the usual style of its language, as a program knows it that people have."""
+
+import shutil
+import subprocess
+
+import pytest
+from languages import EXAMPLES, LANGUAGES, Language
+
+pytestmark = pytest.mark.language
+
+
+@pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)
+def test_examples_have_the_usual_style(language: Language, pytestconfig: pytest.Config) -> None:
+    if not shutil.which(language.style.program):
+        reason = f"{language.style.program} is not installed"
+        if pytestconfig.getoption("--require-databases"):
+            pytest.fail(reason, pytrace=False)
+        pytest.skip(reason)
+    command = ["sh", "-c", language.style.check]
+    done = subprocess.run(command, cwd=EXAMPLES / language.name, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
