@@ -1,0 +1,46 @@
+"""What a deadlock has rolled back is done again, in each language."""
+
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from servers import engine
+from suite import Client, until
+
+pytestmark = pytest.mark.language
+
+# PostgreSQL rolls back who finds the deadlock, having waited that long: the client, after a second.
+PATIENCE = {"postgresql": "SET deadlock_timeout = '1min'", "mysql": "SET innodb_lock_wait_timeout = 60"}
+INSERT = "INSERT INTO orders (body) VALUES (%s)"
+WAITING = {
+    "postgresql": "SELECT COUNT(*) AS n FROM pg_locks WHERE NOT granted",
+    # InnoDB shows what it showed before to who asks again within 0.1 seconds.
+    "mysql": "SELECT SLEEP(0.15),"
+    " (SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT') AS n",
+}
+
+
+def test_a_send_that_a_deadlock_rolls_back_is_done_again(client: Client) -> None:
+    """Two transactions insert the same two orders, each one of them first; the client is made the victim."""
+    type = f"test.{uuid.uuid4().hex[:16]}"
+    server, url = client.server, client.database.url
+    if engine(server.name) not in WAITING:
+        pytest.skip("a conflict there is found without a wait")
+    server.query(url, "CREATE UNIQUE INDEX one_of_each ON orders (body)")
+    with server.client(url) as other, ThreadPoolExecutor(1) as threads:
+        other.execute(PATIENCE[engine(server.name)])
+        other.execute("BEGIN")
+        for n in range(50):  # InnoDB rolls back who has changed fewer rows
+            other.execute(INSERT, (f"other {n}",))
+        other.execute(INSERT, ("second",))
+        sending = threads.submit(client.send, type, "first", "second")
+        try:
+            waiting = WAITING[engine(server.name)]
+            until(lambda: other.execute(waiting).fetchone()["n"] > 0, "the client waits for the second order")
+            other.execute(INSERT, ("first",))
+        finally:
+            other.execute("ROLLBACK")
+        done = sending.result()
+    assert done.returncode == 0, done.stderr
+    assert client.orders() == 2
+    assert [row["body"] for row in client.messages(type)] == ["first", "second"]
