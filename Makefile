@@ -16,11 +16,12 @@ export PYTHONDONTWRITEBYTECODE :=
 test: $(TEST_STAMP) servers
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
-# The clients in examples/ for other languages. A language that is not there is skipped, and pytest says so.
+# The clients in examples/ for other languages, which the table in tests/languages/languages.py lists. A language that is
+# not there is skipped, and pytest says so. About five minutes with two processors.
 test-languages: $(TEST_STAMP) servers languages
-	$(BIN)/pytest tests/languages $(PYTEST_ARGS)
+	$(BIN)/pytest tests/languages -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
-# Debian's packages, where the table of languages finds them missing. npm's drivers come with the test.
+# Compilers, drivers and formatters: Debian's packages, where they are missing. npm's drivers come with the tests.
 languages: | $(BIN)/python
 	@$(BIN)/python tests/languages/languages.py
 

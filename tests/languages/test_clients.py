@@ -67,13 +67,18 @@ def test_each_message_is_done_once(client: Client) -> None:
 
 
 def _woken_quickly(client: Client, type: str) -> None:
-    """An idle consumer has a new message well before its poll of two seconds is sure to find it."""
+    """Idle consumers have each of ten new messages soon: two that only poll every two seconds need eight seconds."""
+
+    def handled() -> int:
+        return sum(body == "wake up" for name in ("first", "second") for _, body in client.handled(name))
+
     time.sleep(0.5)
     start = time.monotonic()
     with closing(client.database.connect("test")) as session:
-        session.call("send", type, "wake up")
-    until(lambda: any(b == "wake up" for n in ("first", "second") for _, b in client.handled(n)), "a wake-up", 1)
-    assert time.monotonic() - start < 1
+        for n in range(1, 11):
+            session.call("send", type, "wake up")
+            until(lambda n=n: handled() == n, "a wake-up", 10)
+    assert time.monotonic() - start < 6
 
 
 def test_refused_sends_leave_nothing(client: Client) -> None:

@@ -17,7 +17,7 @@ from servers import Server, product
 from suite import FAILURE, SIZE, Client, bodies, until
 
 MESSAGES = 5000
-PRODUCERS = 6
+PRODUCERS = 6  # or one of each language, where there are more
 AT_A_TIME = 170  # messages in one transaction of a producer's
 # Longer than in the tests of one client: twenty processes run at the same time.
 LEASE_SECONDS = 6
@@ -45,7 +45,7 @@ def stop(client: Client, consumer: Popen[bytes]) -> None:
 
 
 def produce(client: Client, type: str, messages: list[str]) -> None:
-    """In several transactions, with one in the midst that fails after it has sent, and one that the queue refuses."""
+    """In several transactions; after each of them one that fails when it has sent, and one that the queue refuses."""
     for begin in range(0, len(messages), AT_A_TIME):
         sent = client.send(type, *messages[begin : begin + AT_A_TIME])
         assert (sent.returncode, sent.stderr) == (0, ""), sent
@@ -71,14 +71,15 @@ def test_clients_of_all_languages_do_each_message_once(server: Server, clients: 
     sent = [*bodies(MESSAGES - len(first) - len(other)), *other]
     random.Random(1).shuffle(sent)
 
-    with ThreadPoolExecutor(PRODUCERS) as threads, ExitStack() as stack:
+    count = max(PRODUCERS, len(clients))
+    with ThreadPoolExecutor(count) as threads, ExitStack() as stack:
         killed = stack.enter_context(clients[name].consumer(type, "killed"))
         until(lambda: clients[name].handled("killed"), f"the first message: {clients[name].log('killed')}")
         of_killed = {row["id"]: row["batch_key"] for row in any_client.messages(type)}
         assert len(of_killed) == SIZE and len({*of_killed.values()} - {None}) == 1, f"{name} holds not all: {of_killed}"
         producers = [
-            threads.submit(produce, client, type, sent[n::PRODUCERS])
-            for n, client in enumerate(islice(cycle(clients.values()), PRODUCERS))
+            threads.submit(produce, client, type, sent[n::count])
+            for n, client in enumerate(islice(cycle(clients.values()), count))
         ]
         running = [(client, stack.enter_context(client.consumer(type, "consumer"))) for client in clients.values()]
         until(lambda: any(client.handled("consumer") for client in clients.values()), "the first of the others")
