@@ -82,7 +82,7 @@ def test_clients_of_all_languages_do_each_message_once(server: Server, clients: 
             for n, client in enumerate(islice(cycle(clients.values()), count))
         ]
         running = [(client, stack.enter_context(client.consumer(type, "consumer"))) for client in clients.values()]
-        until(lambda: any(client.handled("consumer") for client in clients.values()), "the first of the others")
+        until(lambda: any_client.orders() > SIZE, "the first messages of the producers")
         killed.send_signal(signal.SIGKILL)
         killed.wait()
         keys = {row["id"]: row["batch_key"] for row in any_client.messages(type)}
