@@ -1,6 +1,8 @@
 """Connections as an application has them: every driver, and SQLAlchemy and Django on top of some."""
 
 from collections.abc import Callable
+from importlib import import_module
+from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -102,8 +104,10 @@ def mysql_connector(url: str) -> Application:
 
 
 def mysqlclient(url: str) -> Application:
-    driver = pytest.importorskip("MySQLdb", exc_type=ImportError)
-    cursors = pytest.importorskip("MySQLdb.cursors", exc_type=ImportError)
+    # Not what install_as_MySQLdb() has left under this name: its modules would be loaded a second time.
+    if PathFinder.find_spec("MySQLdb") is None:
+        pytest.skip("mysqlclient is not installed")
+    driver, cursors = import_module("MySQLdb"), import_module("MySQLdb.cursors")
     arguments = mysql_arguments(url) | {"init_command": READ_COMMITTED}
     connection = driver.connect(**arguments, cursorclass=cursors.SSDictCursor)
     return Application(connection, connection)

@@ -173,7 +173,7 @@ class _MySQL(base.Server):
         for row in self.query(self.url, "SELECT id FROM information_schema.processlist WHERE db = %s", name):
             try:
                 self.query(self.url, f"KILL {row['id']}")
-            except pymysql.err.OperationalError as error:  # 1094: gone in the meantime
+            except pymysql.OperationalError as error:  # 1094: gone in the meantime
                 if error.args[0] != 1094:
                     raise
         self.query(self.url, f"DROP DATABASE IF EXISTS {name}")
@@ -351,7 +351,7 @@ class LocalMySQL(_MySQL):
         try:
             # One that accepts a connection and dies would keep us waiting for its greeting.
             self.client(self.url, read_timeout=_GREETING_SECONDS).close()
-        except pymysql.err.OperationalError:
+        except pymysql.OperationalError:
             return False
         return True
 

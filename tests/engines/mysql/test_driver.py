@@ -428,7 +428,7 @@ def test_what_follows_a_deadlock_that_was_swallowed_is_refused(
             barrier.wait(10)
             try:
                 cursor.execute(f"UPDATE {ledger} SET amount = amount + 1 WHERE id = %s", [second])
-            except pymysql.err.OperationalError:
+            except pymysql.OperationalError:
                 try:
                     cursor.execute(f"INSERT INTO {ledger} VALUES (3, 0)")
                 except pymysql.Error as error:

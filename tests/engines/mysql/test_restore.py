@@ -62,7 +62,7 @@ def works(server: Server, database: Database) -> None:
         assert told["body"] == '{"table":"seen","action":"I","key":{"id":7}}'
     assert database.rights_problems() == []
     assert install.apply(database) == install.Applied()
-    with server.login(database.url, "stranger") as url, pytest.raises(pymysql.err.OperationalError):
+    with server.login(database.url, "stranger") as url, pytest.raises(pymysql.OperationalError):
         server.query(url, "SELECT 1")
 
 

@@ -153,7 +153,7 @@ def test_accounts_of_the_queue_have_no_right_on_the_whole_server(sql: Sql, accou
 def test_nobody_can_log_in_as_the_owner(server: Server, database: Database) -> None:
     host = database.url.rpartition("@")[2].partition("/")[0]
     for password in ("", "mq_owner"):
-        with pytest.raises(pymysql.err.OperationalError):
+        with pytest.raises(pymysql.OperationalError):
             server.client(f"mysql://mq_owner:{password}@{host}/").close()
 
 
@@ -218,7 +218,7 @@ def test_objects_of_the_same_name_in_the_callers_database_are_not_used(attacker:
 
 def test_a_caller_can_hide_no_table_behind_a_temporary_one(attacker: tuple[Client, str]) -> None:
     connection, _ = attacker
-    with pytest.raises(pymysql.err.OperationalError, match="denied"):
+    with pytest.raises(pymysql.OperationalError, match="denied"):
         connection.execute("CREATE TEMPORARY TABLE mq_message (id bigint)")
 
 
@@ -271,7 +271,7 @@ def test_arguments_are_values_and_no_table_can_be_read_or_changed(attacker: tupl
         "DROP PROCEDURE mq_send",
         "ALTER TABLE mq_message COMMENT = 'mine'",
     ):
-        with pytest.raises(pymysql.err.MySQLError, match="denied"):
+        with pytest.raises(pymysql.MySQLError, match="denied"):
             connection.execute(statement)
 
 
@@ -280,7 +280,7 @@ def test_a_user_without_a_role_may_call_nothing_from_another_database(server: Se
     schema = database.url.rpartition("/")[2]
     with server.login(database.url, name) as url, server.client(url.rpartition("/")[0] + "/") as connection:
         for statement in calls(schema, "x"):
-            with pytest.raises(pymysql.err.OperationalError, match="denied"):
+            with pytest.raises(pymysql.OperationalError, match="denied"):
                 connection.execute(statement)
         with pytest.raises(Forbidden):
             open_database(url).connect("nobody")
@@ -339,7 +339,7 @@ def test_the_tables_of_another_databases_queue_are_refused_and_out_of_reach(
     install.apply(open_database(other))
     schema = other.rpartition("/")[2]
     for session in (connection, server.client(database.url)):
-        with pytest.raises(pymysql.err.MySQLError, match=r"unsuitable_table|not_found"):
+        with pytest.raises(pymysql.MySQLError, match=r"unsuitable_table|not_found"):
             run(
                 session,
                 f"CALL {queue}.mq_adopt_table('s{own}', '{schema}.{table}', 'id', NULL, NULL, NULL, NULL, NULL,"
@@ -349,7 +349,7 @@ def test_the_tables_of_another_databases_queue_are_refused_and_out_of_reach(
     settings = (
         f'{{"name":"s{own}","schema":"{schema}","table":"{table}","ident_columns":"[]","deletes":1,"equal":0,"max":1}}'
     )
-    with pytest.raises(pymysql.err.MySQLError, match="unsuitable_table"):
+    with pytest.raises(pymysql.MySQLError, match="unsuitable_table"):
         connection.execute(f"CALL {queue}.mq_add_polled('{settings}', @created)")
     assert sql("SELECT COUNT(*) AS n FROM mq_polled WHERE name = %s", f"s{own}") == [{"n": 0}]
     server.drop_database(other)
