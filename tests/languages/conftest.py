@@ -1,5 +1,6 @@
 """Tests of the clients in other languages that people copy from `examples/`: `make test-languages` runs them."""
 
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,6 +17,13 @@ from suite import Client, create_orders
 
 Start = Callable[[Language, str], Sequence[str]]
 MakeClient = Callable[..., Client]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _interruptible() -> None:
+    """A shell that starts us in the background lets us ignore SIGINT, and what we start too: Java goes by that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
