@@ -585,7 +585,7 @@ class LimitedQueue(PlainQueue):
 
 
 @pytest.mark.one_engine
-@pytest.mark.parametrize(("machine", "examples"), [(PlainQueue, 24), (OrderedQueue, 16), (LimitedQueue, 16)])
+@pytest.mark.parametrize(("machine", "examples"), [(PlainQueue, 14), (OrderedQueue, 10), (LimitedQueue, 10)])
 def test_random_sequences_of_calls_leave_what_the_model_expects(
     q: Queue, share: tuple[int, int], machine: type[PlainQueue], examples: int
 ) -> None:

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.any_engine
 Start = Callable[..., Running]
 
 LEASE = 3
-HANDLER_SECONDS = 7
+HANDLER_SECONDS = 5
 # The shortest jump back would cost three times as much; a busy machine costs some.
 LATE_SECONDS = 10
 

@@ -232,17 +232,17 @@ def test_an_answer_too_many_at_the_end_of_a_batch_fails_nothing(
         assert "the worker wrote more than its answers: {" in done.stderr
 
 
-@pytest.mark.parametrize("body", ["never", "stubborn"])
+@pytest.mark.parametrize("body", ["never", pytest.param("stubborn", marks=pytest.mark.long)])
 def test_a_worker_that_never_answers_is_killed(
     consume: Runner, session: Session, queue: str, joblog: Log, states: States, body: str
 ) -> None:
     session.call("set_queue", queue, None, None, 300, 300)
-    send(session, queue, "sleep 1.8", "sleep 1.9", body, "rest")
+    send(session, queue, "sleep 1.2", "sleep 1.3", body, "rest")
     began = time.monotonic()
-    done = consume("--timeout", 3)
+    done = consume("--timeout", 2)
     assert done.returncode == 0, done.stderr
-    assert told(states) == {body: ("N", 1, "timed out after 3 s")}
-    assert time.monotonic() - began > (11 if body == "stubborn" else 6)
+    assert told(states) == {body: ("N", 1, "timed out after 2 s")}
+    assert time.monotonic() - began > (9 if body == "stubborn" else 4)
     first, _ = starts(joblog)
     assert not is_alive(first)
 
