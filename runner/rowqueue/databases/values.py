@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from .. import contract
-from .base import QueueError
+from .base import QueueError, Row
 
 _BITS = {"smallint": 15, "integer": 31, "bigint": 63}
 _SHOWN = 100  # characters of a wrong value
@@ -16,6 +16,12 @@ _NAME_CHARACTERS = 200
 def invalid(argument: str, reason: str) -> QueueError:
     """The contract's error for an argument."""
     return QueueError(50002, f"invalid_argument: {argument}: {reason}")
+
+
+def dicts(description: Sequence[Any], values: Sequence[Any]) -> list[Row]:
+    """The rows of a cursor as dicts."""
+    names = [column[0] for column in description]
+    return [dict(zip(names, row, strict=True)) for row in values]
 
 
 def bits(database: str, argument: contract.Argument) -> int | None:

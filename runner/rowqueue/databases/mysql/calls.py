@@ -11,7 +11,7 @@ from pymysql.constants import FIELD_TYPE  # type: ignore[import-untyped]
 
 from ... import contract
 from ..base import DatabaseError, Row
-from ..values import bits, columns, dated, in_utc, invalid, problem_of_range, problem_of_text
+from ..values import bits, columns, dated, dicts, in_utc, invalid, problem_of_range, problem_of_text
 from .errors import bad_argument, is_open, translate
 
 SETS = True  # the result of a CALL comes after its rows, and an error may do so as well
@@ -73,8 +73,7 @@ def cursor(connection: Any) -> Any:
 
 def rows(procedure: str, description: Sequence[Any], values: Sequence[Any]) -> list[Row]:
     """The rows as dicts."""
-    names = [column[0] for column in description]
-    found = [dict(zip(names, row, strict=True)) for row in values]
+    found = dicts(description, values)
     convert(found, procedure, description)
     return found
 

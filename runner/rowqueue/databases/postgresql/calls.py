@@ -12,7 +12,7 @@ from psycopg.rows import tuple_row
 
 from ... import contract
 from ..base import Row
-from ..values import columns
+from ..values import columns, dicts
 from .errors import bad_argument, translate
 
 SETS = False  # a call has one result
@@ -45,8 +45,7 @@ def cursor(connection: Any) -> Any:
 
 def rows(procedure: str, description: Sequence[Any], values: Sequence[Any]) -> list[Row]:
     """The rows as dicts: times in UTC, keys as UUID."""
-    names = [column[0] for column in description]
-    found = [dict(zip(names, row, strict=True)) for row in values]
+    found = dicts(description, values)
     for name in columns(procedure, "time"):
         for row in found:
             if row[name] is not None:

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from ... import contract
 from ..base import Row
-from ..values import columns, dated, in_utc, text, whole
+from ..values import columns, dated, dicts, in_utc, text, whole
 from .errors import translate
 
 SETS = True  # an error may come after the rows
@@ -24,9 +24,8 @@ def compose(procedure: str, arguments: Sequence[Any]) -> tuple[str, tuple[Any, .
 
 def rows(procedure: str, description: Sequence[Any], values: Sequence[Any]) -> list[Row]:
     """The rows as dicts, their values of the contract's types."""
-    names = [column[0] for column in description]
     # The driver's own dicts take twice as long: they hold every value by its number as well, and are made anew.
-    found = [dict(zip(names, row, strict=True)) for row in values]
+    found = dicts(description, values)
     dated(found, procedure)
     for name, convert in _conversions(procedure):
         for row in found:
