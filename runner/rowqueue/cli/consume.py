@@ -19,7 +19,7 @@ def consume(
     worker: consuming.Worker = None,
     timeout: consuming.Timeout = None,
     batch: Annotated[
-        int | None, typer.Option(min=1, max=10_000, help="Claim so many. [10; 1 with --transaction]")
+        int | None, typer.Option(**consuming.limits("batch"), help="Claim so many. [10; 1 with --transaction]")
     ] = None,
     concurrency: consuming.Concurrency = 1,
     lease: consuming.Lease = None,

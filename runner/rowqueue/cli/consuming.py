@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from .. import link, service
-from ..consumer import BadOption, Options, Source
+from ..consumer import LIMITS, BadOption, Options, Source
 from ..databases import Database
 from ..handlers import Handler, HandlerError
 from ..handlers import load as load_handler
@@ -28,6 +28,12 @@ class LogLevel(StrEnum):
     info = "info"
     warning = "warning"
     error = "error"
+
+
+def limits(option: str) -> dict[str, Any]:
+    """The least and the greatest value of an option, as Typer is told them."""
+    least, greatest = LIMITS[option]
+    return {"min": least, "max": greatest}
 
 
 HandlerPath = Annotated[
@@ -59,17 +65,21 @@ Timeout = Annotated[
         help="With --worker and --exec: end a process that leaves a message unanswered for so long. [never]",
     ),
 ]
-Concurrency = Annotated[int, typer.Option(min=1, max=1_000, help="Batches (async: messages) at the same time.")]
+Concurrency = Annotated[int, typer.Option(**limits("concurrency"), help="Batches (async: messages) at the same time.")]
 Lease = Annotated[
     int | None,
-    typer.Option(min=1, max=315_360_000, help="Seconds, extended while handlers run. [the queue's]"),
+    typer.Option(**limits("lease"), help="Seconds, extended while handlers run. [the queue's]"),
 ]
 Reader = Annotated[str | None, typer.Option(help="This process's name. [host and process number]")]
 Once = Annotated[bool, typer.Option("--once", help="Claim one batch a queue, then end.")]
 Drain = Annotated[bool, typer.Option("--drain", help="End when nothing is ready.")]
-MaxMessages = Annotated[int | None, typer.Option(min=1, help="End after so many messages.")]
-IdleTimeout = Annotated[float | None, typer.Option(min=0, help="End after so many seconds without one.")]
-ShutdownTimeout = Annotated[float, typer.Option(min=0, help="Seconds to finish in after SIGTERM or SIGINT.")]
+MaxMessages = Annotated[int | None, typer.Option(**limits("max_messages"), help="End after so many messages.")]
+IdleTimeout = Annotated[
+    float | None, typer.Option(**limits("idle_timeout"), help="End after so many seconds without one.")
+]
+ShutdownTimeout = Annotated[
+    float, typer.Option(**limits("shutdown_timeout"), help="Seconds to finish in after SIGTERM or SIGINT.")
+]
 HealthPort = Annotated[
     int | None,
     typer.Option(min=0, max=65_535, help="Serve /live, /ready and /metrics on 127.0.0.1; 0: any port."),
@@ -78,7 +88,7 @@ Level = Annotated[LogLevel, typer.Option("--log-level", help="How much is logged
 ConnectTimeout = Annotated[
     float | None,
     typer.Option(
-        min=0,
+        **limits("connect_timeout"),
         metavar="SECONDS",
         help="End with an error when the database is away, or takes no changes, for so long. [never]",
     ),

@@ -31,7 +31,7 @@ def consume(
     exec: consuming.Exec = None,
     worker: consuming.Worker = None,
     timeout: consuming.Timeout = None,
-    batch: Annotated[int, typer.Option(min=1, max=10_000, help="Claim so many rows.")] = 10,
+    batch: Annotated[int, typer.Option(**consuming.limits("batch"), help="Claim so many rows.")] = 10,
     concurrency: consuming.Concurrency = 1,
     lease: consuming.Lease = None,
     reader: consuming.Reader = None,
