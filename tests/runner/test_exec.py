@@ -70,13 +70,16 @@ def test_timeout_ends_the_command_and_what_it_started(
     consume: Runner, session: Session, queue: str, told: Told, tmp_path: Path
 ) -> None:
     send(session, queue, "slow", "fast")
-    seen = tmp_path / "pids"
-    command = f"if grep -q '\"slow\"'; then sleep 600 & echo $$ $! >> {seen}; sleep 601; fi"
+    seen, asked = tmp_path / "pids", tmp_path / "asked"
+    child = f"trap 'echo asked >> {asked}; exit' TERM; while :; do sleep 0.1; done"
+    slow = f"({child}) & echo $$ $! >> {seen}; trap 'sleep 1; exit 1' TERM; sleep 601"
+    command = f"if grep -q '\"slow\"'; then {slow}; fi"
     done = consume(command, "--timeout", 3)
     assert done.returncode == 0, done.stderr
     assert told() == {"slow": ("N", 1, "timed out after 3 s")}
     assert len(pids(seen)) == 2
     until(lambda: not any(map(is_alive, pids(seen))))
+    assert asked.read_text() == "asked\n"
 
 
 def test_timeout_kills_what_does_not_listen(
