@@ -31,6 +31,7 @@ servers: | $(BIN)/python
 	@missing=""; \
 	[ -x /usr/lib/postgresql/15/bin/postgres ] || missing="$$missing postgresql-15"; \
 	[ -x /usr/sbin/pgbouncer ] || command -v pgbouncer >/dev/null || missing="$$missing pgbouncer"; \
+	command -v tmux >/dev/null || missing="$$missing tmux"; \
 	if [ -z "$$missing" ]; then exit 0; fi; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		export DEBIAN_FRONTEND=noninteractive RUNLEVEL=1; \
@@ -60,9 +61,9 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(TEST_STAMP): pyproject.toml | $(BIN)/python
-	$(BIN)/pip install -q --disable-pip-version-check -e '.[postgresql,mysql,firebird,sqlserver,embedded,demo,test]'
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[postgresql,mysql,firebird,sqlserver,embedded,demo,top,test]'
 	@touch $@
 
 $(DEMO_STAMP): pyproject.toml | $(BIN)/python
-	$(BIN)/pip install -q --disable-pip-version-check -e '.[embedded,demo]'
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[embedded,demo,top]'
 	@touch $@

@@ -1,0 +1,131 @@
+"""Values as short texts for a narrow screen. What others have sent is shown as inert text."""
+
+import json
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from rich.highlighter import JSONHighlighter
+from rich.text import Text
+
+CAP = 10_000  # the database counts no further
+# A longer body is shown as far as this.
+BODY = 65_536
+_BARS = "▁▂▃▄▅▆▇█"
+# From this number on, in this unit, with this letter.
+_MAGNITUDES = ((1_000_000_000, 1_000_000_000, "G"), (1_000_000, 1_000_000, "M"), (10_000, 1_000, "k"))
+_PERIODS = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "m"), (60, "m", 1, "s"))
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
+# Deeper JSON is shown as it was sent.
+_DEPTH = 40
+
+
+def inert(text: str) -> str:
+    """Text with all that could break the line or steer the terminal escaped as in JSON."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
+
+
+def inert_lines(text: str) -> str:
+    """The same, but lines stay lines and tabs become blanks."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    return "\n".join(inert(line.expandtabs(4)) for line in lines)
+
+
+def cell(value: Any, style: str = "", right: bool = False) -> Text:
+    """A cell of a table: never markup, one line."""
+    text = "" if value is None else inert(str(value))
+    return Text(text, style=style, no_wrap=True, overflow="ellipsis", justify="right" if right else "left")
+
+
+def number(value: float | None) -> str:
+    """A number in at most five characters."""
+    if value is None:
+        return ""
+    for limit, unit, letter in _MAGNITUDES:
+        if abs(value) >= limit:
+            scaled = value / unit
+            return f"{scaled:.{1 if abs(scaled) < 10 else 0}f}{letter}"
+    return f"{value:.0f}"
+
+
+def count(value: int, capped: bool) -> str:
+    """A number of messages; the database stops counting at 10,000."""
+    return "10k+" if capped and value >= CAP else number(value)
+
+
+def long_count(value: int, capped: bool) -> str:
+    """The same where there is room."""
+    return f"{value:,}+" if capped and value >= CAP else f"{value:,}"
+
+
+def period(seconds: float | None) -> str:
+    """A length of time in at most six characters, such as 2h05m; '' for None."""
+    if seconds is None:
+        return ""
+    seconds = max(0, int(seconds))
+    for size, letter, part, small in _PERIODS:
+        if seconds >= size:
+            rest = seconds % size // part
+            return f"{seconds // size}{letter}" + (f"{rest:02}{small}" if seconds // size < 100 else "")
+    return f"{seconds}s"
+
+
+def ago(time: datetime | None, now: datetime) -> str:
+    """How long ago a time was, or in how long it will be."""
+    if time is None:
+        return ""
+    seconds = (now - time).total_seconds()
+    return f"{period(seconds)} ago" if seconds >= 0 else f"in {period(-seconds)}"
+
+
+def moment(time: datetime | None, now: datetime) -> str:
+    """A time in the zone of this machine, and how long ago that is."""
+    if time is None:
+        return ""
+    return f"{time.astimezone():%Y-%m-%d %H:%M:%S}  ({ago(time, now)})"
+
+
+def spark(values: Sequence[float | None], width: int) -> str:
+    """The last values as bars of one line; blank where there is none."""
+    shown = list(values)[-width:] if width > 0 else []
+    highest = max((value for value in shown if value), default=0)
+    if not highest:
+        return ""
+    bars = ("▁" if not value else _BARS[min(7, int(value / highest * 7.999))] for value in shown)
+    return "".join(bars).rjust(width)
+
+
+def pretty(text: str) -> Text:
+    """A body or headers to read: JSON with its tokens unchanged but indented and coloured, other text as it is."""
+    indented = _indented(text)
+    if indented is None:
+        return Text(inert_lines(text))
+    shown = Text(indented)
+    JSONHighlighter().highlight(shown)
+    return shown
+
+
+def _indented(text: str) -> str | None:
+    """JSON of an object or an array with a line per value; None for other text.
+
+    Its strings and numbers stay as they were sent: a parser would drop digits and keys that come twice.
+    """
+    if text.lstrip()[:1] not in ("{", "["):
+        return None
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    parts: list[str] = []
+    depth, before = 0, ""
+    for token in _TOKEN.findall(text):
+        depth -= token in "}]"
+        if depth > _DEPTH:
+            return None
+        if (before in "{[" and before and token not in "}]") or before == "," or (token in "}]" and before not in "{["):
+            parts.append("\n" + "  " * depth)
+        parts.append(inert(token) + (" " if token == ":" else ""))
+        depth += token in "{["
+        before = token
+    return "".join(parts)
