@@ -20,7 +20,7 @@ LAYERS = (
     ("link", "install"),
     ("consumer",),
     ("polling", "feeds", "bench", "service"),
-    ("demo",),
+    ("demo", "top"),
     ("cli",),
 )
 LEVELS = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlsplit
 
 from rich.highlighter import JSONHighlighter
 from rich.text import Text
@@ -129,3 +130,11 @@ def _indented(text: str) -> str | None:
         depth += token in "{["
         before = token
     return "".join(parts)
+
+
+def place(url: str) -> str:
+    """A database URL as people may see it: without password and options."""
+    parts = urlsplit(url)
+    who, _, where = parts.netloc.rpartition("@")
+    user = who.partition(":")[0]
+    return inert(f"{parts.scheme}://{f'{user}@' if user else ''}{where}{parts.path}")

@@ -1,0 +1,137 @@
+"""One message: its whole life, its headers and its body."""
+
+from datetime import datetime
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.widgets import Footer, Static
+
+from ..databases import Forbidden, QueueError, Row, Session
+from .live import Live
+from .text import BODY, inert_lines, moment, pretty
+
+_STATES = {"N": "new", "A": "active", "E": "dead", "C": "completed and archived"}
+_CHANGED = {"A": "claimed", "E": "died", "C": "completed"}
+
+
+class MessageScreen(Live):
+    """One message, found by its number."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "app.pop_screen", "Back"),
+        Binding("d", "redrive", "Redrive"),
+        Binding("x", "cancel", "Cancel"),
+        Binding("p", "pause", "Pause", show=False),
+        Binding("r", "resume", "Resume", show=False),
+    ]
+
+    def __init__(self, id: int) -> None:
+        super().__init__()
+        self._id = id
+        self._row: Row | None = None
+        self._body: tuple[str, str | None] | None = None
+
+    def compose(self) -> ComposeResult:
+        yield Static(classes="line frame")
+        yield Static(classes="sign")
+        with VerticalScroll(id="life"):
+            yield Static(id="facts")
+            yield Static(id="content")
+        yield Footer(compact=True)
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.query_one("#life").focus()
+
+    async def look(self) -> None:
+        now, rows, result = await self.top.desk.do(self._ask)
+        self._row = rows[0] if rows else None
+        if self._row is None:
+            gone = f"There is no message {self._id} any more: it was completed and deleted, cancelled or purged."
+            self.query_one("#facts", Static).update(Text(gone))
+            self.query_one("#content", Static).update("")
+            self._body = None
+            return
+        self.query_one("#facts", Static).update(_facts(self._row, now, result))
+        body = (self._row["body"], self._row["headers"])
+        if body != self._body:
+            self._body = body
+            self.query_one("#content", Static).update(_content(*body))
+
+    def _ask(self, session: Session) -> tuple[datetime, list[Row], str | None]:
+        rows = session.call("find_messages", None, self._id, None, None, 1, BODY)
+        result = None
+        if rows and rows[0]["state"] == "C":
+            try:
+                found = session.call("get_result", self._id)
+                result = found[0].get("result") if found else None
+            except (Forbidden, QueueError):
+                pass  # the result is not the message
+        return session.now(), rows, result
+
+    def action_redrive(self) -> None:
+        if self._row and self._row["state"] == "E":
+            self.redrive_one(self._row["type"], self._id)
+        else:
+            self.tell("Only a dead letter can be redriven.", "warning")
+
+    def action_cancel(self) -> None:
+        if self._row and self._row["state"] in ("N", "E"):
+            self.cancel(self._row["type"], self._id)
+        else:
+            self.tell("Only a new message or a dead letter can be cancelled.", "warning")
+
+    def action_pause(self) -> None:
+        if self._row:
+            self.pause(self._row["type"])
+
+    def action_resume(self) -> None:
+        if self._row:
+            self.resume(self._row["type"])
+
+
+def _facts(row: Row, now: datetime, result: str | None) -> Text:
+    """A line for each thing that is known of a message, in the order of its life."""
+    state = row["state"]
+    due = moment(row["run_at"], now)
+    changed = moment(row["changed_at"], now)
+    lines = {
+        "message": str(row["id"]),
+        "queue": row["type"],
+        "state": _STATES[state],
+        "sent": moment(row["created_at"], now),
+        "sent by": row["source"],
+        "priority": row["priority"] or "",
+        "group": row["group_key"],
+        "dedup key": row["dedup_key"],
+        "attempts": str(row["attempts"]),
+        "due": due,
+        _CHANGED.get(state, "changed"): changed,
+        "consumer": row["reader"],
+        "batch key": row["batch_key"],
+        "lease until": moment(row["lease_until"], now),
+        "error": row["error"],
+        "result": result,
+    }
+    text = Text()
+    for name, value in lines.items():
+        if value not in (None, ""):
+            text.append(f"{name:>11}  ", "dim")
+            style = "red" if name == "error" else "bold" if name in ("message", "state") else ""
+            text.append(f"{inert_lines(str(value))}\n", style)
+    return text
+
+
+def _content(body: str, headers: str | None) -> Text:
+    text = Text()
+    if headers:
+        text.append("headers\n", "bold").append_text(pretty(headers)).append("\n\n")
+    cut = len(body) >= BODY
+    text.append(f"body, its first {BODY:,} characters\n" if cut else "body\n", "bold")
+    text.append_text(Text(inert_lines(body)) if cut else pretty(body))
+    if not body:
+        text.append("empty", "dim")
+    return text

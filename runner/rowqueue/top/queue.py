@@ -1,0 +1,311 @@
+"""One queue: its policy, its rates, and its messages by state."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar, cast
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widgets import DataTable, Footer, Static, Tab, Tabs
+
+from ..databases import Row, Session
+from .data import MINUTES
+from .live import Cells, Live, Rows
+from .message import MessageScreen
+from .text import ago, cell, inert, long_count, number, period, spark
+
+# Messages that are shown at first, and at most.
+_FIRST, _MOST = 50, 1_000
+# Characters of a body that a list reads.
+_BODY = 200
+_ERRORS = 100
+
+
+@dataclass(frozen=True)
+class Page:
+    """One tab: its label, the state of its messages ('' for errors), and its columns: label, width, text."""
+
+    label: str
+    state: str
+    columns: tuple[tuple[str, int, Callable[[Row, datetime], str]], ...]
+    purged: str = ""
+
+
+def _ago(name: str) -> Callable[[Row, datetime], str]:
+    return lambda row, now: ago(row[name], now)
+
+
+def _of(name: str) -> Callable[[Row, datetime], str]:
+    return lambda row, _: "" if row[name] is None else str(row[name])
+
+
+_ID = ("ID", 11, _of("id"))
+_TRIES = ("TRIES", 6, _of("attempts"))
+PAGES = {
+    "N": Page(
+        "1 New",
+        "N",
+        (_ID, _TRIES, ("DUE", 13, _ago("run_at")), ("GROUP", 10, _of("group_key")), ("BODY", 0, _of("body"))),
+        "new messages: ready and delayed",
+    ),
+    "A": Page(
+        "2 Active",
+        "A",
+        (
+            _ID,
+            _TRIES,
+            ("CLAIMED", 12, _ago("changed_at")),
+            ("LEASE", 12, _ago("lease_until")),
+            ("CONSUMER", 16, _of("reader")),
+            ("BODY", 0, _of("body")),
+        ),
+    ),
+    "E": Page(
+        "3 Dead",
+        "E",
+        (_ID, _TRIES, ("DIED", 12, _ago("changed_at")), ("ERROR", 26, _of("error")), ("BODY", 0, _of("body"))),
+        "dead letters",
+    ),
+    "C": Page(
+        "4 Archive",
+        "C",
+        (_ID, _TRIES, ("COMPLETED", 12, _ago("changed_at")), ("CONSUMER", 16, _of("reader")), ("BODY", 0, _of("body"))),
+        "archived messages",
+    ),
+    "errors": Page(
+        "5 Errors",
+        "",
+        (("COUNT", 8, lambda row, _: f"{row['count']:,}"), ("LAST", 12, _ago("last_at")), ("ERROR", 0, _of("error"))),
+    ),
+}
+
+
+@dataclass
+class Seen:
+    """What a look at a queue has found."""
+
+    now: datetime
+    stats: Row | None
+    policy: Row | None
+    rows: list[Row]
+
+
+class QueueScreen(Live):
+    """One queue. `type` is its name."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "app.pop_screen", "Back"),
+        Binding("p", "pause", "Pause"),
+        Binding("r", "resume", "Resume"),
+        Binding("d", "redrive", "Redrive"),
+        Binding("D", "redrive_all", show=False),
+        Binding("x", "cancel", "Cancel"),
+        Binding("X", "purge", "Purge"),
+        Binding("m", "more", "More"),
+        *(Binding(str(place), f"page('{name}')", show=False) for place, name in enumerate(PAGES, 1)),
+    ]
+
+    def __init__(self, type: str) -> None:
+        super().__init__()
+        self._type = type
+        self._page = "N"
+        self._size = _FIRST
+        self._seen: Seen | None = None
+
+    def compose(self) -> ComposeResult:
+        yield Static(classes="line frame")
+        yield Static(classes="sign")
+        yield Static(id="policy", classes="line")
+        yield Static(id="numbers", classes="line")
+        yield Static(id="rates")
+        yield Tabs(*(Tab(page.label, id=f"page-{name}") for name, page in PAGES.items()))
+        yield Rows("messages")
+        yield Footer(compact=True)
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.query_one("#messages").focus()
+
+    async def look(self) -> None:
+        page = self._page
+        seen = await self.top.desk.do(lambda session: self._ask(session, page))
+        if page == self._page:  # else another tab was opened meanwhile, which looks for itself
+            self._seen = seen
+            self.show()
+
+    def _ask(self, session: Session, page: str) -> Seen:
+        self.top.overview = self.top.watch.look(session)
+        rights = self.top.watch.rights
+        policy = rights.call(session, "list_queues", self._type)
+        if state := PAGES[page].state:
+            rows = rights.call(session, "peek", self._type, state, self._size, _BODY)
+        else:
+            rows = rights.call(session, "list_errors", self._type, _ERRORS)
+        stats = [row for row in self.top.overview.queues if row["type"] == self._type]
+        return Seen(self.top.overview.now, stats[0] if stats else None, policy[0] if policy else None, rows)
+
+    # ---- what is shown
+
+    def show(self) -> None:
+        if not self.is_mounted or self._seen is None:
+            return
+        self.query_one("#policy", Static).update(self._policy(self._seen))
+        self.query_one("#numbers", Static).update(self._numbers(self._seen))
+        self.query_one("#rates", Static).update(self._rates())
+        self._show_rows(self._seen)
+        self.top.show_frame()
+
+    def _policy(self, seen: Seen) -> Text:
+        line = Text(inert(self._type), style="bold", no_wrap=True, overflow="ellipsis")
+        if seen.stats and seen.stats["paused"]:
+            line.append("  paused", "yellow")
+        if policy := seen.policy:
+            parts = [
+                "ordered" if policy["ordered"] else "",
+                f"lease {period(policy['lease_seconds'])}",
+                f"{policy['max_attempts']} attempts",
+                f"backoff {period(policy['backoff_seconds'])}",
+                "archives" if policy["on_complete"] == "archive" else "",
+                f"at most {policy['max_active']} active" if policy["max_active"] else "",
+                f"{policy['rate']} per {period(policy['rate_seconds'])}" if policy["rate"] else "",
+                "limits by group" if policy["group_max_active"] or policy["group_rate"] else "",
+            ]
+            line.append("  " + " · ".join(filter(None, parts)), "not bold dim")
+        return line
+
+    def _numbers(self, seen: Seen) -> Text:
+        line = Text(no_wrap=True, overflow="ellipsis")
+        stats = seen.stats
+        if stats is None:
+            return line.append("holds no message", "dim")
+        for name, style in (("ready", ""), ("delayed", ""), ("active", ""), ("expired", "yellow"), ("dead", "bold red")):
+            line.append(f"{name} ", "dim")
+            line.append(f"{long_count(stats[name], bool(stats['capped']))}   ", style if stats[name] else "dim")
+        if stats["oldest_ready_seconds"] is not None:
+            line.append("oldest ", "dim").append(period(stats["oldest_ready_seconds"]))
+        return line
+
+    def _rates(self) -> Text:
+        """A line of bars for each number that consumers report; else what is ready, at each refresh."""
+        found, width = self.top.overview, min(MINUTES, self.size.width - 20)
+        minutes = found.throughput.get(self._type)
+        if minutes is None:
+            ready = found.ready.get(self._type, [])
+            line = Text("ready, at each refresh  ", "dim", no_wrap=True)
+            return line.append(spark(ready, min(len(ready), self.size.width - 24)))
+        lines = Text(no_wrap=True)
+        for name, label, style in (("sent", "sent", ""), ("completed", "done", "green"), ("failed", "failed", "red")):
+            values = [float(row[name]) if row else 0.0 for row in minutes]
+            lines.append(f"{label:>6}/min {number(values[-1]):>6}  ", "dim")
+            lines.append(f"{spark(values, width)}\n", style)
+        last = minutes[-1]
+        if last and last["completed"] + last["failed"]:
+            each = last["busy_ms"] / (last["completed"] + last["failed"])
+            lines.append(f"{each:,.1f} ms in handlers for each attempt of the last minute", "dim")
+        lines.rstrip()
+        return lines
+
+    def _show_rows(self, seen: Seen) -> None:
+        table, page = self.query_one("#messages", Rows), PAGES[self._page]
+        width = max(40, table.size.width or self.size.width) - 1
+        rest = max(8, width - sum(column[1] for column in page.columns))
+        widths = [column[1] or rest for column in page.columns]
+        heads = [Text(column[0]) for column in page.columns]
+        table.head(list(zip(heads, widths, strict=True)))
+        table.show({_key(row): self._cells(row, seen.now, page, widths) for row in seen.rows})
+
+    def _cells(self, row: Row, now: datetime, page: Page, widths: list[int]) -> Cells:
+        cells = []
+        for (label, _, text), width in zip(page.columns, widths, strict=True):
+            shown = cell(text(row, now)[:_BODY], "red" if label == "ERROR" else "")
+            shown.truncate(width - 1, overflow="ellipsis")
+            cells.append(shown)
+        return cells
+
+    # ---- keys
+
+    def action_page(self, name: str) -> None:
+        self.query_one(Tabs).active = f"page-{name}"
+        self.query_one("#messages").focus()
+
+    def on_tabs_tab_activated(self, event: Tabs.TabActivated) -> None:
+        page = (event.tab.id or "").removeprefix("page-")
+        if page == self._page:
+            return
+        self._page, self._size = page, _FIRST
+        if self._seen:
+            self._seen.rows = []
+            self.show()
+        self.look_again()
+
+    def look_again(self) -> None:
+        """Look now, also when an earlier look has not come to its end."""
+        self._looking = None
+        self.refresh_soon()
+
+    def _row(self) -> Row | None:
+        key = self.query_one("#messages", Rows).key
+        rows = self._seen.rows if self._seen else []
+        return next((row for row in rows if _key(row) == key), None)
+
+    def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
+        if row := self._row():
+            self.app.push_screen(MessageScreen(row["id"] if "id" in row else row["last_id"]))
+
+    def action_pause(self) -> None:
+        self.pause(self._type)
+
+    def action_resume(self) -> None:
+        self.resume(self._type)
+
+    def action_redrive_all(self) -> None:
+        self.redrive_all(self._type)
+
+    def action_redrive(self) -> None:
+        row = self._row()
+        if row and self._page == "errors":
+            self._redrive_group(row)
+        elif row and row["state"] == "E":
+            self.redrive_one(self._type, row["id"])
+        else:
+            self.tell("Choose a dead letter (3) or an error (5), or press D for all dead letters.", "warning")
+
+    def _redrive_group(self, group: Row) -> None:
+        type, error = self._type, group["error"]
+        self.change(
+            f"Redrive {group['count']:,} dead letters?",
+            f"All dead letters of {inert(type)} that died of this error, of its newest 10,000, are retried with their"
+            f" attempts set back to 0:\n\n{inert(error)}",
+            lambda session: cast("int", session.call("redrive", type, None, error)[0]["count"]),
+            "{count} redriven.",
+        )
+
+    def action_cancel(self) -> None:
+        row = self._row()
+        if row and self._page in ("N", "E"):
+            self.cancel(self._type, row["id"])
+        else:
+            self.tell("Choose a new message (1) or a dead letter (3): no other can be cancelled.", "warning")
+
+    def action_purge(self) -> None:
+        type, page = self._type, PAGES[self._page]
+        if not page.purged:
+            self.tell("Open the tab of the messages to delete: new (1), dead (3) or archived (4).", "warning")
+            return
+        self.change(
+            f"Purge {type}?",
+            f"All {page.purged} are deleted with their bodies, for ever. Messages in other states stay.",
+            lambda session: cast("int", session.call("purge", type, page.state)[0]["count"]),
+            "{count} purged.",
+            again=True,
+        )
+
+    def action_more(self) -> None:
+        self._size = min(_MOST, self._size * 2)
+        self.look_again()
+
+
+def _key(row: dict[str, Any]) -> str:
+    return str(row["id"]) if "id" in row else row["error"]

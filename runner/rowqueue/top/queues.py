@@ -1,0 +1,326 @@
+"""The first screen: queues, consumers, and what hurts."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widgets import DataTable, Footer, Input, Static
+
+from ..databases import Row
+from .asking import Reading
+from .data import MINUTES, Overview
+from .live import Cells, Live, Rows
+from .queue import QueueScreen
+from .text import ago, cell, count, inert, number, period, spark
+
+# More queues than these are found by their names.
+_SHOWN = 300
+# What hurts is asked that often, and not more than a twentieth of the time is spent on it.
+_HEALTH_SECONDS = 30.0
+_HEALTH_SHARE = 20
+# From this width on there is room for more columns.
+_WIDE = 100
+_STATUS = {"working": "green", "silent": "bold red", "stopped": "dim"}
+_VERDICT = {"warn": "yellow", "bad": "bold red"}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the queues: its label, width, and what of a queue is in it."""
+
+    label: str
+    width: int
+    text: Callable[["QueueLine"], tuple[str, str]]
+    order: Callable[["QueueLine"], Any]
+    wide: bool = False
+
+
+@dataclass(frozen=True)
+class QueueLine:
+    """One queue at one moment."""
+
+    row: Row
+    minute: Row | None
+    has_reports: bool
+    change: float | None
+
+    def of_minute(self, name: str) -> float | None:
+        """A number of the last whole minute; None where no consumer reports."""
+        return (self.minute[name] if self.minute else 0) if self.has_reports else None
+
+
+def _held(name: str, style: str = "") -> Callable[[QueueLine], tuple[str, str]]:
+    return lambda line: (count(line.row[name], bool(line.row["capped"])), style if line.row[name] else "dim")
+
+
+def _active(line: QueueLine) -> tuple[str, str]:
+    active = line.row["active"] + line.row["expired"]
+    return count(active, bool(line.row["capped"])), "yellow" if line.row["expired"] else "" if active else "dim"
+
+
+def _change(line: QueueLine) -> tuple[str, str]:
+    return ("" if line.change is None else f"{'+' if line.change > 0.5 else ''}{number(line.change)}"), ""
+
+
+def _minute(name: str, style: str = "") -> Callable[[QueueLine], tuple[str, str]]:
+    return lambda line: (number(line.of_minute(name)), style if line.of_minute(name) else "dim")
+
+
+COLUMNS = (
+    Column("READY", 6, _held("ready"), lambda line: -line.row["ready"]),
+    Column("DELAYED", 8, _held("delayed"), lambda line: -line.row["delayed"]),
+    Column("ACTIVE", 7, _active, lambda line: -line.row["active"] - line.row["expired"]),
+    Column("DEAD", 6, _held("dead", "bold red"), lambda line: -line.row["dead"]),
+    Column(
+        "OLDEST",
+        7,
+        lambda line: (period(line.row["oldest_ready_seconds"]), ""),
+        lambda line: -(line.row["oldest_ready_seconds"] or 0),
+    ),
+    Column("SENT/M", 7, _minute("sent"), lambda line: -(line.of_minute("sent") or 0), wide=True),
+    Column("FAIL/M", 7, _minute("failed", "red"), lambda line: -(line.of_minute("failed") or 0), wide=True),
+    Column("DONE/M", 7, _minute("completed"), lambda line: -(line.of_minute("completed") or 0)),
+    Column("±/M", 6, _change, lambda line: -(line.change or 0)),
+)
+
+
+class QueuesScreen(Live):
+    """All queues of the database."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("p", "pause", "Pause"),
+        Binding("r", "resume", "Resume"),
+        Binding("d", "redrive", "Redrive"),
+        Binding("slash", "filter", "Filter", key_display="/"),
+        Binding("s", "sort(1)", "Sort"),
+        Binding("S", "sort(0)", show=False),
+        Binding("escape", "clear", show=False),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._filter = ""
+        self._sorted_by = -1  # a place in the shown columns; -1: the name
+        self._is_turned = False
+        self._health: list[Row] = []
+        self._health_at = 0.0
+
+    def compose(self) -> ComposeResult:
+        yield Static(classes="line frame")
+        yield Static(classes="sign")
+        yield Static(id="summary", classes="line")
+        yield Rows("queues")
+        yield Rows("consumers")
+        yield Rows("hurts")
+        yield Input(id="filter", placeholder="part of a queue's name")
+        yield Footer(compact=True)
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.query_one("#queues").focus()
+        self.call_after_refresh(self.show)
+
+    async def look(self) -> None:
+        self.top.overview = await self.top.desk.do(self.top.watch.look)
+        self.show()
+        if time.monotonic() >= self._health_at:
+            begun = time.monotonic()
+            self._health_at = begun + _HEALTH_SECONDS
+            self._health = await self.top.desk.do(self.top.watch.health)
+            ended = time.monotonic()
+            self._health_at = ended + max(_HEALTH_SECONDS, _HEALTH_SHARE * (ended - begun))
+            self.show()
+
+    # ---- what is shown
+
+    def show(self) -> None:
+        if not self.is_mounted:
+            return
+        found = self.top.overview
+        self.query_one("#summary", Static).update(self._summary(found))
+        self._show_queues(found)
+        self._show_consumers(found)
+        self._show_health()
+        self.top.show_frame()
+
+    def _summary(self, found: Overview) -> Text:
+        silent = sum(row["status"] == "silent" for row in found.consumers)
+        working = len({row["reader"] for row in found.consumers if row["status"] == "working"})
+        parts = [
+            f"{len(found.queues)} queues",
+            *(f"{_sum(found.queues, name)} {name}" for name in ("ready", "active", "dead")),
+            f"{working} consumers" if "list_consumers" not in found.lacking else "",
+            f"{silent} silent" if silent else "",
+            f"filter: {inert(self._filter)}" if self._filter else "",
+            f"not allowed: {', '.join(sorted(found.lacking))}" if found.lacking else "",
+        ]
+        return Text("  ".join(filter(None, parts)), no_wrap=True, overflow="ellipsis")
+
+    def _show_queues(self, found: Overview) -> None:
+        table = self.query_one("#queues", Rows)
+        width = max(40, table.size.width or self.size.width)
+        columns = [column for column in COLUMNS if width >= _WIDE or not column.wide]
+        room = width - 1 - sum(column.width for column in columns)  # a scroll bar may take one
+        bars = max(0, min(MINUTES, room // 3))
+        labels = ["QUEUE", *(column.label for column in columns), ""]
+        labels[self._sorted_by + 1] += "↑" if self._is_turned else "↓"
+        if len(labels[self._sorted_by + 1]) > 7:  # no room for both
+            labels[self._sorted_by + 1] = "DELAY↑" if self._is_turned else "DELAY↓"
+        widths = [room - bars, *(column.width for column in columns), bars]
+        heads = [Text(label, justify="left" if not i else "right") for i, label in enumerate(labels)]
+        table.head(list(zip(heads, widths, strict=True)))
+        lines = self._lines(found, columns)
+        rows = {line.row["type"]: self._cells(found, line, columns, widths[0], bars) for line in lines[:_SHOWN]}
+        table.show(rows)
+
+    def _lines(self, found: Overview, columns: list[Column]) -> list[QueueLine]:
+        """The queues that the filter lets through, in order."""
+        wanted = self._filter.casefold()
+        lines = [
+            QueueLine(
+                row,
+                (found.throughput.get(row["type"]) or [None])[-1],
+                row["type"] in found.throughput,
+                found.change.get(row["type"]),
+            )
+            for row in found.queues
+            if wanted in row["type"].casefold()
+        ]
+        lines.sort(key=lambda line: line.row["type"])
+        if self._sorted_by >= 0:
+            lines.sort(key=columns[self._sorted_by].order)
+        return lines[::-1] if self._is_turned else lines
+
+    def _cells(self, found: Overview, line: QueueLine, columns: list[Column], width: int, bars: int) -> Cells:
+        type = line.row["type"]
+        name = cell(type)
+        if line.row["paused"]:
+            name.truncate(width - 8, overflow="ellipsis")
+            name.append(" paused", "yellow")
+        else:
+            name.truncate(width - 1, overflow="ellipsis")
+        shown = [cell(*column.text(line), right=True) for column in columns]
+        if line.has_reports:
+            minutes = [row["completed"] if row else 0 for row in found.throughput[type]]
+            shown.append(cell(spark(minutes, bars - 1), "green", right=True))
+        else:
+            shown.append(cell(spark(found.ready[type], bars - 1), "dim", right=True))
+        return [name, *shown]
+
+    def _show_consumers(self, found: Overview) -> None:
+        table = self.query_one("#consumers", Rows)
+        table.display = bool(found.consumers)
+        width = max(40, table.size.width or self.size.width) - 1 - 47
+        labels = ["CONSUMER", "QUEUE", "STATUS", "RATE/M", "LOAD", "FAILED", "DEAD", "REPORT"]
+        widths = [width - width // 2, width // 2, 8, 7, 6, 7, 6, 13]
+        heads = [Text(label, justify="left" if i < 3 else "right") for i, label in enumerate(labels)]
+        table.head(list(zip(heads, widths, strict=True)))
+        order = {"silent": 0, "working": 1, "stopped": 2}
+        rows = sorted(found.consumers, key=lambda row: (order.get(row["status"], 3), row["type"], row["reader"]))
+        table.show(
+            {
+                f"{row['reader']}\n{row['type']}": [
+                    _cut(row["reader"], widths[0] - 1),
+                    _cut(row["type"], widths[1] - 1),
+                    cell(row["status"], _STATUS.get(row["status"], "")),
+                    cell(number(row["rate_per_minute"]), right=True),
+                    cell(f"{row['load']:.1f}", right=True),
+                    cell(number(row["failed"]), right=True),
+                    cell(number(row["dead"]), right=True),
+                    cell(ago(row["reported_at"], found.now), right=True),
+                ]
+                for row in rows[:_SHOWN]
+            }
+        )
+
+    def _show_health(self) -> None:
+        table = self.query_one("#hurts", Rows)
+        table.display = bool(self._health)
+        width = max(40, table.size.width or self.size.width) - 1
+        table.head([(Text("WHAT HURTS"), 5), (Text(""), 26), (Text(""), max(10, width - 31))])
+        table.show(
+            {
+                row["name"]: [
+                    cell(row["verdict"], _VERDICT[row["verdict"]]),
+                    cell(row["name"]),
+                    cell(row["detail"] or f"{row['value']} {row['unit']}"),
+                ]
+                for row in self._health
+            }
+        )
+
+    # ---- keys
+
+    def _selected(self) -> str | None:
+        return self.query_one("#queues", Rows).key
+
+    def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
+        key = event.row_key.value or ""
+        if event.data_table.id == "hurts":
+            self._read_health(key)
+        else:
+            self.app.push_screen(QueueScreen(key.rpartition("\n")[2]))
+
+    def _read_health(self, name: str) -> None:
+        for row in self._health:
+            if row["name"] == name:
+                text = f"{row['verdict']}: {row['value']} {row['unit']}\n\n{row['detail'] or ''}"
+                self.app.push_screen(Reading(inert(name), "\n".join(map(inert, text.split("\n")))))
+
+    def action_pause(self) -> None:
+        if type := self._selected():
+            self.pause(type)
+
+    def action_resume(self) -> None:
+        if type := self._selected():
+            self.resume(type)
+
+    def action_redrive(self) -> None:
+        if type := self._selected():
+            self.redrive_all(type)
+
+    def action_sort(self, step: int) -> None:
+        """Sort by the next column, or, with a step of 0, turn the order round."""
+        shown = sum(1 for column in COLUMNS if self.size.width >= _WIDE or not column.wide)
+        self._is_turned = not self._is_turned if not step else False
+        self._sorted_by = (self._sorted_by + 1 + step) % (shown + 1) - 1
+        self.show()
+
+    def action_filter(self) -> None:
+        box = self.query_one("#filter", Input)
+        box.add_class("shown")
+        box.value = self._filter
+        box.focus()
+
+    def action_clear(self) -> None:
+        """No filter any more."""
+        self._filter = ""
+        self._close_filter()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        self._filter = event.value
+        self.show()
+
+    def on_input_submitted(self) -> None:
+        self._close_filter()
+
+    def _close_filter(self) -> None:
+        self.query_one("#filter").remove_class("shown")
+        self.query_one("#queues").focus()
+        self.show()
+
+
+def _cut(text: str, width: int) -> Text:
+    shown = cell(text)
+    shown.truncate(width, overflow="ellipsis")
+    return shown
+
+
+def _sum(rows: list[Row], name: str) -> str:
+    """A sum over queues; with a plus when one of them is larger than told."""
+    capped = any(row["capped"] and row[name] >= 10_000 for row in rows)
+    return f"{sum(row[name] for row in rows):,}{'+' if capped else ''}"
