@@ -145,4 +145,3 @@ class Top(App[int]):
         if self._asked_at is not None and now - self._asked_at > _LATE:
             return f"No answer for {period(now - self._asked_at)}.", True
         return "", False
-

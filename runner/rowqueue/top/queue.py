@@ -180,7 +180,13 @@ class QueueScreen(Live):
         stats = seen.stats
         if stats is None:
             return line.append("holds no message", "dim")
-        for name, style in (("ready", ""), ("delayed", ""), ("active", ""), ("expired", "yellow"), ("dead", "bold red")):
+        for name, style in (
+            ("ready", ""),
+            ("delayed", ""),
+            ("active", ""),
+            ("expired", "yellow"),
+            ("dead", "bold red"),
+        ):
             line.append(f"{name} ", "dim")
             line.append(f"{long_count(stats[name], bool(stats['capped']))}   ", style if stats[name] else "dim")
         if stats["oldest_ready_seconds"] is not None:
