@@ -1,5 +1,6 @@
 """`runner top`: a live screen of the queues of one database, made with Textual.
 
-`desk` owns the one connection; `app` is the program and its first screen, `queue` and `message` are the screens that Enter
-opens, `asking` is what is asked before a change, and `text` makes texts of values.
+`app` starts it. `desk` owns the one connection, and `data` is what it is asked for. `frame` is the program, `live` what
+its screens share; `queues`, `queue` and `message` are these screens. `asking` has the questions before a change, and
+`text` makes texts of values.
 """

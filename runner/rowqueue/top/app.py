@@ -1,26 +1,16 @@
-"""The program: its connection, its frame, and how it starts and ends."""
+"""How the screen starts and ends."""
 
-import asyncio
 import logging
 import os
-import signal
 import sys
-import time
-from typing import ClassVar
 
-from rich.text import Text
-from textual.app import App
-from textual.binding import Binding, BindingType
-
-from ..databases import Database, Disconnected
+from ..databases import Database
 from ..errors import Expected
-from .data import Overview, Watch
-from .desk import PATIENCE, Desk
+from .data import Watch
+from .desk import Desk
+from .frame import Top
 from .queues import QueuesScreen
-from .text import inert, period, place
-
-# An answer that takes longer is said to be late.
-_LATE = 3.0
+from .text import place
 
 
 class NoTerminal(Expected):
@@ -40,108 +30,9 @@ def run(database: Database, interval: float) -> int:
     logging.captureWarnings(True)
     desk = Desk(database)
     try:
-        watch = Watch()
-        app = Top(desk, watch, desk.submit(watch.look).result(), place(database.url), interval)
+        watcher = Watch()
+        overview = desk.submit(watcher.look).result()
+        app = Top(desk, watcher, overview, QueuesScreen, place(database.url), interval)
         return app.run() or 0
     finally:
         desk.close()
-
-
-class Top(App[int]):
-    """The screen of `runner top`. `first`: what a first look has found."""
-
-    ENABLE_COMMAND_PALETTE = False
-    TITLE = "runner top"
-    CSS = """
-    Screen { layout: vertical; }
-    .line { height: 1; width: 100%; }
-    .frame { background: $panel; }
-    .sign { height: auto; max-height: 3; display: none; background: $error; color: $text; }
-    .sign.late { background: $warning; }
-    .sign.shown { display: block; }
-    Rows { scrollbar-size-vertical: 1; overflow-x: hidden; width: 100%; }
-    #queues, #messages { height: 1fr; min-height: 3; }
-    #consumers { height: auto; max-height: 30%; }
-    #hurts { height: auto; max-height: 5; }
-    #filter { height: 1; border: none; padding: 0; display: none; }
-    #filter.shown { display: block; }
-    #life { height: 1fr; }
-    Question, Reading { align: center middle; }
-    .box { width: 90%; max-width: 100; height: auto; max-height: 90%; border: round $primary; background: $surface; padding: 0 1; }
-    .box VerticalScroll { height: auto; max-height: 100%; margin: 1 0; }
-    .buttons { height: 1; }
-    .buttons Button { margin-right: 2; min-width: 9; }
-    """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+c", "quit", show=False, priority=True),
-        Binding("ctrl+z", "suspend_process", show=False),
-    ]
-
-    def __init__(
-        self, desk: Desk, watch: Watch, first: Overview, label: str, interval: float, patience: float = PATIENCE
-    ) -> None:
-        super().__init__()
-        self.desk, self.watch, self.overview = desk, watch, first
-        self.label, self.interval, self.patience = label, interval, patience
-        self._asked_at: float | None = None
-        self._failed_at: float | None = None
-        self._trouble: str | None = None
-        self._progress = ""
-
-    def on_mount(self) -> None:
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            loop.add_signal_handler(number, self.exit, 128 + number)
-        self.push_screen(QueuesScreen())
-        self.set_interval(0.5, self.show_frame)
-
-    def asked(self) -> None:
-        """A refresh has begun."""
-        self._asked_at = time.monotonic()
-
-    def answered(self) -> None:
-        """A refresh has come to its end."""
-        self._asked_at = self._failed_at = self._trouble = None
-        self.show_frame()
-
-    def failed(self, error: Expected) -> None:
-        """A refresh has failed."""
-        self._asked_at = None
-        if isinstance(error, Disconnected):
-            self._failed_at = self._failed_at or time.monotonic()
-        self._trouble = inert(str(error))
-        self.show_frame()
-
-    def progress(self, text: str) -> None:
-        """Show what a change of many calls has done until now; '' when it is over."""
-        self._progress = text
-        self.show_frame()
-
-    def show_frame(self) -> None:
-        """The first line of the screen, and the sign below it when something is wrong."""
-        for line in self.screen.query(".frame").results():
-            line.update(self._frame(line.size.width))  # type: ignore[attr-defined]
-        text, is_late = self._sign()
-        for sign in self.screen.query(".sign").results():
-            sign.set_class(bool(text), "shown")
-            sign.set_class(is_late, "late")
-            sign.update(Text(text))  # type: ignore[attr-defined]
-
-    def _frame(self, width: int) -> Text:
-        left = f"runner top  {inert(self.label)}"
-        right = self._progress or f"{self.overview.now.astimezone():%H:%M:%S}  every {self.interval:g} s"
-        room = max(0, width - len(right) - 2)
-        line = Text(left, style="bold", no_wrap=True)
-        line.truncate(room, overflow="ellipsis", pad=True)
-        return line + Text(f"  {right}")
-
-    def _sign(self) -> tuple[str, bool]:
-        """What is wrong, if anything is, and whether it is only late."""
-        now = time.monotonic()
-        if self._failed_at is not None:
-            return f"The database is away since {period(now - self._failed_at)}; trying again. {self._trouble}", False
-        if self._trouble:
-            return self._trouble, False
-        if self._asked_at is not None and now - self._asked_at > _LATE:
-            return f"No answer for {period(now - self._asked_at)}.", True
-        return "", False

@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -109,10 +109,10 @@ class Watch:
         return None
 
 
-def _series(rows: "Sequence[Row] | object", now: datetime) -> dict[str, list[Row | None]]:
+def _series(rows: Iterable[Row], now: datetime) -> dict[str, list[Row | None]]:
     """The whole minutes of each type, the last one last; None for a minute without any."""
     found: dict[str, list[Row | None]] = {}
-    for row in rows:  # type: ignore[attr-defined]
+    for row in rows:
         back = int((now - row["minute"]).total_seconds() // 60)
         if 1 <= back <= MINUTES:
             found.setdefault(row["type"], [None] * MINUTES)[MINUTES - back] = row

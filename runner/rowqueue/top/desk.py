@@ -1,4 +1,4 @@
-"""The one connection of `runner top`: a thread that makes its calls one after the other, and connects anew when it is lost."""
+"""The one connection of `runner top`, in a thread that calls one procedure after the other and connects again when lost."""
 
 import asyncio
 import queue

@@ -1,7 +1,7 @@
 """What all screens share: they look again and again, keep their tables steady, and ask before they change anything."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar, cast
 
 from rich.text import Text
 from textual.binding import Binding, BindingType
@@ -12,10 +12,8 @@ from textual.worker import Worker
 from ..databases import Disconnected, Session
 from ..errors import Expected
 from .asking import HELP, Question, Reading
+from .frame import Top
 from .text import inert
-
-if TYPE_CHECKING:
-    from .app import Top
 
 Cells = Sequence[Text]
 
@@ -82,8 +80,8 @@ class Live(Screen[None]):
     _looking: Worker[None] | None = None
 
     @property
-    def top(self) -> "Top":
-        return cast("Top", self.app)
+    def top(self) -> Top:
+        return cast(Top, self.app)
 
     async def look(self) -> None:
         """Ask the database and show what it says."""

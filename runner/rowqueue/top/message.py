@@ -30,7 +30,7 @@ class MessageScreen(Live):
 
     def __init__(self, id: int) -> None:
         super().__init__()
-        self._id = id
+        self._number = id
         self._row: Row | None = None
         self._body: tuple[str, str | None] | None = None
 
@@ -50,7 +50,7 @@ class MessageScreen(Live):
         now, rows, result = await self.top.desk.do(self._ask)
         self._row = rows[0] if rows else None
         if self._row is None:
-            gone = f"There is no message {self._id} any more: it was completed and deleted, cancelled or purged."
+            gone = f"There is no message {self._number} any more: it was completed and deleted, cancelled or purged."
             self.query_one("#facts", Static).update(Text(gone))
             self.query_one("#content", Static).update("")
             self._body = None
@@ -62,11 +62,11 @@ class MessageScreen(Live):
             self.query_one("#content", Static).update(_content(*body))
 
     def _ask(self, session: Session) -> tuple[datetime, list[Row], str | None]:
-        rows = session.call("find_messages", None, self._id, None, None, 1, BODY)
+        rows = session.call("find_messages", None, self._number, None, None, 1, BODY)
         result = None
         if rows and rows[0]["state"] == "C":
             try:
-                found = session.call("get_result", self._id)
+                found = session.call("get_result", self._number)
                 result = found[0].get("result") if found else None
             except (Forbidden, QueueError):
                 pass  # the result is not the message
@@ -74,13 +74,13 @@ class MessageScreen(Live):
 
     def action_redrive(self) -> None:
         if self._row and self._row["state"] == "E":
-            self.redrive_one(self._row["type"], self._id)
+            self.redrive_one(self._row["type"], self._number)
         else:
             self.tell("Only a dead letter can be redriven.", "warning")
 
     def action_cancel(self) -> None:
         if self._row and self._row["state"] in ("N", "E"):
-            self.cancel(self._row["type"], self._id)
+            self.cancel(self._row["type"], self._number)
         else:
             self.tell("Only a new message or a dead letter can be cancelled.", "warning")
 

@@ -111,7 +111,7 @@ class QueueScreen(Live):
         super().__init__()
         self._type = type
         self._page = "N"
-        self._size = _FIRST
+        self._limit = _FIRST
         self._seen: Seen | None = None
 
     def compose(self) -> ComposeResult:
@@ -136,11 +136,11 @@ class QueueScreen(Live):
             self.show()
 
     def _ask(self, session: Session, page: str) -> Seen:
-        self.top.overview = self.top.watch.look(session)
-        rights = self.top.watch.rights
+        self.top.overview = self.top.watcher.look(session)
+        rights = self.top.watcher.rights
         policy = rights.call(session, "list_queues", self._type)
         if state := PAGES[page].state:
-            rows = rights.call(session, "peek", self._type, state, self._size, _BODY)
+            rows = rights.call(session, "peek", self._type, state, self._limit, _BODY)
         else:
             rows = rights.call(session, "list_errors", self._type, _ERRORS)
         stats = [row for row in self.top.overview.queues if row["type"] == self._type]
@@ -240,7 +240,7 @@ class QueueScreen(Live):
         page = (event.tab.id or "").removeprefix("page-")
         if page == self._page:
             return
-        self._page, self._size = page, _FIRST
+        self._page, self._limit = page, _FIRST
         if self._seen:
             self._seen.rows = []
             self.show()
@@ -309,7 +309,7 @@ class QueueScreen(Live):
         )
 
     def action_more(self) -> None:
-        self._size = min(_MOST, self._size * 2)
+        self._limit = min(_MOST, self._limit * 2)
         self.look_again()
 
 

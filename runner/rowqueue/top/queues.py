@@ -125,12 +125,12 @@ class QueuesScreen(Live):
         self.call_after_refresh(self.show)
 
     async def look(self) -> None:
-        self.top.overview = await self.top.desk.do(self.top.watch.look)
+        self.top.overview = await self.top.desk.do(self.top.watcher.look)
         self.show()
         if time.monotonic() >= self._health_at:
             begun = time.monotonic()
             self._health_at = begun + _HEALTH_SECONDS
-            self._health = await self.top.desk.do(self.top.watch.health)
+            self._health = await self.top.desk.do(self.top.watcher.health)
             ended = time.monotonic()
             self._health_at = ended + max(_HEALTH_SECONDS, _HEALTH_SHARE * (ended - begun))
             self.show()
