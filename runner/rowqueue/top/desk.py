@@ -1,4 +1,4 @@
-"""The one connection of `runner top`, in a thread that calls one procedure after the other and connects again when lost."""
+"""The one connection of `runner top`: a thread makes its calls one by one, and connects again when it is lost."""
 
 import asyncio
 import queue

@@ -13,6 +13,7 @@ from textual.screen import Screen
 
 from ..databases import Disconnected
 from ..errors import Expected
+from .asking import HELP, Reading
 from .data import Overview, Watch
 from .desk import PATIENCE, Desk
 from .text import inert, period
@@ -48,6 +49,8 @@ class Top(App[int]):
     .buttons Button { margin-right: 2; min-width: 9; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("question_mark", "help", "Help", key_display="?"),
+        Binding("q", "quit", "Quit"),
         Binding("ctrl+c", "quit", show=False, priority=True),
         Binding("ctrl+z", "suspend_process", show=False),
     ]
@@ -76,6 +79,10 @@ class Top(App[int]):
             loop.add_signal_handler(number, self.exit, 128 + number)
         self.push_screen(self._first())
         self.set_interval(0.5, self.show_frame)
+
+    def action_help(self) -> None:
+        """What the keys do, and what the columns mean."""
+        self.push_screen(Reading("runner top", HELP))
 
     def asked(self) -> None:
         """A refresh has begun."""

@@ -11,7 +11,7 @@ from textual.worker import Worker
 
 from ..databases import Disconnected, Session
 from ..errors import Expected
-from .asking import HELP, Question, Reading
+from .asking import Question
 from .frame import Top
 from .text import inert
 
@@ -72,11 +72,6 @@ class Rows(DataTable[Text]):
 class Live(Screen[None]):
     """A screen that asks the database again and again while it is in front."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("question_mark", "help", "Help", key_display="?"),
-        Binding("q", "app.quit", "Quit"),
-    ]
-
     _looking: Worker[None] | None = None
 
     @property
@@ -112,9 +107,6 @@ class Live(Screen[None]):
             self.top.failed(error)
         else:
             self.top.answered()
-
-    def action_help(self) -> None:
-        self.app.push_screen(Reading("runner top", HELP))
 
     def change(self, title: str, text: str, work: Callable[[Session], int], done: str, again: bool = False) -> None:
         """Ask, then make a change and tell its count; `again`: repeat the call until it finds nothing more.
