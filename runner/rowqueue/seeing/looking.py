@@ -145,8 +145,8 @@ def overview(looking: Looking) -> Overview:
 
 def queue(
     looking: Looking, type: str, state: str = "N", size: int = SIZE, body_length: int = BODY_LENGTH
-) -> QueueDetail | None:
-    """One queue; None when nothing is known of it. Raises QueueError for a type or a state that cannot be."""
+) -> QueueDetail:
+    """One queue; one that nobody has heard of is empty. Raises QueueError for a type or a state that cannot be."""
     looking.left_out.clear()
     now = looking.session.now()
     stats = looking.rows("queues", "queue_stats", type)
@@ -156,8 +156,6 @@ def queue(
     consumers = looking.rows("consumers", "list_consumers", type)
     schedules = looking.rows("schedules", "list_schedules", type)
     bindings = [row for row in looking.rows("bindings", "list_bindings") if row["type"] == type]
-    if not (stats or history or messages or consumers or schedules or bindings or policies):
-        return None
     policy = policies[0] if policies else None
     line = _queue(stats[0] if stats else _empty(type, policy), policy, history, consumers, now)
     errors = looking.rows("errors", "list_errors", type, 100) if line.dead else []

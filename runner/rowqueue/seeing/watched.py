@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import TypeVar
 
-from ..databases import Database, DatabaseError, Disconnected, Forbidden, QueueError, SchemaMissing
+from ..databases import Database, DatabaseError, Disconnected, Forbidden, QueueError
 from .looking import Looking
 
 T = TypeVar("T")
@@ -29,7 +29,8 @@ class Watched:
         self._database = database
         self._program = program
         self._looking: Looking | None = None
-        self._failed: tuple[float, str] = (float("-inf"), "")
+        self._retry_at = float("-inf")
+        self._reason = ""
         self._busy_since: float | None = None
         self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         threading.Thread(target=self._serve, name=f"looking at {name}", daemon=True).start()
@@ -85,25 +86,27 @@ class Watched:
             self._drop()
             if again and not is_new:
                 return self._run(work, False)
-            raise self._away(error) from None
-        except (QueueError, Forbidden):
-            raise
-        except SchemaMissing as error:
             raise Away(str(error)) from None
+        except (QueueError, Forbidden):
+            if is_new and self._looking is None:  # not of a call: the database lets this role not in
+                raise Away(self._reason) from None
+            raise
         except DatabaseError as error:
-            raise self._away(error) if self._looking is None else Away(str(error)) from None
+            raise Away(str(error)) from None
 
     def _connected(self) -> Looking:
         if self._looking is None:
-            failed_at, reason = self._failed
-            if time.monotonic() - failed_at < _PAUSE_SECONDS:
-                raise Away(reason)
-            self._looking = Looking(self._database.connect(self._program))
+            began = time.monotonic()
+            if began < self._retry_at:
+                raise Away(self._reason)
+            try:
+                self._looking = Looking(self._database.connect(self._program))
+            except DatabaseError as error:
+                # An attempt that took long, such as at a host that is off, is not repeated for as long.
+                now = time.monotonic()
+                self._retry_at, self._reason = now + max(_PAUSE_SECONDS, now - began), str(error)
+                raise
         return self._looking
-
-    def _away(self, error: Exception) -> Away:
-        self._failed = (time.monotonic(), str(error))
-        return Away(str(error))
 
     def _drop(self) -> None:
         if self._looking is not None:
