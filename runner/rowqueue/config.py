@@ -35,7 +35,7 @@ def read(folder: Path) -> tuple[str, dict[str, Any]]:
 def defaults(name: str, settings: dict[str, Any], commands: dict[str, Any]) -> dict[str, Any]:
     """Defaults by command, in the form of a default_map: `database` for all commands, and a table a command.
 
-    `commands` holds the options of each command, and whether one may be given several times, or such a dict for a group.
+    `commands` holds for each command its options, and whether one may be given several times; for a group, such a dict.
     Raises ConfigError for an unknown name.
     """
     tables = {key: value for key, value in settings.items() if key != "database"}
