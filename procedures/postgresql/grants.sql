@@ -64,13 +64,14 @@ BEGIN
                 'complete_batch', 'fail', 'finish_batch', 'release_batch', 'extend_lease', 'rescue_expired',
                 'wait_for_message', 'queue_stats', 'installed_files', 'publish_feed', 'fetch_feed', 'advance_feed',
                 'feed_stats', 'claim_rows', 'finish_rows', 'extend_rows', 'release_rows', 'peek_rows',
-                'set_result', 'get_result', 'next_occurrence']
+                'set_result', 'get_result', 'next_occurrence', 'report_consumer', 'list_consumers', 'throughput', 'list_tables']
             WHEN 'mq_operator' THEN ARRAY['rescue_expired', 'cancel', 'redrive', 'purge', 'purge_archive', 'set_queue',
                 'pause', 'resume', 'queue_stats', 'queue_health', 'installed_files', 'peek', 'create_feed', 'drop_feed',
                 'rewind_feed', 'feed_stats', 'watch_table', 'unwatch_table', 'subscribe', 'unsubscribe',
                 'list_subscriptions', 'adopt_table', 'release_table', 'retry_rows', 'peek_rows', 'get_result',
                 'bind_topic', 'unbind_topic', 'list_bindings', 'set_schedule', 'drop_schedule', 'list_schedules',
-                'run_schedule', 'next_occurrence']
+                'run_schedule', 'next_occurrence', 'list_queues', 'find_messages', 'list_errors', 'list_consumers', 'throughput',
+                'list_tables']
         END;
         v_public := v_public || v_calls;
         v_calls := v_calls || CASE v_role

@@ -1,6 +1,6 @@
 -- peek: list messages without claiming them.
 -- Arguments:   p_type, p_state (N: in claim order, ready before delayed; A; E and C: the newest first; NULL: N), p_size (1
---              to 10,000; NULL: 10)
+--              to 10,000; NULL: 10), p_body_length (at most so many characters of each body; NULL: all)
 -- Returns:     up to p_size messages with all that is known of them
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
@@ -9,7 +9,8 @@
 CREATE OR REPLACE FUNCTION mq.peek(
     p_type text,
     p_state text DEFAULT NULL,
-    p_size bigint DEFAULT NULL
+    p_size bigint DEFAULT NULL,
+    p_body_length bigint DEFAULT NULL
 ) RETURNS TABLE (
     id bigint,
     type text,
@@ -44,6 +45,8 @@ AS $$
 DECLARE
     v_state text := coalesce(p_state, 'N');
     v_size integer := coalesce(p_size, 10);
+    -- No body is longer.
+    v_length integer := coalesce(p_body_length, 16777216);
     v_rows bigint;
 BEGIN
     PERFORM mq.require_name('type', p_type, false);
@@ -51,10 +54,11 @@ BEGIN
         PERFORM mq.raise_error('invalid_argument', 'state: must be N, A, E or C');
     END IF;
     PERFORM mq.require_range('size', p_size, 1, 10000);
+    PERFORM mq.require_range('body_length', p_body_length, 0, 16777216);
     IF v_state = 'N' THEN
         IF (mq.policy(p_type)).grouped THEN
             RETURN QUERY
-                SELECT m.id, m.type, 'N', m.body, m.headers, m.priority::integer, m.group_key, m.dedup_key,
+                SELECT m.id, m.type, 'N', left(m.body, v_length), m.headers, m.priority::integer, m.group_key, m.dedup_key,
                     g.attempts::integer, m.created_at, m.source, m.run_at, NULL::text, NULL::uuid, NULL::timestamptz,
                     NULL::timestamptz, NULL::text
                 FROM mq.grouped AS g
@@ -64,7 +68,7 @@ BEGIN
                 LIMIT v_size;
         ELSE
             RETURN QUERY
-                SELECT m.id, m.type, 'N', m.body, m.headers, m.priority::integer, m.group_key, m.dedup_key,
+                SELECT m.id, m.type, 'N', left(m.body, v_length), m.headers, m.priority::integer, m.group_key, m.dedup_key,
                     r.attempts::integer, m.created_at, m.source, r.run_at, NULL::text, NULL::uuid, NULL::timestamptz,
                     NULL::timestamptz, NULL::text
                 FROM mq.ready AS r
@@ -75,7 +79,7 @@ BEGIN
         END IF;
         GET DIAGNOSTICS v_rows = ROW_COUNT;
         RETURN QUERY
-            SELECT m.id, m.type, 'N', m.body, m.headers, m.priority::integer, m.group_key, m.dedup_key,
+            SELECT m.id, m.type, 'N', left(m.body, v_length), m.headers, m.priority::integer, m.group_key, m.dedup_key,
                 d.attempts::integer, m.created_at, m.source, d.run_at, NULL::text, NULL::uuid, NULL::timestamptz,
                 NULL::timestamptz, d.error
             FROM mq.delayed AS d
@@ -85,7 +89,7 @@ BEGIN
             LIMIT v_size - v_rows;
     ELSIF v_state = 'A' THEN
         RETURN QUERY
-            SELECT m.id, m.type, 'A', m.body, m.headers, m.priority::integer, m.group_key, m.dedup_key,
+            SELECT m.id, m.type, 'A', left(m.body, v_length), m.headers, m.priority::integer, m.group_key, m.dedup_key,
                 u.attempt::integer, m.created_at, m.source, NULL::timestamptz, b.reader, b.batch_key, b.lease_until,
                 b.claimed_at, NULL::text
             FROM mq.batch AS b
@@ -96,7 +100,7 @@ BEGIN
             LIMIT v_size;
     ELSIF v_state = 'E' THEN
         RETURN QUERY
-            SELECT m.id, m.type, 'E', m.body, m.headers, m.priority::integer, m.group_key, m.dedup_key,
+            SELECT m.id, m.type, 'E', left(m.body, v_length), m.headers, m.priority::integer, m.group_key, m.dedup_key,
                 e.attempts::integer, m.created_at, m.source, NULL::timestamptz, e.reader, NULL::uuid, NULL::timestamptz,
                 e.died_at, e.error
             FROM mq.dead AS e
@@ -106,7 +110,7 @@ BEGIN
             LIMIT v_size;
     ELSE
         RETURN QUERY
-            SELECT c.id, c.type, 'C', c.body, c.headers, c.priority::integer, c.group_key, c.dedup_key,
+            SELECT c.id, c.type, 'C', left(c.body, v_length), c.headers, c.priority::integer, c.group_key, c.dedup_key,
                 c.attempts::integer, c.created_at, c.source, NULL::timestamptz, c.reader, NULL::uuid, NULL::timestamptz,
                 c.completed_at, NULL::text
             FROM mq.archive AS c

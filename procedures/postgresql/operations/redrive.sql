@@ -1,5 +1,6 @@
 -- redrive: retry dead letters, with their attempts set back to 0.
--- Arguments:   p_type, p_id (NULL: all, the oldest dead first, at most 10,000 a call)
+-- Arguments:   p_type, p_id (NULL: all, the oldest dead first, at most 10,000 per call), p_error (only those that
+--              list_errors counts under this name, of the newest 10,000; NULL: whatever they died of)
 -- Returns:     count
 -- Errors:      50001 wrong_isolation (ordered queues and those with limits by group), 50002 invalid_argument
 -- Transaction: joins the caller's
@@ -8,6 +9,7 @@
 CREATE OR REPLACE FUNCTION mq.redrive(
     p_type text,
     p_id bigint DEFAULT NULL,
+    p_error text DEFAULT NULL,
     OUT count bigint
 )
 LANGUAGE plpgsql
@@ -21,7 +23,24 @@ DECLARE
     v_ids bigint[];
 BEGIN
     PERFORM mq.require_name('type', p_type, false);
-    IF p_id IS NULL THEN
+    IF p_error IS NOT NULL THEN
+        WITH gone AS (
+            DELETE FROM mq.dead
+            WHERE ctid = ANY (ARRAY(
+                SELECT e.ctid
+                FROM (
+                    SELECT d.ctid, d.error FROM mq.dead AS d
+                    WHERE d.type = p_type AND (p_id IS NULL OR d.id = p_id)
+                    ORDER BY d.type DESC, d.died_at DESC, d.id DESC
+                    LIMIT 10000
+                    FOR UPDATE SKIP LOCKED
+                ) AS e
+                WHERE mq.error_group(e.error) = p_error
+            ))
+            RETURNING id
+        )
+        SELECT array_agg(id ORDER BY id) INTO v_ids FROM gone;
+    ELSIF p_id IS NULL THEN
         WITH gone AS (
             DELETE FROM mq.dead
             WHERE ctid = ANY (ARRAY(

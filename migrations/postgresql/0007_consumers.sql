@@ -1,0 +1,37 @@
+-- Reports of consumers: who works, and what became of messages minute by minute. See docs/decisions/0018_reports.md.
+
+CREATE TABLE mq.consumer (
+    started_at timestamptz NOT NULL,
+    reported_at timestamptz NOT NULL,
+    due_at timestamptz,
+    counted_at timestamptz NOT NULL,
+    completed bigint NOT NULL,
+    failed bigint NOT NULL,
+    dead bigint NOT NULL,
+    busy_ms bigint NOT NULL,
+    waited_ms bigint NOT NULL,
+    type text COLLATE "C" NOT NULL,
+    reader text COLLATE "C" NOT NULL,
+    PRIMARY KEY (type, reader)
+);
+
+COMMENT ON TABLE mq.consumer IS 'One row per consumer and type, with totals since started_at. due_at: when its next report is overdue; NULL: it has stopped. counted_at: its dead letters are counted up to then.';
+
+CREATE TABLE mq.report (
+    minute timestamptz NOT NULL,
+    sent bigint NOT NULL,
+    completed bigint NOT NULL,
+    failed bigint NOT NULL,
+    dead bigint NOT NULL,
+    waited_ms bigint NOT NULL,
+    busy_ms bigint NOT NULL,
+    type text COLLATE "C" NOT NULL,
+    reader text COLLATE "C" NOT NULL,
+    PRIMARY KEY (minute, type, reader)
+);
+
+COMMENT ON TABLE mq.report IS 'What consumers report, per minute, type and consumer: no two consumers write the same row. Rows are kept for a day.';
+
+-- Few rows, each changed again and again: vacuum them early.
+ALTER TABLE mq.consumer SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200);
+ALTER TABLE mq.report SET (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);

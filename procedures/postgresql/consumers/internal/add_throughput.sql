@@ -1,0 +1,39 @@
+-- add_throughput: add to the figures of a consumer, a type and a minute; a new minute forgets what is older than a day.
+-- Arguments:   p_type, p_reader, p_at (in that minute), p_sent, p_completed, p_failed, p_dead, p_waited_ms, p_busy_ms
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's
+-- Example:     SELECT mq.add_throughput('email', 'worker-1', clock_timestamp(), 0, 120, 3, 0, 400, 9500);
+
+CREATE OR REPLACE FUNCTION mq.add_throughput(
+    p_type text,
+    p_reader text,
+    p_at timestamptz,
+    p_sent bigint,
+    p_completed bigint,
+    p_failed bigint,
+    p_dead bigint,
+    p_waited_ms bigint,
+    p_busy_ms bigint
+) RETURNS void
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    v_minute timestamptz := date_bin('1 minute', p_at, '2000-01-01 00:00:00+00');
+BEGIN
+    UPDATE mq.report AS t
+    SET sent = t.sent + p_sent, completed = t.completed + p_completed, failed = t.failed + p_failed, dead = t.dead + p_dead,
+        waited_ms = t.waited_ms + p_waited_ms, busy_ms = t.busy_ms + p_busy_ms
+    WHERE t.minute = v_minute AND t.type = p_type AND t.reader = p_reader;
+    IF FOUND THEN
+        RETURN;
+    END IF;
+    INSERT INTO mq.report AS t (minute, sent, completed, failed, dead, waited_ms, busy_ms, type, reader)
+    VALUES (v_minute, p_sent, p_completed, p_failed, p_dead, p_waited_ms, p_busy_ms, p_type, p_reader)
+    -- Another process has the same name.
+    ON CONFLICT (minute, type, reader) DO UPDATE
+    SET sent = t.sent + p_sent, completed = t.completed + p_completed, failed = t.failed + p_failed, dead = t.dead + p_dead,
+        waited_ms = t.waited_ms + p_waited_ms, busy_ms = t.busy_ms + p_busy_ms;
+    PERFORM mq.forget_reports(clock_timestamp());
+END
+$$;

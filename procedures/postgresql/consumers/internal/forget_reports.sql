@@ -1,0 +1,32 @@
+-- forget_reports: delete what reports say of minutes more than a day ago, consumers that stopped more than an hour ago, and
+--              those that have been silent for a day; at most 1,000 rows of each.
+-- Arguments:   p_now
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's; passes over rows that others have locked
+-- Example:     SELECT mq.forget_reports(clock_timestamp());
+
+CREATE OR REPLACE FUNCTION mq.forget_reports(
+    p_now timestamptz
+) RETURNS void
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    DELETE FROM mq.report
+    WHERE ctid = ANY (ARRAY(
+        SELECT t.ctid FROM mq.report AS t
+        WHERE t.minute < p_now - interval '24 hours'
+        ORDER BY t.minute, t.type, t.reader
+        LIMIT 1000
+        FOR UPDATE SKIP LOCKED
+    ));
+    -- As many rows as there were consumers within a day.
+    DELETE FROM mq.consumer
+    WHERE ctid = ANY (ARRAY(
+        SELECT c.ctid FROM mq.consumer AS c
+        WHERE c.reported_at < p_now - CASE WHEN c.due_at IS NULL THEN interval '1 hour' ELSE interval '24 hours' END
+        LIMIT 1000
+        FOR UPDATE SKIP LOCKED
+    ));
+END
+$$;

@@ -1,0 +1,58 @@
+-- save_report: write the row of a consumer. A report after silence, or after it had stopped, begins its totals again.
+-- Arguments:   p_type, p_reader, p_now, p_completed, p_failed, p_dead (NULL: count them), p_busy_ms, p_waited_ms,
+--              p_next_seconds (0: it stops)
+-- Returns:     the dead letters of this report
+-- Errors:      none
+-- Transaction: joins the caller's
+-- Example:     SELECT mq.save_report('email', 'worker-1', clock_timestamp(), 120, 3, NULL, 9500, 400, 10);
+
+CREATE OR REPLACE FUNCTION mq.save_report(
+    p_type text,
+    p_reader text,
+    p_now timestamptz,
+    p_completed bigint,
+    p_failed bigint,
+    p_dead bigint,
+    p_busy_ms bigint,
+    p_waited_ms bigint,
+    p_next_seconds bigint
+) RETURNS bigint
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    -- What dies now may not be committed yet: the next report counts it. The last one comes when all is done.
+    c_margin CONSTANT interval := '2 seconds';
+    v_old mq.consumer;
+    v_until timestamptz := p_now - CASE WHEN p_next_seconds = 0 THEN interval '0' ELSE c_margin END;
+    v_due timestamptz := CASE WHEN p_next_seconds > 0 THEN p_now + 2 * p_next_seconds * interval '1 second' END;
+    v_goes_on boolean;
+    v_dead bigint := p_dead;
+BEGIN
+    SELECT * INTO v_old FROM mq.consumer AS c WHERE c.type = p_type AND c.reader = p_reader FOR UPDATE;
+    v_goes_on := coalesce(v_old.due_at >= p_now, false);
+    IF v_dead IS NULL THEN
+        SELECT count(*) INTO v_dead
+        FROM (
+            SELECT d.reader FROM mq.dead AS d
+            WHERE d.type = p_type AND d.died_at > v_old.counted_at AND d.died_at <= v_until
+            ORDER BY d.type, d.died_at
+            LIMIT 10000
+        ) AS d
+        WHERE v_goes_on AND d.reader = p_reader;
+    END IF;
+    INSERT INTO mq.consumer AS c (started_at, reported_at, due_at, counted_at, completed, failed, dead, busy_ms, waited_ms, type,
+        reader)
+    VALUES (p_now, p_now, v_due, v_until, p_completed, p_failed, v_dead, p_busy_ms, p_waited_ms, p_type, p_reader)
+    ON CONFLICT (type, reader) DO UPDATE
+    SET started_at = CASE WHEN v_goes_on THEN c.started_at ELSE p_now END,
+        reported_at = p_now,
+        due_at = v_due,
+        counted_at = greatest(c.counted_at, v_until),
+        completed = p_completed + CASE WHEN v_goes_on THEN c.completed ELSE 0 END,
+        failed = p_failed + CASE WHEN v_goes_on THEN c.failed ELSE 0 END,
+        dead = v_dead + CASE WHEN v_goes_on THEN c.dead ELSE 0 END,
+        busy_ms = p_busy_ms + CASE WHEN v_goes_on THEN c.busy_ms ELSE 0 END,
+        waited_ms = p_waited_ms + CASE WHEN v_goes_on THEN c.waited_ms ELSE 0 END;
+    RETURN v_dead;
+END
+$$;

@@ -1,0 +1,46 @@
+-- list_consumers: who consumes, since when, how fast, and who has stopped without saying so.
+-- Arguments:   p_type (NULL: all)
+-- Returns:     one row per consumer and type, by type and reader; status working, silent (its report is overdue) or stopped;
+--              totals since started_at; rate_per_minute and load (handlers busy at one time) are of the last whole minute
+-- Errors:      50002 invalid_argument
+-- Transaction: reads only
+-- Example:     SELECT reader, status, rate_per_minute FROM mq.list_consumers('email');
+
+CREATE OR REPLACE FUNCTION mq.list_consumers(
+    p_type text DEFAULT NULL
+) RETURNS TABLE (
+    reader text,
+    type text,
+    status text,
+    started_at timestamptz,
+    reported_at timestamptz,
+    completed bigint,
+    failed bigint,
+    dead bigint,
+    busy_ms bigint,
+    waited_ms bigint,
+    rate_per_minute double precision,
+    load double precision
+)
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+    v_now timestamptz := clock_timestamp();
+    v_minute timestamptz := date_bin('1 minute', v_now - interval '1 minute', '2000-01-01 00:00:00+00');
+BEGIN
+    PERFORM mq.require_name('type', p_type, true);
+    RETURN QUERY
+        SELECT c.reader, c.type,
+            CASE WHEN c.due_at IS NULL THEN 'stopped' WHEN c.due_at < v_now THEN 'silent' ELSE 'working' END,
+            c.started_at, c.reported_at, c.completed, c.failed, c.dead, c.busy_ms, c.waited_ms,
+            coalesce(t.completed + t.failed, 0)::double precision, coalesce(t.busy_ms, 0) / 60000::double precision
+        FROM mq.consumer AS c
+        LEFT JOIN mq.report AS t ON t.minute = v_minute AND t.type = c.type AND t.reader = c.reader
+        WHERE p_type IS NULL OR c.type = p_type
+        ORDER BY c.type, c.reader;
+END
+$$;

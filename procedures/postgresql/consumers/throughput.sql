@@ -1,0 +1,42 @@
+-- throughput: what became of messages, per minute and type, as their consumers report it.
+-- Arguments:   p_type (NULL: all), p_since (NULL: an hour ago; reports are kept for 24 hours)
+-- Returns:     type, minute, sent (in that minute, of those claimed meanwhile), completed, failed (attempts, dead letters
+--              included), dead, waited_ms (from sending to the first attempt) and busy_ms (time in handlers); no row for
+--              a minute without any
+-- Errors:      50002 invalid_argument
+-- Transaction: reads only
+-- Example:     SELECT minute, completed, busy_ms / greatest(completed, 1) FROM mq.throughput('email');
+
+CREATE OR REPLACE FUNCTION mq.throughput(
+    p_type text DEFAULT NULL,
+    p_since timestamptz DEFAULT NULL
+) RETURNS TABLE (
+    type text,
+    minute timestamptz,
+    sent bigint,
+    completed bigint,
+    failed bigint,
+    dead bigint,
+    waited_ms bigint,
+    busy_ms bigint
+)
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+    v_since timestamptz := coalesce(p_since, clock_timestamp() - interval '1 hour');
+BEGIN
+    PERFORM mq.require_name('type', p_type, true);
+    RETURN QUERY
+        SELECT t.type, t.minute, sum(t.sent)::bigint, sum(t.completed)::bigint, sum(t.failed)::bigint, sum(t.dead)::bigint,
+            sum(t.waited_ms)::bigint, sum(t.busy_ms)::bigint
+        FROM mq.report AS t
+        -- The minute that v_since lies in, too.
+        WHERE t.minute > v_since - interval '1 minute' AND (p_type IS NULL OR t.type = p_type)
+        GROUP BY t.type, t.minute
+        ORDER BY t.type, t.minute;
+END
+$$;

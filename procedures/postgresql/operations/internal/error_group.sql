@@ -1,0 +1,16 @@
+-- error_group: what errors that differ in numbers only have in common: the first line, with # for each run of digits.
+-- Arguments:   p_error
+-- Returns:     up to 200 characters, made of the first 500; '' for no error
+-- Errors:      none
+-- Transaction: reads nothing
+-- Example:     SELECT mq.error_group('order 4711: timeout after 30 s');  -- order #: timeout after # s
+
+CREATE OR REPLACE FUNCTION mq.error_group(
+    p_error text
+) RETURNS text
+LANGUAGE sql
+IMMUTABLE
+AS $$
+    SELECT left(regexp_replace(left(split_part(translate(coalesce(p_error, ''), chr(13), chr(10)), chr(10), 1), 500), '[0-9#]+', '#',
+        'g'), 200);
+$$;
