@@ -2,21 +2,16 @@
 
 Figures are read when somebody asks for them, and kept for a few seconds, so that two Prometheus servers cost a database
 no more than one. Each database has a thread and a connection of its own: one that is away or slow keeps nobody else's
-figures back. docs/metrics.md lists the names; `METRICS` is where they come from.
-
-What the database counts per minute becomes counters here, which only grow. A gauge per minute could not be summed or
-averaged over a range, and a scrape that is missed would lose its minutes. A restart of the exporter sets the counters
-back to zero, which rate() and increase() take for what it is.
+figures back. docs/metrics.md lists the names; `figures` has them and how they come from rows.
 """
 
 import logging
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from dataclasses import dataclass, field
-from datetime import datetime
 from queue import SimpleQueue
 from typing import Any
 
@@ -24,7 +19,8 @@ from prometheus_client import Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from .databases import Conflict, Database, DatabaseError, Disconnected, QueueError, Row, Session
+from .databases import Conflict, Database, DatabaseError, Disconnected, QueueError, Session
+from .figures import KINDS, METRICS, PARTS, Limit, Sample, Totals
 from .link import Link, Outage
 
 log = logging.getLogger("rowqueue")
@@ -33,51 +29,6 @@ CACHE_SECONDS = 5.0
 TIMEOUT_SECONDS = 5.0  # Prometheus's own limit is 10 s where it is not told another
 MAX_NAMES = 500
 ASK_AGAIN_SECONDS = 600.0  # a procedure that this user may not call is asked for so seldom: each time is an error there
-
-_VERDICTS = {"ok": 0, "warn": 1, "bad": 2}
-
-
-@dataclass(frozen=True)
-class Described:
-    """One metric: its name, its help, and its labels after `database`. What ends in _total is a counter."""
-
-    name: str
-    help: str
-    labels: tuple[str, ...] = ()
-
-
-_TYPE, _FEED, _CONSUMER = ("type",), ("feed",), ("feed", "consumer")
-
-METRICS = (
-    Described("rowqueue_up", "1 when the database has answered, else 0."),
-    Described("rowqueue_collect_duration_seconds", "How long the database took to answer."),
-    Described(
-        "rowqueue_left_out", "Queues, feeds or polling tables above the limit, of which nothing is told.", ("kind",)
-    ),
-    Described("rowqueue_ready_messages", "Messages that can be claimed now; counted up to 10,000.", _TYPE),
-    Described("rowqueue_delayed_messages", "Messages that are not due yet; counted up to 10,000.", _TYPE),
-    Described("rowqueue_active_messages", "Messages claimed, the lease running; counted up to 10,000.", _TYPE),
-    Described("rowqueue_expired_messages", "Messages claimed, the lease over, not rescued yet.", _TYPE),
-    Described("rowqueue_dead_messages", "Dead letters; counted up to 10,000.", _TYPE),
-    Described("rowqueue_oldest_ready_seconds", "How long the first message in claim order has been due.", _TYPE),
-    Described("rowqueue_counts_capped", "1 when a number of the queue is larger than told.", _TYPE),
-    Described("rowqueue_paused", "1 when claims return nothing.", _TYPE),
-    Described("rowqueue_health_verdict", "What queue_health says of a check: 0 ok, 1 warn, 2 bad.", ("check",)),
-    Described("rowqueue_health_value", "What queue_health has measured, in its own unit.", ("check", "unit")),
-    Described("rowqueue_feed_unpublished_rows", "Rows that wait for their number; counted up to 10,000.", _FEED),
-    Described("rowqueue_feed_last_position", "The number that a feed gave last.", _FEED),
-    Described("rowqueue_feed_behind_positions", "Numbers between a consumer and the end of its feed.", _CONSUMER),
-    Described("rowqueue_feed_moved_timestamp_seconds", "When a consumer of a feed has moved last.", _CONSUMER),
-)
-
-
-@dataclass(frozen=True)
-class Sample:
-    """A value of one of METRICS; the labels are those after `database`."""
-
-    name: str
-    labels: tuple[str, ...]
-    value: float
 
 
 @dataclass
@@ -206,7 +157,8 @@ class _Reading:
         self._name = name
         self._outage = Outage(name=f"database {name}")
         self._link = Link(database, "runner exporter", self._outage)
-        self._limits = {kind: _Limit(name, kind, max_names) for kind in ("queue", "feed", "table")}
+        self._limits = {kind: Limit(name, kind, max_names) for kind in KINDS}
+        self._totals = Totals()
         self._refused: dict[str, float] = {}  # procedures that may not be called or are not there: when to ask again
         self._said = ""
 
@@ -231,11 +183,11 @@ class _Reading:
         """What all procedures say that this user may call. Raises DatabaseError when none may be."""
         samples: list[Sample] = []
         errors: dict[str, Exception] = {}
-        for procedure, read in _PARTS.items():
+        for procedure, read in PARTS.items():
             if self._refused.get(procedure, 0.0) > time.monotonic():
                 continue
             try:
-                samples += read(session.call(procedure), self._limits)
+                samples += read(session, self._limits, self._totals)
             except Disconnected:
                 raise
             except (DatabaseError, QueueError) as error:
@@ -246,7 +198,7 @@ class _Reading:
 
     def _note(self, errors: dict[str, Exception]) -> None:
         """Say once what is left out, and remember it for a while. Raises the first error when nothing is left."""
-        if len(errors) == len(_PARTS):
+        if len(errors) == len(PARTS):
             raise next(iter(errors.values()))
         lasting = {name: error for name, error in errors.items() if not isinstance(error, Conflict)}
         self._refused |= dict.fromkeys(lasting, time.monotonic() + ASK_AGAIN_SECONDS)
@@ -257,69 +209,3 @@ class _Reading:
         if text != self._said:
             log.warning("%s: %s", self._name, text)
         self._said = text
-
-
-class _Limit:
-    """Keeps the number of label values bounded. Names that are told stay told as long as they are there."""
-
-    def __init__(self, database: str, kind: str, at_most: int) -> None:
-        self._database, self._kind, self._at_most = database, kind, at_most
-        self._kept: set[str] = set()
-        self.left_out = 0
-
-    def keep(self, names: Iterable[str]) -> set[str]:
-        """These names, without those above the limit."""
-        found = set(names)
-        kept = self._kept & found
-        kept |= set(sorted(found - kept)[: self._at_most - len(kept)])
-        left_out = len(found) - len(kept)
-        if left_out and not self.left_out:
-            log.warning(
-                "%s: more than %d %ss; of the others nothing is told (--max-names)",
-                self._database,
-                self._at_most,
-                self._kind,
-            )
-        self._kept, self.left_out = kept, left_out
-        return kept
-
-
-# ---- what each procedure says, as samples ----------------------------------------------------------------------
-
-_Limits = dict[str, _Limit]
-_STATES = ("ready", "delayed", "active", "expired", "dead")
-
-
-def _queues(rows: Sequence[Row], limits: _Limits) -> Iterator[Sample]:
-    kept = limits["queue"].keep(row["type"] for row in rows)
-    for row in rows:
-        if row["type"] in kept:
-            labels = (row["type"],)
-            for state in _STATES:
-                yield Sample(f"rowqueue_{state}_messages", labels, float(row[state]))
-            yield Sample("rowqueue_oldest_ready_seconds", labels, float(row["oldest_ready_seconds"] or 0))
-            yield Sample("rowqueue_counts_capped", labels, float(row["capped"]))
-            yield Sample("rowqueue_paused", labels, float(row["paused"]))
-
-
-def _health(rows: Sequence[Row], _: _Limits) -> Iterator[Sample]:
-    for row in rows:
-        yield Sample("rowqueue_health_verdict", (row["name"],), float(_VERDICTS[row["verdict"]]))
-        if row["value"] is not None:
-            yield Sample("rowqueue_health_value", (row["name"], row["unit"] or ""), float(row["value"]))
-
-
-def _feeds(rows: Sequence[Row], limits: _Limits) -> Iterator[Sample]:
-    kept = limits["feed"].keep(row["feed"] for row in rows)
-    for row in {row["feed"]: row for row in rows if row["feed"] in kept}.values():
-        yield Sample("rowqueue_feed_unpublished_rows", (row["feed"],), float(row["unpublished"]))
-        yield Sample("rowqueue_feed_last_position", (row["feed"],), float(row["last_position"]))
-    for row in rows:
-        if row["feed"] in kept and row["consumer"] is not None:
-            labels = (row["feed"], row["consumer"])
-            yield Sample("rowqueue_feed_behind_positions", labels, float(row["behind"]))
-            if isinstance(row["moved_at"], datetime):
-                yield Sample("rowqueue_feed_moved_timestamp_seconds", labels, row["moved_at"].timestamp())
-
-
-_PARTS = {"queue_stats": _queues, "queue_health": _health, "feed_stats": _feeds}

@@ -19,7 +19,7 @@ LAYERS = (
     ("requests", "calling", "aio", "testing"),
     ("link", "install"),
     ("consumer",),
-    ("polling", "feeds", "bench", "service", "collector"),
+    ("polling", "feeds", "bench", "service", "figures", "collector"),
     ("demo", "exporter"),
     ("cli",),
 )
