@@ -13,6 +13,7 @@ BODY_LENGTH = 300  # characters of each body in a list
 WHOLE_BODY = 16_777_216
 SIZE = 50
 STATES = {"N": "new", "A": "active", "E": "dead", "C": "archived"}
+FORBIDDEN_SECONDS = 60.0  # what is forbidden is asked for so seldom: each time is an error in the server's log
 HEALTH_SECONDS = 10.0  # queue_health reads much: what it said is shown for so long
 
 
@@ -24,15 +25,19 @@ class Looking:
         self.left_out: list[str] = []
         self._health: list[Row] = []
         self._health_until = 0.0
+        self._forbidden_until: dict[str, float] = {}
 
     def rows(self, what: str, procedure: str, *arguments: Any) -> list[Row]:
         """The rows of a call; none when it is forbidden, and `what` is then left out. Raises as Session.call."""
-        try:
-            return self.session.call(procedure, *arguments)
-        except Forbidden:
-            if what not in self.left_out:
-                self.left_out.append(what)
-            return []
+        now = time.monotonic()
+        if now >= self._forbidden_until.get(procedure, now):
+            try:
+                return self.session.call(procedure, *arguments)
+            except Forbidden:
+                self._forbidden_until[procedure] = now + FORBIDDEN_SECONDS
+        if what not in self.left_out:
+            self.left_out.append(what)
+        return []
 
     def health(self) -> list[Row]:
         """What queue_health says, at most HEALTH_SECONDS old, or twenty times what it takes."""
