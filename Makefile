@@ -60,9 +60,9 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(TEST_STAMP): pyproject.toml | $(BIN)/python
-	$(BIN)/pip install -q --disable-pip-version-check -e '.[postgresql,mysql,firebird,sqlserver,embedded,demo,test]'
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[postgresql,mysql,firebird,sqlserver,embedded,web,demo,test]'
 	@touch $@
 
 $(DEMO_STAMP): pyproject.toml | $(BIN)/python
-	$(BIN)/pip install -q --disable-pip-version-check -e '.[embedded,demo]'
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[embedded,web,demo]'
 	@touch $@

@@ -80,7 +80,7 @@ def perform(watched: Watched, change: Change, seconds: float = CHANGE_SECONDS) -
         count = next(iter(row.values()))
         total += count if change.repeats else 0
         if not change.repeats:
-            return change.outcome.format(count=count)
+            return change.outcome.replace("{count}", str(count))
         if not count or time.monotonic() > deadline:
             rest = " There may be more: the time for one call was over. Do it again." if count else ""
-            return change.outcome.format(count=f"{total:,}") + rest
+            return change.outcome.replace("{count}", f"{total:,}") + rest

@@ -81,13 +81,17 @@ def _svg(chart: Any, name: str, label: str) -> Markup:
         "preserveAspectRatio": "none" if name == "spark" else "xMidYMid meet",
     }
     # Every text in it is ours: times, numbers and the words above.
-    return Markup(ElementTree.tostring(root, "unicode", short_empty_elements=True).replace("ns0:", "").replace(":ns0", ""))
+    return Markup(
+        ElementTree.tostring(root, "unicode", short_empty_elements=True).replace("ns0:", "").replace(":ns0", "")
+    )
 
 
 def _strip(node: Any) -> None:
     for child in list(node):
         tag = child.tag.rpartition("}")[2] if isinstance(child.tag, str) else ""
-        hidden = {"tooltip", "tooltip-overlay", "text-overlay", "legends", "titles"} & set(child.get("class", "").split())
+        hidden = {"tooltip", "tooltip-overlay", "text-overlay", "legends", "titles"} & set(
+            child.get("class", "").split()
+        )
         if not tag or tag in _LEFT_OUT or hidden:
             node.remove(child)
             continue
