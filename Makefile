@@ -61,9 +61,9 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(TEST_STAMP): pyproject.toml | $(BIN)/python
-	$(BIN)/pip install -q --disable-pip-version-check -e '.[postgresql,mysql,firebird,sqlserver,embedded,demo,top,test]'
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[postgresql,mysql,firebird,sqlserver,embedded,web,top,demo,test]'
 	@touch $@
 
 $(DEMO_STAMP): pyproject.toml | $(BIN)/python
-	$(BIN)/pip install -q --disable-pip-version-check -e '.[embedded,demo,top]'
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[embedded,web,top,demo]'
 	@touch $@

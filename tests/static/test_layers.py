@@ -19,8 +19,8 @@ LAYERS = (
     ("requests", "calling", "aio", "testing"),
     ("link", "install"),
     ("consumer",),
-    ("polling", "feeds", "bench", "service"),
-    ("demo", "top"),
+    ("polling", "feeds", "bench", "service", "seeing", "figures", "collector"),
+    ("demo", "exporter", "top", "web"),
     ("cli",),
 )
 LEVELS = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -1,0 +1,251 @@
+"""What a person wants to see of one database: plain functions over `Looking`, which calls the contract only."""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from ..databases import Forbidden, Row, Session
+
+MINUTES = 60  # of a sparkline and a chart
+BODY_LENGTH = 300  # characters of each body in a list
+WHOLE_BODY = 16_777_216
+SIZE = 50
+STATES = {"N": "new", "A": "active", "E": "dead", "C": "archived"}
+FORBIDDEN_SECONDS = 60.0  # what is forbidden is asked for so seldom: each time is an error in the server's log
+HEALTH_SECONDS = 10.0  # queue_health reads much: what it said is shown for so long
+
+
+class Looking:
+    """Calls that only look, over one session. `left_out`: what the role lacks the right to see, such as "errors"."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.left_out: list[str] = []
+        self._health: list[Row] = []
+        self._health_until = 0.0
+        self._forbidden_until: dict[str, float] = {}
+
+    def rows(self, what: str, procedure: str, *arguments: Any) -> list[Row]:
+        """The rows of a call; none when it is forbidden, and `what` is then left out. Raises as Session.call."""
+        now = time.monotonic()
+        if now >= self._forbidden_until.get(procedure, now):
+            try:
+                return self.session.call(procedure, *arguments)
+            except Forbidden:
+                self._forbidden_until[procedure] = now + FORBIDDEN_SECONDS
+        if what not in self.left_out:
+            self.left_out.append(what)
+        return []
+
+    def health(self) -> list[Row]:
+        """What queue_health says, at most HEALTH_SECONDS old, or twenty times what it takes."""
+        began = time.monotonic()
+        if began >= self._health_until:
+            self._health = self.rows("health", "queue_health")
+            took = time.monotonic() - began
+            self._health_until = began + max(HEALTH_SECONDS, 20 * took)
+        return self._health
+
+
+@dataclass(frozen=True)
+class Minute:
+    """What became of messages of one type in one minute; see `throughput` in the contract."""
+
+    minute: datetime
+    sent: int = 0
+    completed: int = 0
+    failed: int = 0
+    dead: int = 0
+    waited_ms: int = 0
+    busy_ms: int = 0
+
+
+@dataclass(frozen=True)
+class Queue:
+    """One queue in a line. Counts stop at 10,000 when `capped`. `policy`: a row of list_queues, None if not to be seen.
+
+    `minutes`: the last hour, oldest first, without gaps; the last one has only begun. `rate`: completed in the last
+    whole minute. `consumers`: those that work.
+    """
+
+    type: str
+    ready: int
+    delayed: int
+    active: int
+    expired: int
+    dead: int
+    oldest_ready_seconds: float | None
+    capped: bool
+    paused: bool
+    policy: Row | None
+    minutes: tuple[Minute, ...]
+    consumers: int
+
+    @property
+    def rate(self) -> int:
+        return self.minutes[-2].completed
+
+    @property
+    def ordered(self) -> bool:
+        return bool(self.policy and self.policy["ordered"])
+
+
+@dataclass(frozen=True)
+class Overview:
+    """All queues of a database by name, who works on them, and what hurts. `now`: the server's clock."""
+
+    now: datetime
+    queues: list[Queue]
+    consumers: list[Row]
+    health: list[Row]
+    left_out: list[str]
+
+    @property
+    def hurts(self) -> list[Row]:
+        """The verdicts that are not ok, the worst first."""
+        return sorted((row for row in self.health if row["verdict"] != "ok"), key=lambda row: row["verdict"] != "bad")
+
+
+@dataclass(frozen=True)
+class QueueDetail:
+    """One queue: its line, its messages of one state, and all that belongs to it. `errors`: rows of list_errors."""
+
+    now: datetime
+    queue: Queue
+    state: str
+    messages: list[Row]
+    errors: list[Row]
+    consumers: list[Row]
+    schedules: list[Row]
+    bindings: list[Row]
+    left_out: list[str]
+
+
+@dataclass(frozen=True)
+class MessageDetail:
+    """One message: a row of find_messages, None when it is gone; and what get_result knows, or None."""
+
+    now: datetime
+    message: Row | None
+    result: Row | None
+    left_out: list[str]
+
+
+def overview(looking: Looking) -> Overview:
+    """All queues with their last hour, the consumers, and what hurts."""
+    looking.left_out.clear()
+    now = looking.session.now()
+    stats = looking.rows("queues", "queue_stats")
+    policies = {row["type"]: row for row in looking.rows("policies", "list_queues")}
+    history = minutes(looking, None, now)
+    consumers = looking.rows("consumers", "list_consumers")
+    lines = {row["type"]: row for row in stats}
+    for name in {*policies, *history} - lines.keys():  # a queue that is empty has still its policy and its past
+        lines[name] = _empty(name, policies.get(name))
+    queues = [_queue(row, policies.get(name), history, consumers, now) for name, row in sorted(lines.items())]
+    return Overview(now, queues, consumers, looking.health(), list(looking.left_out))
+
+
+def queue(
+    looking: Looking, type: str, state: str = "N", size: int = SIZE, body_length: int = BODY_LENGTH
+) -> QueueDetail:
+    """One queue; one that nobody has heard of is empty. Raises QueueError for a type or a state that cannot be."""
+    looking.left_out.clear()
+    now = looking.session.now()
+    stats = looking.rows("queues", "queue_stats", type)
+    policies = looking.rows("policies", "list_queues", type)
+    history = minutes(looking, type, now)
+    messages = looking.rows("messages", "peek", type, state, size, body_length)
+    consumers = looking.rows("consumers", "list_consumers", type)
+    schedules = looking.rows("schedules", "list_schedules", type)
+    bindings = [row for row in looking.rows("bindings", "list_bindings") if row["type"] == type]
+    policy = policies[0] if policies else None
+    line = _queue(stats[0] if stats else _empty(type, policy), policy, history, consumers, now)
+    errors = looking.rows("errors", "list_errors", type, 100) if line.dead else []
+    return QueueDetail(now, line, state, messages, errors, consumers, schedules, bindings, list(looking.left_out))
+
+
+def message(looking: Looking, id: int, body_length: int = WHOLE_BODY) -> MessageDetail:
+    """One message, whole, whatever its state."""
+    looking.left_out.clear()
+    found = looking.rows("message", "find_messages", None, id, None, None, 1, body_length)
+    result = looking.rows("result", "get_result", id)
+    return MessageDetail(
+        looking.session.now(), found[0] if found else None, result[0] if result else None, list(looking.left_out)
+    )
+
+
+def search(
+    looking: Looking,
+    type: str | None = None,
+    id: int | None = None,
+    dedup_key: str | None = None,
+    group_key: str | None = None,
+    size: int = SIZE,
+    body_length: int = BODY_LENGTH,
+) -> list[Row]:
+    """Messages by their number, dedup_key or group_key."""
+    looking.left_out.clear()
+    return looking.rows("messages", "find_messages", type, id, dedup_key, group_key, size, body_length)
+
+
+# A list that is one call, by the name of its page: what a screen shows as a table.
+LISTS: dict[str, str] = {
+    "consumers": "list_consumers",
+    "schedules": "list_schedules",
+    "bindings": "list_bindings",
+    "feeds": "feed_stats",
+    "subscriptions": "list_subscriptions",
+    "tables": "list_tables",
+    "limits": "list_queues",
+    "health": "queue_health",
+}
+
+
+def listed(looking: Looking, name: str) -> list[Row]:
+    """The rows of one of LISTS; of `limits` only queues that have one. What is forbidden is in looking.left_out."""
+    looking.left_out.clear()
+    if name == "health":
+        return looking.health()
+    rows = looking.rows(name, LISTS[name])
+    return [row for row in rows if has_limits(row)] if name == "limits" else rows
+
+
+def table_rows(looking: Looking, name: str, state: str = "E", size: int = SIZE) -> list[Row]:
+    """Rows of a polling table that are claimed (A), wait (N) or are dead (E)."""
+    looking.left_out.clear()
+    return looking.rows("rows", "peek_rows", name, state, size)
+
+
+def has_limits(policy: Row) -> bool:
+    """Whether a policy limits how much of a queue is claimed."""
+    return any(policy[name] for name in ("max_active", "rate", "group_max_active", "group_rate"))
+
+
+def minutes(looking: Looking, type: str | None, now: datetime, count: int = MINUTES) -> dict[str, list[Minute]]:
+    """The last minutes of each type that a consumer has reported anything of, without gaps, oldest first."""
+    first = now.replace(second=0, microsecond=0) - timedelta(minutes=count - 1)
+    found: dict[str, dict[datetime, Minute]] = {}
+    for row in looking.rows("throughput", "throughput", type, first):
+        values = {name: value or 0 for name, value in row.items() if name not in ("type", "minute")}
+        found.setdefault(row["type"], {})[row["minute"]] = Minute(row["minute"], **values)
+    times = [first + timedelta(minutes=number) for number in range(count)]
+    return {name: [known.get(at, Minute(at)) for at in times] for name, known in found.items()}
+
+
+def _empty(type: str, policy: Row | None) -> Row:
+    counts = dict.fromkeys(("ready", "delayed", "active", "expired", "dead", "capped"), 0)
+    return {"type": type, **counts, "oldest_ready_seconds": None, "paused": policy["paused"] if policy else 0}
+
+
+def _queue(
+    stats: Row, policy: Row | None, history: dict[str, list[Minute]], consumers: Iterable[Row], now: datetime
+) -> Queue:
+    name = stats["type"]
+    first = now.replace(second=0, microsecond=0) - timedelta(minutes=MINUTES - 1)
+    past = history.get(name) or [Minute(first + timedelta(minutes=number)) for number in range(MINUTES)]
+    flags = {flag: bool(stats[flag]) for flag in ("capped", "paused")}
+    at_work = sum(row["type"] == name and row["status"] == "working" for row in consumers)
+    return Queue(**(stats | flags), policy=policy, minutes=tuple(past), consumers=at_work)

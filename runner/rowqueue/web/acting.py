@@ -1,0 +1,70 @@
+"""The buttons. What cannot be undone is asked first, on a page of its own: it needs no JavaScript."""
+
+from collections.abc import Callable, Mapping
+
+from ..seeing import Change, changes, perform
+from .pages import named, one_of, whole_number
+from .site import BadQuery, Page, Site
+
+Form = Mapping[str, str]
+
+_PURGEABLE = {"N": "new", "E": "dead", "C": "archived"}
+
+
+def _optional_id(form: Form) -> int | None:
+    return whole_number(form["id"], "id") if form.get("id") else None
+
+
+def _type(form: Form) -> str:
+    return named(form, "type")
+
+
+def _position(form: Form) -> int:
+    text = form.get("position", "").strip()
+    if not (text.isascii() and text.isdecimal() and len(text) < 19):
+        raise BadQuery("position must be a whole number of 0 or more.")
+    return int(text)
+
+
+# What a form may ask for in its field `do`.
+_CHANGES: dict[str, Callable[[Form], Change]] = {
+    "pause": lambda form: changes.pause(_type(form)),
+    "resume": lambda form: changes.resume(_type(form)),
+    "redrive": lambda form: changes.redrive(_type(form), _optional_id(form), form.get("error")),
+    "cancel": lambda form: changes.cancel(whole_number(form.get("id", ""), "id")),
+    "purge": lambda form: changes.purge(_type(form), one_of(form, "state", _PURGEABLE, "")),
+    "run_schedule": lambda form: changes.run_schedule(named(form, "name")),
+    "rewind_feed": lambda form: changes.rewind_feed(named(form, "feed"), named(form, "consumer"), _position(form)),
+    "retry_rows": lambda form: changes.retry_rows(named(form, "name"), _optional_id(form)),
+}
+
+
+def change(site: Site, form: Form) -> Page | str:
+    """Make a change, or ask first. Returns the page with the question, or the address to go on with.
+
+    Raises BadQuery, NotFound, Away, Forbidden, QueueError.
+    """
+    if form.get("do") not in _CHANGES:
+        raise BadQuery(f"do must be one of {', '.join(_CHANGES)}.")
+    wanted = _CHANGES[form["do"]](form)
+    watched = site.watched(form.get("db"))
+    back = _back(site, form.get("back", ""))
+    if wanted.question and form.get("sure") != "1":
+        fields = {name: value for name, value in form.items() if name not in ("csrf", "sure")}
+        values = {"title": wanted.question, "question": wanted.question, "fields": fields, "back": back}
+        return Page("confirm.html", values | {"db": watched.name})
+    said = perform(watched, wanted)
+    return f"{back}{'&' if '?' in back else '?'}done={site.note(f'{watched.name}: {said}')}"
+
+
+def _back(site: Site, address: str) -> str:
+    """A page of ours to go back to, whatever the form says: no other host, and no line ends."""
+    root = site.rules.root
+    if (
+        address.startswith(f"{root}/")
+        and not address.startswith("//")
+        and "\\" not in address
+        and address.isprintable()
+    ):
+        return address
+    return site.link("/")

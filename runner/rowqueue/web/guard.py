@@ -1,0 +1,182 @@
+"""Who may ask: the first thing that a request meets, and what is said to a browser about every answer.
+
+Pages have what operators see, and buttons. So a stranger's page in the same browser must get nothing: not by a name of
+its own that leads to this address (Host), not by a form or a fetch (Origin, Sec-Fetch-Site, SameSite, CSRF tokens),
+not in a frame.
+"""
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
+        " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    # Not no-referrer: with that, browsers send "Origin: null" with our own forms too. Others learn nothing of either.
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+OPEN = {"/live", "/ready"}  # probes have no token, and are told nothing but one word
+_DAYS = 30
+
+
+@dataclass(frozen=True)
+class Rules:
+    """`token`: None when none is asked for. `hosts`: names under which browsers may ask, without ports.
+
+    `root`: the path under which a proxy serves the pages, "" for none. `believes_proxy`: take X-Forwarded-Host and
+    X-Forwarded-Proto for what the browser has asked.
+    """
+
+    token: str | None
+    hosts: frozenset[str]
+    port: int
+    root: str = ""
+    believes_proxy: bool = False
+    _secret: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
+
+    @property
+    def cookie_name(self) -> str:
+        """Cookies know no ports: two of these servers on one machine must not share theirs."""
+        return f"rowqueue-{self.port}"
+
+    @property
+    def cookie(self) -> str:
+        """What a browser that had the token has: not the token itself."""
+        return hmac.new((self.token or "").encode(), b"rowqueue web cookie", hashlib.sha256).hexdigest()
+
+    @property
+    def csrf(self) -> str:
+        """What each form of these pages has, and no other page can read."""
+        return hmac.new(self._secret, self.cookie.encode(), hashlib.sha256).hexdigest()
+
+
+def same(given: str | None, wanted: str) -> bool:
+    """Compare secrets in a time that tells nothing of them."""
+    return given is not None and hmac.compare_digest(given.encode("utf-8", "replace"), wanted.encode())
+
+
+def host_names(hosts: Iterable[str]) -> frozenset[str]:
+    """Names of hosts as they are compared: without port, in small letters."""
+    return frozenset(_host_name(host) for host in hosts)
+
+
+def _host_name(host: str) -> str:
+    try:
+        return (urlsplit(f"//{host}").hostname or "").rstrip(".")
+    except ValueError:
+        return ""
+
+
+class Guard:
+    """The outermost ASGI application: lets through what the rules allow."""
+
+    def __init__(self, app: ASGIApp, rules: Rules) -> None:
+        self._app = app
+        self._rules = rules
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        root = self._rules.root
+        if root and (scope["path"] == root or scope["path"].startswith(f"{root}/")):
+            scope = {**scope, "path": scope["path"].removeprefix(root) or "/"}
+        refusal = self._refusal(scope)
+        await (refusal or self._app)(scope, receive, send_with_headers)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        """What is answered instead of the page, None when the page may be had."""
+        headers = Headers(scope=scope)
+        host = self._host(headers)
+        if _host_name(host) not in self._rules.hosts:
+            return PlainTextResponse("wrong host\n", 421)
+        if scope["path"] in OPEN:
+            return None
+        if not _is_own(scope["method"], headers, host):
+            return PlainTextResponse("forbidden\n", 403)
+        return self._login(scope, headers) if self._rules.token is not None else None
+
+    def _host(self, headers: Headers) -> str:
+        if self._rules.believes_proxy and (forwarded := headers.get("x-forwarded-host")):
+            return forwarded.rpartition(",")[2].strip()
+        named = headers.getlist("host")
+        return named[0] if len(named) == 1 else ""
+
+    def _login(self, scope: Scope, headers: Headers) -> Response | None:
+        """A token in the address becomes a cookie, so that it stays in no history; programs send it as a header."""
+        token = self._rules.token
+        assert token is not None
+        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        if given := [value for name, value in query if name == "token"]:
+            if not same(given[0], token):
+                return PlainTextResponse("forbidden\n", 403)
+            rest = urlencode([(name, value) for name, value in query if name != "token"])
+            # One slash: two would be another host's address.
+            path = f"{self._rules.root}/{scope['path'].lstrip('/')}"
+            response = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
+            response.set_cookie(
+                self._rules.cookie_name,
+                self._rules.cookie,
+                max_age=_DAYS * 86_400,
+                path=self._rules.root or "/",
+                secure=self._is_https(scope, headers),
+                httponly=True,
+                samesite="strict",
+            )
+            return response
+        scheme, _, bearer = headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and same(bearer, token):
+            return None
+        if any(same(value, self._rules.cookie) for value in _cookies(headers, self._rules.cookie_name)):
+            return None
+        return PlainTextResponse("unauthorized\n", 401)
+
+    def _is_https(self, scope: Scope, headers: Headers) -> bool:
+        forwarded = headers.get("x-forwarded-proto", "") if self._rules.believes_proxy else ""
+        return (forwarded.rpartition(",")[2].strip() or scope["scheme"]) == "https"
+
+
+def _cookies(headers: Headers, name: str) -> list[str]:
+    """The values of a cookie: there may be several, of several paths."""
+    pairs = (part.strip().partition("=") for line in headers.getlist("cookie") for part in line.split(";"))
+    return [value for key, _, value in pairs if key == name]
+
+
+def _is_own(method: str, headers: Headers, host: str) -> bool:
+    """Whether a page of ours has asked, or the user, and no other page.
+
+    SameSite alone would let in whatever else is served on this machine: ports do not make another site.
+    """
+    site, origin = headers.get("sec-fetch-site"), headers.get("origin")
+    if method not in ("GET", "HEAD"):
+        if site is None and origin is None:
+            return False
+        return site in (None, "same-origin") and (origin is None or urlsplit(origin).netloc.lower() == host.lower())
+    if site in (None, "same-origin", "none"):
+        return origin is None or urlsplit(origin).netloc.lower() == host.lower()
+    return headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"

@@ -1,0 +1,296 @@
+"""The pages for looking. Each is a function of the site and the address's query, and makes one Page."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .. import seeing
+from ..databases import Row
+from ..seeing import LISTS, SIZE, STATES, WHOLE_BODY, Looking
+from . import shown
+from .site import BadQuery, NotFound, Page, Site
+
+Query = Mapping[str, str]
+
+SIZES = (20, 50, 200, 1_000)
+_ROW_STATES = {"A": "claimed", "N": "waiting", "E": "dead"}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a list. `kind`: text, number, time, seconds, flag, queue, message, body, verdict or status."""
+
+    name: str
+    heading: str
+    kind: str = "text"
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A page that is one table a database. `empty`: what is said when there is nothing."""
+
+    title: str
+    columns: tuple[Column, ...]
+    empty: str
+
+
+LISTINGS = {
+    "consumers": Listing(
+        "Consumers",
+        (
+            Column("reader", "Consumer"),
+            Column("type", "Queue", "queue"),
+            Column("status", "Status", "status"),
+            Column("rate_per_minute", "Per minute", "number"),
+            Column("load", "Load", "number"),
+            Column("completed", "Completed", "number"),
+            Column("failed", "Failed", "number"),
+            Column("dead", "Dead", "number"),
+            Column("started_at", "Started", "time"),
+            Column("reported_at", "Last report", "time"),
+        ),
+        "No consumer has reported within the last day.",
+    ),
+    "schedules": Listing(
+        "Schedules",
+        (
+            Column("name", "Schedule"),
+            Column("type", "Queue", "queue"),
+            Column("cron", "Cron"),
+            Column("time_zone", "Time zone"),
+            Column("next_at", "Next", "time"),
+            Column("last_at", "Last", "time"),
+            Column("last_id", "Last message", "message"),
+            Column("overlap", "Overlaps", "flag"),
+            Column("body", "Body", "body"),
+        ),
+        "There are no schedules.",
+    ),
+    "bindings": Listing("Topics", (Column("pattern", "Topic"), Column("type", "Queue", "queue")), "No topic is bound."),
+    "feeds": Listing(
+        "Feeds",
+        (
+            Column("feed", "Feed"),
+            Column("table", "Table"),
+            Column("consumer", "Consumer"),
+            Column("last_position", "Last position", "number"),
+            Column("unpublished", "Unpublished", "number"),
+            Column("position", "Position", "number"),
+            Column("behind", "Behind", "number"),
+            Column("moved_at", "Moved", "time"),
+        ),
+        "There are no feeds.",
+    ),
+    "subscriptions": Listing(
+        "Subscriptions",
+        (
+            Column("table", "Table"),
+            Column("action", "Action"),
+            Column("type", "Queue", "queue"),
+            Column("topic", "Topic"),
+        ),
+        "No table is watched.",
+    ),
+    "tables": Listing(
+        "Polling tables",
+        (
+            Column("name", "Name", "table"),
+            Column("table", "Table"),
+            Column("active", "Claimed", "number"),
+            Column("waiting", "Waiting", "number"),
+            Column("dead", "Dead", "number"),
+            Column("key_columns", "Key"),
+            Column("order_column", "Order"),
+            Column("status_column", "Status column"),
+            Column("on_complete", "On complete"),
+            Column("max_attempts", "Max attempts", "number"),
+        ),
+        "No table is adopted.",
+    ),
+    "limits": Listing(
+        "Limits",
+        (
+            Column("type", "Queue", "queue"),
+            Column("max_active", "Max active", "number"),
+            Column("rate", "Rate", "number"),
+            Column("rate_seconds", "Per seconds", "number"),
+            Column("group_max_active", "Max active per group", "number"),
+            Column("group_rate", "Rate per group", "number"),
+            Column("group_rate_seconds", "Per seconds (group)", "number"),
+            Column("paused", "Paused", "flag"),
+        ),
+        "No queue has a limit.",
+    ),
+    "health": Listing(
+        "Health",
+        (
+            Column("verdict", "Verdict", "verdict"),
+            Column("name", "Check"),
+            Column("value", "Value", "number"),
+            Column("unit", "Unit"),
+            Column("detail", "Detail"),
+        ),
+        "Nothing is checked here.",
+    ),
+}
+
+
+def overview(site: Site, query: Query) -> Page:
+    """All queues of all databases, and what hurts."""
+    return Page("overview.html", {"title": "Overview", "found": site.every(seeing.overview)})
+
+
+def listing(name: str) -> Callable[[Site, Query], Page]:
+    """The page of one of LISTINGS, for all databases."""
+
+    def page(site: Site, query: Query) -> Page:
+        def look(looking: Looking) -> tuple[Any, list[Row]]:
+            rows = seeing.listed(looking, name)
+            return looking.session.now(), rows
+
+        return Page(
+            "list.html",
+            {"title": LISTINGS[name].title, "name": name, "listing": LISTINGS[name], "found": site.every(look)},
+        )
+
+    return page
+
+
+def queue(site: Site, query: Query) -> Page:
+    """One queue."""
+    type, state, size = named(query, "type"), one_of(query, "state", STATES, "N"), _size(query)
+    watched, detail = site.one(
+        query.get("db"), lambda looking: seeing.queue(looking, type, state, size, site.body_length)
+    )
+    return Page("queue.html", {"title": type, "db": watched.name, "detail": detail, "size": size, "sizes": SIZES})
+
+
+def message(site: Site, query: Query) -> Page:
+    """One message, its body and headers pretty when they are JSON."""
+    id = _id(query)
+    length = 0 if site.options.hide_bodies else shown.CUT + 1
+    watched, detail = site.one(query.get("db"), lambda looking: seeing.message(looking, id, length))
+    if detail.message is None:
+        raise NotFound(
+            f"There is no message {id}, or no longer. Completed messages are kept only where they are archived."
+        )
+    texts = {}
+    if not site.options.hide_bodies:
+        result = detail.result["result"] if detail.result else None
+        for name, text in (
+            ("body", detail.message["body"]),
+            ("headers", detail.message["headers"]),
+            ("result", result),
+        ):
+            if text is not None:
+                texts[name] = shown.pretty(text if len(text) <= shown.CUT else text[: shown.CUT])
+    return Page(
+        "message.html",
+        {
+            "title": f"Message {id}",
+            "db": watched.name,
+            "detail": detail,
+            "row": detail.message,
+            "texts": texts,
+            "is_cut": len(detail.message["body"] or "") > shown.CUT,
+            "cut": shown.CUT,
+        },
+    )
+
+
+def body(site: Site, query: Query) -> str:
+    """The whole body of a message, for a download. Raises NotFound, also where bodies are hidden."""
+    id = _id(query)
+    if site.options.hide_bodies:
+        raise NotFound("Bodies are hidden here.")
+    _, detail = site.one(query.get("db"), lambda looking: seeing.message(looking, id, WHOLE_BODY))
+    if detail.message is None:
+        raise NotFound(f"There is no message {id}.")
+    return str(detail.message["body"])
+
+
+_KEYS = {"id": "Number", "dedup_key": "dedup_key", "group_key": "group_key"}
+
+
+def search(site: Site, query: Query) -> Page:
+    """Messages of all databases by their number, dedup_key or group_key."""
+    by, text, type = one_of(query, "by", _KEYS, "id"), query.get("q", "").strip(), query.get("type", "").strip()
+    values: dict[str, Any] = {"by": by, "keys": _KEYS, "text": text, "type": type, "found": [], "title": "Search"}
+    if text:
+        key: dict[str, Any] = {by: whole_number(text, "the number") if by == "id" else text}
+        size = _size(query)
+
+        def look(looking: Looking) -> tuple[Any, list[Row]]:
+            rows = seeing.search(looking, type or None, size=size, body_length=site.body_length, **key)
+            return looking.session.now(), rows
+
+        values["found"] = site.every(look)
+    return Page("search.html", values)
+
+
+def table(site: Site, query: Query) -> Page:
+    """The claimed, waiting or dead rows of one polling table."""
+    name, state, size = named(query, "name"), one_of(query, "state", _ROW_STATES, "E"), _size(query)
+
+    def look(looking: Looking) -> tuple[Any, list[Row], list[str]]:
+        rows = seeing.table_rows(looking, name, state, size)
+        return looking.session.now(), rows, list(looking.left_out)
+
+    watched, (now, rows, left_out) = site.one(query.get("db"), look)
+    return Page(
+        "table.html",
+        {
+            "title": name,
+            "db": watched.name,
+            "name": name,
+            "state": state,
+            "row_states": _ROW_STATES,
+            "now": now,
+            "rows": rows,
+            "size": size,
+            "sizes": SIZES,
+            "left_out": left_out,
+        },
+    )
+
+
+PAGES: dict[str, Callable[[Site, Query], Page]] = {
+    "/": overview,
+    "/queue": queue,
+    "/message": message,
+    "/search": search,
+    "/table": table,
+    **{f"/{name}": listing(name) for name in LISTINGS},
+}
+assert LISTINGS.keys() == LISTS.keys()
+
+
+def named(query: Query, field: str) -> str:
+    name = query.get(field, "")
+    if not 1 <= len(name) <= 200 or "\0" in name:
+        raise BadQuery(f"{field} must have 1 to 200 characters.")
+    return name
+
+
+def _id(query: Query) -> int:
+    return whole_number(query.get("id", ""), "id")
+
+
+def whole_number(text: str, name: str) -> int:
+    if not (text.isascii() and text.isdecimal() and 1 <= int(text[:20]) < 1 << 63 and len(text) < 20):
+        raise BadQuery(f"{name} must be a whole number of 1 to {(1 << 63) - 1:,}.")
+    return int(text)
+
+
+def one_of(query: Query, field: str, known: Mapping[str, str], default: str) -> str:
+    value = query.get(field, default)
+    if value not in known:
+        raise BadQuery(f"{field} must be one of {', '.join(known)}.")
+    return value
+
+
+def _size(query: Query) -> int:
+    size = query.get("size", str(SIZE))
+    if size not in map(str, SIZES):
+        raise BadQuery(f"size must be one of {', '.join(map(str, SIZES))}.")
+    return int(size)

@@ -1,0 +1,144 @@
+"""What all pages share: the databases, the options, how a template becomes a page, and notes for the next page."""
+
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+from urllib.parse import urlencode
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+from ..databases import Database, Forbidden
+from ..seeing import ANSWER_SECONDS, BODY_LENGTH, STATES, Away, Looking, Watched
+from . import charts, shown
+from .guard import Rules
+
+T = TypeVar("T")
+
+_NOTES = 100
+_EVERY_SECONDS = 2.0  # the longest that one database keeps the others' figures waiting
+
+
+class NotFound(Exception):
+    """There is no such page, database or message."""
+
+
+class BadQuery(Exception):
+    """A field of the address or of a form that cannot be; the message names it and its limit."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `runner web` was started with."""
+
+    allow_changes: bool = False
+    hide_bodies: bool = False
+
+
+@dataclass
+class Page:
+    """A template and what it shows."""
+
+    template: str
+    values: dict[str, Any]
+    status: int = 200
+
+
+@dataclass(frozen=True)
+class Found(Generic[T]):
+    """What one database has answered; `away`: why it has not."""
+
+    watched: Watched
+    result: T | None
+    away: str = ""
+    left_out: list[str] = field(default_factory=list)
+
+
+class Site:
+    """The databases by name, and all that pages are made with."""
+
+    def __init__(self, databases: Sequence[tuple[str, Database]], rules: Rules, options: Options) -> None:
+        self.databases = {name: Watched(name, database, "runner web") for name, database in databases}
+        self.rules = rules
+        self.options = options
+        self.ending = threading.Event()
+        self._notes: OrderedDict[str, str] = OrderedDict()
+        self._environment = Environment(
+            loader=PackageLoader("rowqueue.web"),
+            autoescape=select_autoescape(default=True, default_for_string=True),
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._environment.filters |= shown.FILTERS
+        self._environment.globals |= {
+            "link": self.link,
+            "options": options,
+            "csrf": rules.csrf,
+            "states": STATES,
+            "sparkline": charts.sparkline,
+            "minute_chart": charts.minute_chart,
+        }
+
+    @property
+    def body_length(self) -> int:
+        """How much of each body a list asks for: with --hide-bodies none leaves the database."""
+        return 0 if self.options.hide_bodies else BODY_LENGTH
+
+    def link(self, path: str, **query: Any) -> str:
+        """The address of a page as the browser has to ask for it."""
+        given = {name: value for name, value in query.items() if value is not None}
+        return f"{self.rules.root}{path}" + (f"?{urlencode(given)}" if given else "")
+
+    def watched(self, name: str | None) -> Watched:
+        """The database of that name; of one database no name is needed. Raises NotFound."""
+        if name is None and len(self.databases) == 1:
+            return next(iter(self.databases.values()))
+        if name not in self.databases:
+            raise NotFound("There is no such database here.")
+        return self.databases[name]
+
+    def every(self, work: Callable[[Looking], T]) -> list[Found[T]]:
+        """What each database answers; all are asked at the same time."""
+        asked = [
+            (watched, watched.submit(lambda looking: (work(looking), list(looking.left_out))))
+            for watched in self.databases.values()
+        ]
+        deadline = time.monotonic() + _EVERY_SECONDS
+        found: list[Found[T]] = []
+        for watched, future in asked:
+            try:
+                result, left_out = watched.result(future, max(0.1, deadline - time.monotonic()))
+                found.append(Found(watched, result, "", left_out))
+            except (Away, Forbidden) as error:
+                found.append(Found(watched, None, str(error)))
+        return found
+
+    def one(self, name: str | None, work: Callable[[Looking], T]) -> tuple[Watched, T]:
+        """What one database answers. Raises NotFound, Away, QueueError."""
+        watched = self.watched(name)
+        return watched, watched.ask(work, ANSWER_SECONDS)
+
+    def note(self, text: str) -> str:
+        """Keep a sentence for the next page; returns what its address names it by, which nobody can make up."""
+        key = secrets.token_urlsafe(9)
+        self._notes[key] = text
+        while len(self._notes) > _NOTES:
+            self._notes.popitem(last=False)
+        return key
+
+    def render(self, page: Page, query: Mapping[str, str], path: str, live_only: bool = False) -> str:
+        """A page as HTML, or the part of it that changes with time."""
+        here = {name: value for name, value in query.items() if name not in ("done", "page")}
+        return self._environment.get_template(page.template).render(
+            layout="bare.html" if live_only else "layout.html",
+            databases=list(self.databases),
+            path=path,
+            here=self.link(path, **here),
+            events=self.link("/events", page=path, **here),
+            note=self._notes.get(query.get("done", "")),
+            **page.values,
+        )
