@@ -133,8 +133,8 @@ class MessageDetail:
     left_out: list[str]
 
 
-def overview(looking: Looking) -> Overview:
-    """All queues with their last hour, the consumers, and what hurts."""
+def overview(looking: Looking, with_health: bool = True) -> Overview:
+    """All queues with their last hour, the consumers, and what hurts unless `with_health` is False: it may be slow."""
     looking.left_out.clear()
     now = looking.session.now()
     stats = looking.rows("queues", "queue_stats")
@@ -145,13 +145,22 @@ def overview(looking: Looking) -> Overview:
     for name in {*policies, *history} - lines.keys():  # a queue that is empty has still its policy and its past
         lines[name] = _empty(name, policies.get(name))
     queues = [_queue(row, policies.get(name), history, consumers, now) for name, row in sorted(lines.items())]
-    return Overview(now, queues, consumers, looking.health(), list(looking.left_out))
+    health = looking.health() if with_health else []
+    return Overview(now, queues, consumers, health, list(looking.left_out))
 
 
 def queue(
-    looking: Looking, type: str, state: str = "N", size: int = SIZE, body_length: int = BODY_LENGTH
+    looking: Looking,
+    type: str,
+    state: str = "N",
+    size: int = SIZE,
+    body_length: int = BODY_LENGTH,
+    with_errors: bool = True,
 ) -> QueueDetail:
-    """One queue; one that nobody has heard of is empty. Raises QueueError for a type or a state that cannot be."""
+    """One queue; one that nobody has heard of is empty. `with_errors`: they are read from up to 10,000 dead letters.
+
+    Raises QueueError for a type or a state that cannot be.
+    """
     looking.left_out.clear()
     now = looking.session.now()
     stats = looking.rows("queues", "queue_stats", type)
@@ -163,7 +172,7 @@ def queue(
     bindings = [row for row in looking.rows("bindings", "list_bindings") if row["type"] == type]
     policy = policies[0] if policies else None
     line = _queue(stats[0] if stats else _empty(type, policy), policy, history, consumers, now)
-    errors = looking.rows("errors", "list_errors", type, 100) if line.dead else []
+    errors = looking.rows("errors", "list_errors", type, 100) if line.dead and with_errors else []
     return QueueDetail(now, line, state, messages, errors, consumers, schedules, bindings, list(looking.left_out))
 
 

@@ -1,6 +1,5 @@
-"""`runner top`: a live screen of the queues of one database, made with Textual.
+"""`runner top`: a live screen of the queues of one database, made with Textual, over `seeing`.
 
-`app` starts it. `desk` owns the one connection, and `data` is what it is asked for. `frame` is the program, `live` what
-its screens share; `queues`, `queue` and `message` are these screens. `asking` has the questions before a change, and
-`text` makes texts of values.
+`app` starts it. `frame` is the program, `live` what its screens share, and `queues`, `queue` and `message` are these
+screens. `asking` has the questions before a change, `growth` remembers what queues held, and `text` writes values.
 """

@@ -3,14 +3,16 @@
 import logging
 import os
 import sys
+from contextlib import closing
 
 from ..databases import Database
 from ..errors import Expected
-from .data import Watch
-from .desk import Desk
+from ..seeing import Looking, Watched
 from .frame import Top
 from .queues import QueuesScreen
 from .text import place
+
+PROGRAM = "runner top"
 
 
 class NoTerminal(Expected):
@@ -20,7 +22,7 @@ class NoTerminal(Expected):
 def run(database: Database, interval: float) -> int:
     """Show the screen until the user ends it; returns the exit code. `interval`: seconds between two refreshes.
 
-    Raises NoTerminal, and what the first look at the database raises.
+    Raises NoTerminal, and what a database raises that cannot be asked at all.
     """
     streams = (sys.__stdin__, sys.__stdout__, sys.__stderr__)
     if os.environ.get("TERM", "dumb") == "dumb" or not all(stream and stream.isatty() for stream in streams):
@@ -28,11 +30,10 @@ def run(database: Database, interval: float) -> int:
     # What is written beside the screen would stand in it.
     logging.basicConfig(handlers=[logging.NullHandler()], force=True)
     logging.captureWarnings(True)
-    desk = Desk(database)
+    with closing(database.connect(PROGRAM)) as session:
+        Looking(session).rows("queues", "queue_stats")  # what cannot work at all is told in one line
+    watched = Watched("top", database, PROGRAM)
     try:
-        watcher = Watch()
-        overview = desk.submit(watcher.look).result()
-        app = Top(desk, watcher, overview, QueuesScreen, place(database.url), interval)
-        return app.run() or 0
+        return Top(watched, QueuesScreen, place(database.url), interval).run() or 0
     finally:
-        desk.close()
+        watched.close()

@@ -4,6 +4,7 @@ import asyncio
 import signal
 import time
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any, ClassVar
 
 from rich.text import Text
@@ -11,11 +12,9 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
-from ..databases import Disconnected
-from ..errors import Expected
+from ..seeing import Away, Watched
 from .asking import HELP, Reading
-from .data import Overview, Watch
-from .desk import PATIENCE, Desk
+from .growth import Growth
 from .text import inert, period
 
 # An answer that takes longer is said to be late.
@@ -23,7 +22,7 @@ _LATE = 3.0
 
 
 class Top(App[int]):
-    """`runner top`. `first`: makes the first screen. `overview`: what was found last."""
+    """`runner top` on one database. `first`: makes the first screen. `label`: what the database is called."""
 
     ENABLE_COMMAND_PALETTE = False
     TITLE = "runner top"
@@ -55,18 +54,11 @@ class Top(App[int]):
         Binding("ctrl+z", "suspend_process", show=False),
     ]
 
-    def __init__(
-        self,
-        desk: Desk,
-        watcher: Watch,
-        overview: Overview,
-        first: Callable[[], Screen[Any]],
-        label: str,
-        interval: float,
-    ) -> None:
+    def __init__(self, watched: Watched, first: Callable[[], Screen[Any]], label: str, interval: float) -> None:
         super().__init__()
-        self.desk, self.watcher, self.overview = desk, watcher, overview
-        self.label, self.interval, self.patience = label, interval, PATIENCE
+        self.watched, self.label, self.interval = watched, label, interval
+        self.growth = Growth()
+        self.now: datetime | None = None  # of the server's clock, at the last refresh
         self._first = first
         self._asked_at: float | None = None
         self._failed_at: float | None = None
@@ -88,15 +80,16 @@ class Top(App[int]):
         """A refresh has begun."""
         self._asked_at = time.monotonic()
 
-    def answered(self) -> None:
-        """A refresh has come to its end."""
+    def answered(self, now: datetime) -> None:
+        """A refresh has come to its end; `now`: what the server's clock said."""
+        self.now = now
         self._asked_at = self._failed_at = self._trouble = None
         self.show_frame()
 
-    def failed(self, error: Expected) -> None:
+    def failed(self, error: Exception) -> None:
         """A refresh has failed."""
         self._asked_at = None
-        if isinstance(error, Disconnected):
+        if isinstance(error, Away):
             self._failed_at = self._failed_at or time.monotonic()
         self._trouble = inert(str(error))
         self.show_frame()
@@ -118,7 +111,8 @@ class Top(App[int]):
 
     def _frame(self, width: int) -> Text:
         left = f"runner top  {inert(self.label)}"
-        right = self._progress or f"{self.overview.now.astimezone():%H:%M:%S}  every {self.interval:g} s"
+        clock = f"{self.now.astimezone():%H:%M:%S}  " if self.now else ""
+        right = self._progress or f"{clock}every {self.interval:g} s"
         room = max(0, width - len(right) - 2)
         line = Text(left, style="bold", no_wrap=True)
         line.truncate(room, overflow="ellipsis", pad=True)

@@ -1,7 +1,9 @@
 """What all screens share: they look again and again, keep their tables steady, and ask before they change anything."""
 
+import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, cast
+from datetime import datetime
+from typing import Any, ClassVar, TypeVar, cast
 
 from rich.text import Text
 from textual.binding import Binding, BindingType
@@ -9,13 +11,17 @@ from textual.screen import Screen
 from textual.widgets import DataTable
 from textual.worker import Worker
 
-from ..databases import Disconnected, Session
-from ..errors import Expected
+from ..databases import Forbidden, QueueError
+from ..seeing import Away, Change, Looking, changes
 from .asking import Question
 from .frame import Top
 from .text import inert
 
 Cells = Sequence[Text]
+T = TypeVar("T")
+
+# Seconds in which each call of a change has to be answered.
+PATIENCE = 10.0
 
 
 class Rows(DataTable[Text]):
@@ -78,9 +84,13 @@ class Live(Screen[None]):
     def top(self) -> Top:
         return cast(Top, self.app)
 
-    async def look(self) -> None:
-        """Ask the database and show what it says."""
+    async def look(self) -> datetime:
+        """Ask the database and show what it says; what the server's clock said."""
         raise NotImplementedError
+
+    async def ask(self, work: Callable[[Looking], T]) -> T:
+        """What the database says; other work of this program may come before."""
+        return await asyncio.wrap_future(self.top.watched.submit(work))
 
     def show(self) -> None:
         """Show what is known, after a resize."""
@@ -102,89 +112,76 @@ class Live(Screen[None]):
     async def _look(self) -> None:
         self.top.asked()
         try:
-            await self.look()
-        except Expected as error:
+            now = await self.look()
+        except (Away, QueueError, Forbidden) as error:
             self.top.failed(error)
         else:
-            self.top.answered()
+            self.top.answered(now)
 
-    def change(self, title: str, text: str, work: Callable[[Session], int], done: str, again: bool = False) -> None:
-        """Ask, then make a change and tell its count; `again`: repeat the call until it finds nothing more.
+    # ---- changes
 
-        `done`: the sentence about what was done, with {count}.
-        """
-        self.app.run_worker(self._change(title, text, work, done, again))
+    def change(self, title: str, text: str, change: Change) -> None:
+        """Ask, then make a change, and say what it has done. `text`: what it will do."""
+        self.app.run_worker(self._change(title, text, change))
 
-    async def _change(self, title: str, text: str, work: Callable[[Session], int], done: str, again: bool) -> None:
+    async def _change(self, title: str, text: str, change: Change) -> None:
         if not await self.app.push_screen_wait(Question(inert(title), text)):
             return
         total = 0
         try:
-            while count := await self.top.desk.do(work, self.top.patience):
+            while count := await self._perform(change):
                 total += count
-                if not again:
+                if not change.repeats:
                     break
-                self.top.progress(done.format(count=f"{total:,}"))
-        except Disconnected as error:
-            self.tell(f"The connection was lost: look whether it was done. {_so_far(done, total)}({error})", "error")
-        except Expected as error:
-            self.tell(f"Not done: {error} {_so_far(done, total)}", "error")
+                self.top.progress(_outcome(change, total))
+        except (Away, QueueError, Forbidden) as error:
+            before = f" Before that: {_outcome(change, total)}" if total else ""
+            self.tell(f"{error}{before}", "error")
         else:
-            self.tell(done.format(count=f"{total:,}"))
+            self.tell(_outcome(change, total))
         self.top.progress("")
         if isinstance(self.app.screen, Live):
             self.app.screen.refresh_soon()
+
+    async def _perform(self, change: Change) -> int:
+        """One call of a change. It is not made later when the database does not answer: who asked may be gone then."""
+        job = self.top.watched.submit(
+            lambda looking: looking.session.call(change.procedure, *change.arguments), again=False
+        )
+        try:
+            [row] = await asyncio.wait_for(asyncio.wrap_future(job), PATIENCE)
+        except TimeoutError:
+            begun = job.running()
+            raise Away(
+                "The database does not answer: look whether it was done." if begun else "Not done: no answer."
+            ) from None
+        except Away as error:
+            raise Away(f"The connection was lost: look whether it was done ({error}).") from None
+        return cast(int, row["count"])
 
     def tell(self, text: str, severity: Any = "information") -> None:
         """Say something in a corner, for some seconds."""
         self.app.notify(inert(text), severity=severity, markup=False, timeout=8 if severity == "error" else 4)
 
     def pause(self, type: str) -> None:
-        self.change(
-            f"Pause the queue {type}?",
-            "Claims return nothing until it is resumed. What is claimed can be finished, and sending goes on.",
-            lambda session: cast("int", session.call("pause", type)[0]["count"]),
-            f"{_braced(type)}: paused.",
-        )
+        text = "Claims return nothing until it is resumed. What is claimed can be finished, and sending goes on."
+        self.change(f"Pause the queue {type}?", text, changes.pause(type))
 
     def resume(self, type: str) -> None:
-        self.change(
-            f"Resume the queue {type}?",
-            "Consumers claim its messages again.",
-            lambda session: cast("int", session.call("resume", type)[0]["count"]),
-            f"{_braced(type)}: resumed.",
-        )
+        self.change(f"Resume the queue {type}?", "Consumers claim its messages again.", changes.resume(type))
 
     def redrive_all(self, type: str) -> None:
-        self.change(
-            f"Redrive all dead letters of {type}?",
-            "Their attempts are set back to 0, and consumers handle them again, the oldest dead first.",
-            lambda session: cast("int", session.call("redrive", type)[0]["count"]),
-            f"{_braced(type)}: {{count}} redriven.",
-            again=True,
-        )
+        text = "Their attempts are set back to 0, and consumers handle them again, the oldest dead first."
+        self.change(f"Redrive all dead letters of {type}?", text, changes.redrive(type))
 
     def redrive_one(self, type: str, id: int) -> None:
-        self.change(
-            f"Redrive message {id}?",
-            f"The dead letter becomes a new message of {inert(type)} with 0 attempts, and a consumer handles it again.",
-            lambda session: cast("int", session.call("redrive", type, id)[0]["count"]),
-            f"Message {id}: {{count}} redriven.",
-        )
+        text = f"The dead letter becomes a new message of {inert(type)} with 0 attempts; consumers handle it again."
+        self.change(f"Redrive message {id}?", text, changes.redrive(type, id))
 
     def cancel(self, type: str, id: int) -> None:
-        self.change(
-            f"Cancel message {id}?",
-            f"It is removed from {inert(type)} with its body, for ever. A message that a consumer holds stays.",
-            lambda session: cast("int", session.call("cancel", id)[0]["count"]),
-            f"Message {id}: {{count}} cancelled.",
-        )
+        text = f"It is removed from {inert(type)} with its body, for ever. A message that a consumer holds stays."
+        self.change(f"Cancel message {id}?", text, changes.cancel(id))
 
 
-def _braced(text: str) -> str:
-    """A text to stand in a template of str.format."""
-    return text.replace("{", "{{").replace("}", "}}")
-
-
-def _so_far(done: str, total: int) -> str:
-    return f"Before that: {done.format(count=f'{total:,}')} " if total else ""
+def _outcome(change: Change, total: int) -> str:
+    return change.outcome.replace("{count}", f"{total:,}")

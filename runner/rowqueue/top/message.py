@@ -9,7 +9,8 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import Footer, Static
 
-from ..databases import Forbidden, QueueError, Row, Session
+from ..databases import Row
+from ..seeing import MessageDetail, message
 from .live import Live
 from .text import BODY, inert_lines, moment, pretty
 
@@ -46,31 +47,22 @@ class MessageScreen(Live):
         super().on_mount()
         self.query_one("#life").focus()
 
-    async def look(self) -> None:
-        now, rows, result = await self.top.desk.do(self._ask)
-        self._row = rows[0] if rows else None
+    async def look(self) -> datetime:
+        detail = await self.ask(lambda looking: message(looking, self._number, BODY))
+        self._row = detail.message
+        facts, content = self.query_one("#facts", Static), self.query_one("#content", Static)
         if self._row is None:
             gone = f"There is no message {self._number} any more: it was completed and deleted, cancelled or purged."
-            self.query_one("#facts", Static).update(Text(gone))
-            self.query_one("#content", Static).update("")
+            facts.update(Text(gone if "message" not in detail.left_out else "This user may not look at messages."))
+            content.update("")
             self._body = None
-            return
-        self.query_one("#facts", Static).update(_facts(self._row, now, result))
+            return detail.now
+        facts.update(_facts(self._row, detail))
         body = (self._row["body"], self._row["headers"])
-        if body != self._body:
+        if body != self._body:  # it may be long to lay out
             self._body = body
-            self.query_one("#content", Static).update(_content(*body))
-
-    def _ask(self, session: Session) -> tuple[datetime, list[Row], str | None]:
-        rows = session.call("find_messages", None, self._number, None, None, 1, BODY)
-        result = None
-        if rows and rows[0]["state"] == "C":
-            try:
-                found = session.call("get_result", self._number)
-                result = found[0].get("result") if found else None
-            except (Forbidden, QueueError):
-                pass  # the result is not the message
-        return session.now(), rows, result
+            content.update(_content(*body))
+        return detail.now
 
     def action_redrive(self) -> None:
         if self._row and self._row["state"] == "E":
@@ -93,9 +85,9 @@ class MessageScreen(Live):
             self.resume(self._row["type"])
 
 
-def _facts(row: Row, now: datetime, result: str | None) -> Text:
+def _facts(row: Row, detail: MessageDetail) -> Text:
     """A line for each thing that is known of a message, in the order of its life."""
-    state = row["state"]
+    state, now = row["state"], detail.now
     due = moment(row["run_at"], now)
     changed = moment(row["changed_at"], now)
     lines = {
@@ -114,7 +106,7 @@ def _facts(row: Row, now: datetime, result: str | None) -> Text:
         "batch key": row["batch_key"],
         "lease until": moment(row["lease_until"], now),
         "error": row["error"],
-        "result": result,
+        "result": detail.result["result"] if detail.result else None,
     }
     text = Text()
     for name, value in lines.items():

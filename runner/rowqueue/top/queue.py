@@ -3,18 +3,18 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import DataTable, Footer, Static, Tab, Tabs
 
-from ..databases import Row, Session
-from .data import MINUTES
+from ..databases import Row
+from ..seeing import MINUTES, Queue, QueueDetail, changes, queue
 from .live import Cells, Live, Rows
 from .message import MessageScreen
-from .text import ago, cell, inert, long_count, number, period, spark
+from .text import ago, cell, has_reports, inert, long_count, number, period, spark
 
 # Messages that are shown at first, and at most.
 _FIRST, _MOST = 50, 1_000
@@ -82,16 +82,6 @@ PAGES = {
 }
 
 
-@dataclass
-class Seen:
-    """What a look at a queue has found."""
-
-    now: datetime
-    stats: Row | None
-    policy: Row | None
-    rows: list[Row]
-
-
 class QueueScreen(Live):
     """One queue. `type` is its name."""
 
@@ -112,7 +102,8 @@ class QueueScreen(Live):
         self._type = type
         self._page = "N"
         self._limit = _FIRST
-        self._seen: Seen | None = None
+        self._rows: list[Row] = []
+        self._seen: QueueDetail | None = None
 
     def compose(self) -> ComposeResult:
         yield Static(classes="line frame")
@@ -128,23 +119,16 @@ class QueueScreen(Live):
         super().on_mount()
         self.query_one("#messages").focus()
 
-    async def look(self) -> None:
-        page = self._page
-        seen = await self.top.desk.do(lambda session: self._ask(session, page))
+    async def look(self) -> datetime:
+        page, limit = self._page, self._limit
+        state = PAGES[page].state or "E"
+        seen = await self.ask(lambda looking: queue(looking, self._type, state, limit, _BODY, page == "errors"))
+        self.top.growth.add([seen.queue])
         if page == self._page:  # else another tab was opened meanwhile, which looks for itself
             self._seen = seen
+            self._rows = seen.errors if page == "errors" else seen.messages
             self.show()
-
-    def _ask(self, session: Session, page: str) -> Seen:
-        self.top.overview = self.top.watcher.look(session)
-        rights = self.top.watcher.rights
-        policy = rights.call(session, "list_queues", self._type)
-        if state := PAGES[page].state:
-            rows = rights.call(session, "peek", self._type, state, self._limit, _BODY)
-        else:
-            rows = rights.call(session, "list_errors", self._type, _ERRORS)
-        stats = [row for row in self.top.overview.queues if row["type"] == self._type]
-        return Seen(self.top.overview.now, stats[0] if stats else None, policy[0] if policy else None, rows)
+        return seen.now
 
     # ---- what is shown
 
@@ -152,16 +136,16 @@ class QueueScreen(Live):
         if not self.is_mounted or self._seen is None:
             return
         self.query_one("#policy", Static).update(self._policy(self._seen))
-        self.query_one("#numbers", Static).update(self._numbers(self._seen))
-        self.query_one("#rates", Static).update(self._rates())
+        self.query_one("#numbers", Static).update(self._numbers(self._seen.queue))
+        self.query_one("#rates", Static).update(self._rates(self._seen.queue))
         self._show_rows(self._seen)
         self.top.show_frame()
 
-    def _policy(self, seen: Seen) -> Text:
+    def _policy(self, seen: QueueDetail) -> Text:
         line = Text(inert(self._type), style="bold", no_wrap=True, overflow="ellipsis")
-        if seen.stats and seen.stats["paused"]:
+        if seen.queue.paused:
             line.append("  paused", "yellow")
-        if policy := seen.policy:
+        if policy := seen.queue.policy:
             parts = [
                 "ordered" if policy["ordered"] else "",
                 f"lease {period(policy['lease_seconds'])}",
@@ -173,54 +157,48 @@ class QueueScreen(Live):
                 "limits by group" if policy["group_max_active"] or policy["group_rate"] else "",
             ]
             line.append("  " + " · ".join(filter(None, parts)), "not bold dim")
+        if seen.left_out:
+            line.append(f"  not allowed to see: {', '.join(seen.left_out)}", "yellow")
         return line
 
-    def _numbers(self, seen: Seen) -> Text:
+    def _numbers(self, queue: Queue) -> Text:
         line = Text(no_wrap=True, overflow="ellipsis")
-        stats = seen.stats
-        if stats is None:
-            return line.append("holds no message", "dim")
-        for name, style in (
-            ("ready", ""),
-            ("delayed", ""),
-            ("active", ""),
-            ("expired", "yellow"),
-            ("dead", "bold red"),
-        ):
+        styles = {"ready": "", "delayed": "", "active": "", "expired": "yellow", "dead": "bold red"}
+        for name, style in styles.items():
+            value: int = getattr(queue, name)
             line.append(f"{name} ", "dim")
-            line.append(f"{long_count(stats[name], bool(stats['capped']))}   ", style if stats[name] else "dim")
-        if stats["oldest_ready_seconds"] is not None:
-            line.append("oldest ", "dim").append(period(stats["oldest_ready_seconds"]))
+            line.append(f"{long_count(value, queue.capped)}   ", style if value else "dim")
+        if queue.oldest_ready_seconds is not None:
+            line.append("oldest ", "dim").append(period(queue.oldest_ready_seconds))
         return line
 
-    def _rates(self) -> Text:
+    def _rates(self, queue: Queue) -> Text:
         """A line of bars for each number that consumers report; else what is ready, at each refresh."""
-        found, width = self.top.overview, min(MINUTES, self.size.width - 20)
-        minutes = found.throughput.get(self._type)
-        if minutes is None:
-            ready = found.ready.get(self._type, [])
+        width = min(MINUTES, self.size.width - 20)
+        minutes = queue.minutes[:-1]
+        if not has_reports(queue):
+            ready = self.top.growth.ready(self._type)
             line = Text("ready, at each refresh  ", "dim", no_wrap=True)
             return line.append(spark(ready, min(len(ready), self.size.width - 24)))
         lines = Text(no_wrap=True)
         for name, label, style in (("sent", "sent", ""), ("completed", "done", "green"), ("failed", "failed", "red")):
-            values = [float(row[name]) if row else 0.0 for row in minutes]
+            values = [getattr(minute, name) for minute in minutes]
             lines.append(f"{label:>6}/min {number(values[-1]):>6}  ", "dim")
             lines.append(f"{spark(values, width)}\n", style)
         last = minutes[-1]
-        if last and last["completed"] + last["failed"]:
-            each = last["busy_ms"] / (last["completed"] + last["failed"])
-            lines.append(f"{each:,.1f} ms in handlers for each attempt of the last minute", "dim")
+        if attempts := last.completed + last.failed:
+            lines.append(f"{last.busy_ms / attempts:,.1f} ms per attempt in handlers in the last minute", "dim")
         lines.rstrip()
         return lines
 
-    def _show_rows(self, seen: Seen) -> None:
+    def _show_rows(self, seen: QueueDetail) -> None:
         table, page = self.query_one("#messages", Rows), PAGES[self._page]
         width = max(40, table.size.width or self.size.width) - 1
         rest = max(8, width - sum(column[1] for column in page.columns))
         widths = [column[1] or rest for column in page.columns]
         heads = [Text(column[0]) for column in page.columns]
         table.head(list(zip(heads, widths, strict=True)))
-        table.show({_key(row): self._cells(row, seen.now, page, widths) for row in seen.rows})
+        table.show({_key(row): self._cells(row, seen.now, page, widths) for row in self._rows})
 
     def _cells(self, row: Row, now: datetime, page: Page, widths: list[int]) -> Cells:
         cells = []
@@ -241,9 +219,8 @@ class QueueScreen(Live):
         if page == self._page:
             return
         self._page, self._limit = page, _FIRST
-        if self._seen:
-            self._seen.rows = []
-            self.show()
+        self._rows = []
+        self.show()
         self.look_again()
 
     def look_again(self) -> None:
@@ -253,8 +230,7 @@ class QueueScreen(Live):
 
     def _row(self) -> Row | None:
         key = self.query_one("#messages", Rows).key
-        rows = self._seen.rows if self._seen else []
-        return next((row for row in rows if _key(row) == key), None)
+        return next((row for row in self._rows if _key(row) == key), None)
 
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
         if row := self._row():
@@ -284,8 +260,7 @@ class QueueScreen(Live):
             f"Redrive {group['count']:,} dead letters?",
             f"All dead letters of {inert(type)} that died of this error, of its newest 10,000, are retried with their"
             f" attempts set back to 0:\n\n{inert(error)}",
-            lambda session: cast("int", session.call("redrive", type, None, error)[0]["count"]),
-            "{count} redriven.",
+            changes.redrive(type, error=error),
         )
 
     def action_cancel(self) -> None:
@@ -303,9 +278,7 @@ class QueueScreen(Live):
         self.change(
             f"Purge {type}?",
             f"All {page.purged} are deleted with their bodies, for ever. Messages in other states stay.",
-            lambda session: cast("int", session.call("purge", type, page.state)[0]["count"]),
-            "{count} purged.",
-            again=True,
+            changes.purge(type, page.state),
         )
 
     def action_more(self) -> None:

@@ -1,8 +1,8 @@
 """The first screen: queues, consumers, and what hurts."""
 
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, ClassVar
 
 from rich.text import Text
@@ -10,18 +10,14 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import DataTable, Footer, Input, Static
 
-from ..databases import Row
+from ..seeing import MINUTES, Minute, Overview, Queue, overview
 from .asking import Reading
-from .data import MINUTES, Overview
 from .live import Cells, Live, Rows
 from .queue import QueueScreen
-from .text import ago, cell, count, inert, number, period, spark
+from .text import CAP, ago, cell, count, has_reports, inert, number, period, spark
 
 # More queues than these are found by their names.
 _SHOWN = 300
-# What hurts is asked that often, and not more than a twentieth of the time is spent on it.
-_HEALTH_SECONDS = 30.0
-_HEALTH_SHARE = 20
 # From this width on there is room for more columns.
 _WIDE = 100
 _STATUS = {"working": "green", "silent": "bold red", "stopped": "dim"}
@@ -41,25 +37,28 @@ class Column:
 
 @dataclass(frozen=True)
 class QueueLine:
-    """One queue at one moment."""
+    """One queue at one moment. `last`: the last whole minute, None where no consumer reports."""
 
-    row: Row
-    minute: Row | None
-    has_reports: bool
+    queue: Queue
+    last: Minute | None
     change: float | None
 
-    def of_minute(self, name: str) -> float | None:
-        """A number of the last whole minute; None where no consumer reports."""
-        return (self.minute[name] if self.minute else 0) if self.has_reports else None
+    def of_minute(self, name: str) -> int | None:
+        """A number of the last whole minute."""
+        return None if self.last is None else getattr(self.last, name)
 
 
 def _held(name: str, style: str = "") -> Callable[[QueueLine], tuple[str, str]]:
-    return lambda line: (count(line.row[name], bool(line.row["capped"])), style if line.row[name] else "dim")
+    def text(line: QueueLine) -> tuple[str, str]:
+        value = getattr(line.queue, name)
+        return count(value, line.queue.capped), style if value else "dim"
+
+    return text
 
 
 def _active(line: QueueLine) -> tuple[str, str]:
-    active = line.row["active"] + line.row["expired"]
-    return count(active, bool(line.row["capped"])), "yellow" if line.row["expired"] else "" if active else "dim"
+    active = line.queue.active + line.queue.expired
+    return count(active, line.queue.capped), "yellow" if line.queue.expired else "" if active else "dim"
 
 
 def _change(line: QueueLine) -> tuple[str, str]:
@@ -71,15 +70,15 @@ def _minute(name: str, style: str = "") -> Callable[[QueueLine], tuple[str, str]
 
 
 COLUMNS = (
-    Column("READY", 6, _held("ready"), lambda line: -line.row["ready"]),
-    Column("DELAYED", 8, _held("delayed"), lambda line: -line.row["delayed"]),
-    Column("ACTIVE", 7, _active, lambda line: -line.row["active"] - line.row["expired"]),
-    Column("DEAD", 6, _held("dead", "bold red"), lambda line: -line.row["dead"]),
+    Column("READY", 6, _held("ready"), lambda line: -line.queue.ready),
+    Column("DELAYED", 8, _held("delayed"), lambda line: -line.queue.delayed),
+    Column("ACTIVE", 7, _active, lambda line: -line.queue.active - line.queue.expired),
+    Column("DEAD", 6, _held("dead", "bold red"), lambda line: -line.queue.dead),
     Column(
         "OLDEST",
         7,
-        lambda line: (period(line.row["oldest_ready_seconds"]), ""),
-        lambda line: -(line.row["oldest_ready_seconds"] or 0),
+        lambda line: (period(line.queue.oldest_ready_seconds), ""),
+        lambda line: -(line.queue.oldest_ready_seconds or 0),
     ),
     Column("SENT/M", 7, _minute("sent"), lambda line: -(line.of_minute("sent") or 0), wide=True),
     Column("FAIL/M", 7, _minute("failed", "red"), lambda line: -(line.of_minute("failed") or 0), wide=True),
@@ -106,8 +105,7 @@ class QueuesScreen(Live):
         self._filter = ""
         self._sorted_by = -1  # a place in the shown columns; -1: the name
         self._is_turned = False
-        self._health: list[Row] = []
-        self._health_at = 0.0
+        self._found: Overview | None = None
 
     def compose(self) -> ComposeResult:
         yield Static(classes="line frame")
@@ -124,28 +122,26 @@ class QueuesScreen(Live):
         self.query_one("#queues").focus()
         self.call_after_refresh(self.show)
 
-    async def look(self) -> None:
-        self.top.overview = await self.top.desk.do(self.top.watcher.look)
+    async def look(self) -> datetime:
+        found = await self.ask(lambda looking: overview(looking, with_health=False))
+        self._found = replace(found, health=self._found.health if self._found else [])
+        self.top.growth.add(found.queues)
         self.show()
-        if time.monotonic() >= self._health_at:
-            begun = time.monotonic()
-            self._health_at = begun + _HEALTH_SECONDS
-            self._health = await self.top.desk.do(self.top.watcher.health)
-            ended = time.monotonic()
-            self._health_at = ended + max(_HEALTH_SECONDS, _HEALTH_SHARE * (ended - begun))
-            self.show()
+        # After the rest is shown: it may be slow, and is asked anew only after a while.
+        health = await self.ask(lambda looking: looking.health())
+        self._found = replace(self._found, health=health)
+        self._show_health(self._found)
+        return self._found.now
 
     # ---- what is shown
 
     def show(self) -> None:
-        if not self.is_mounted:
+        if not self.is_mounted or (found := self._found) is None:
             return
-        found = self.top.overview
         self.query_one("#summary", Static).update(self._summary(found))
         self._show_queues(found)
         self._show_consumers(found)
-        self._show_health()
-        self.top.show_frame()
+        self._show_health(found)
 
     def _summary(self, found: Overview) -> Text:
         silent = sum(row["status"] == "silent" for row in found.consumers)
@@ -153,10 +149,10 @@ class QueuesScreen(Live):
         parts = [
             f"{len(found.queues)} queues",
             *(f"{_sum(found.queues, name)} {name}" for name in ("ready", "active", "dead")),
-            f"{working} consumers" if "list_consumers" not in found.lacking else "",
+            f"{working} consumers",
             f"{silent} silent" if silent else "",
             f"filter: {inert(self._filter)}" if self._filter else "",
-            f"not allowed: {', '.join(sorted(found.lacking))}" if found.lacking else "",
+            f"not allowed to see: {', '.join(found.left_out)}" if found.left_out else "",
         ]
         return Text("  ".join(filter(None, parts)), no_wrap=True, overflow="ellipsis")
 
@@ -174,41 +170,34 @@ class QueuesScreen(Live):
         heads = [Text(label, justify="left" if not i else "right") for i, label in enumerate(labels)]
         table.head(list(zip(heads, widths, strict=True)))
         lines = self._lines(found, columns)
-        rows = {line.row["type"]: self._cells(found, line, columns, widths[0], bars) for line in lines[:_SHOWN]}
+        rows = {line.queue.type: self._cells(line, columns, widths[0], bars) for line in lines[:_SHOWN]}
         table.show(rows)
 
     def _lines(self, found: Overview, columns: list[Column]) -> list[QueueLine]:
         """The queues that the filter lets through, in order."""
         wanted = self._filter.casefold()
         lines = [
-            QueueLine(
-                row,
-                (found.throughput.get(row["type"]) or [None])[-1],
-                row["type"] in found.throughput,
-                found.change.get(row["type"]),
-            )
-            for row in found.queues
-            if wanted in row["type"].casefold()
+            QueueLine(queue, queue.minutes[-2] if has_reports(queue) else None, self.top.growth.per_minute(queue.type))
+            for queue in found.queues
+            if wanted in queue.type.casefold()
         ]
-        lines.sort(key=lambda line: line.row["type"])
         if self._sorted_by >= 0:
             lines.sort(key=columns[self._sorted_by].order)
         return lines[::-1] if self._is_turned else lines
 
-    def _cells(self, found: Overview, line: QueueLine, columns: list[Column], width: int, bars: int) -> Cells:
-        type = line.row["type"]
-        name = cell(type)
-        if line.row["paused"]:
+    def _cells(self, line: QueueLine, columns: list[Column], width: int, bars: int) -> Cells:
+        name = cell(line.queue.type)
+        if line.queue.paused:
             name.truncate(width - 8, overflow="ellipsis")
             name.append(" paused", "yellow")
         else:
             name.truncate(width - 1, overflow="ellipsis")
         shown = [cell(*column.text(line), right=True) for column in columns]
-        if line.has_reports:
-            minutes = [row["completed"] if row else 0 for row in found.throughput[type]]
+        if line.last:
+            minutes = [minute.completed for minute in line.queue.minutes[:-1]]
             shown.append(cell(spark(minutes, bars - 1), "green", right=True))
         else:
-            shown.append(cell(spark(found.ready[type], bars - 1), "dim", right=True))
+            shown.append(cell(spark(self.top.growth.ready(line.queue.type), bars - 1), "dim", right=True))
         return [name, *shown]
 
     def _show_consumers(self, found: Overview) -> None:
@@ -237,9 +226,9 @@ class QueuesScreen(Live):
             }
         )
 
-    def _show_health(self) -> None:
+    def _show_health(self, found: Overview) -> None:
         table = self.query_one("#hurts", Rows)
-        table.display = bool(self._health)
+        table.display = bool(found.hurts)
         width = max(40, table.size.width or self.size.width) - 1
         table.head([(Text("WHAT HURTS"), 5), (Text(""), 26), (Text(""), max(10, width - 31))])
         table.show(
@@ -249,7 +238,7 @@ class QueuesScreen(Live):
                     cell(row["name"]),
                     cell(row["detail"] or f"{row['value']} {row['unit']}"),
                 ]
-                for row in self._health
+                for row in found.hurts
             }
         )
 
@@ -266,7 +255,7 @@ class QueuesScreen(Live):
             self.app.push_screen(QueueScreen(key.rpartition("\n")[2]))
 
     def _read_health(self, name: str) -> None:
-        for row in self._health:
+        for row in self._found.hurts if self._found else []:
             if row["name"] == name:
                 text = f"{row['verdict']}: {row['value']} {row['unit']}\n\n{row['detail'] or ''}"
                 self.app.push_screen(Reading(inert(name), "\n".join(map(inert, text.split("\n")))))
@@ -320,7 +309,8 @@ def _cut(text: str, width: int) -> Text:
     return shown
 
 
-def _sum(rows: list[Row], name: str) -> str:
+def _sum(queues: list[Queue], name: str) -> str:
     """A sum over queues; with a plus when one of them is larger than told."""
-    capped = any(row["capped"] and row[name] >= 10_000 for row in rows)
-    return f"{sum(row[name] for row in rows):,}{'+' if capped else ''}"
+    values = [(getattr(queue, name), queue.capped) for queue in queues]
+    capped = any(value >= CAP and capped for value, capped in values)
+    return f"{sum(value for value, _ in values):,}{'+' if capped else ''}"

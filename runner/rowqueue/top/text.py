@@ -10,6 +10,8 @@ from urllib.parse import urlsplit
 from rich.highlighter import JSONHighlighter
 from rich.text import Text
 
+from ..seeing import Queue
+
 CAP = 10_000  # the database counts no further
 # A longer body is shown as far as this.
 BODY = 65_536
@@ -130,6 +132,11 @@ def _indented(text: str) -> str | None:
         depth += token in "{["
         before = token
     return "".join(parts)
+
+
+def has_reports(queue: Queue) -> bool:
+    """Whether a consumer has reported anything of a queue in the last hour."""
+    return any(minute.sent or minute.completed or minute.failed for minute in queue.minutes)
 
 
 def place(url: str) -> str:
