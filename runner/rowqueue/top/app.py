@@ -34,6 +34,8 @@ def run(database: Database, interval: float) -> int:
         Looking(session).rows("queues", "queue_stats")  # what cannot work at all is told in one line
     watched = Watched("top", database, PROGRAM)
     try:
-        return Top(watched, QueuesScreen, place(database.url), interval).run() or 0
+        top = Top(watched, QueuesScreen, place(database.url), interval)
+        code = top.run()
+        return (top.return_code or 0) if code is None else code
     finally:
         watched.close()

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, TypeVar, cast
 
 from rich.text import Text
 from textual.binding import Binding, BindingType
+from textual.coordinate import Coordinate
 from textual.screen import Screen
 from textual.widgets import DataTable
 from textual.worker import Worker
@@ -34,39 +35,31 @@ class Rows(DataTable[Text]):
         self._shown: dict[str, Cells] = {}
         self._head: list[tuple[str, int]] = []
 
-    def head(self, columns: Sequence[tuple[Text, int]]) -> None:
-        """Set the columns: label and width."""
-        head = [(label.plain, width) for label, width in columns]
-        if head == self._head:
-            return
-        self._head = head
-        shown, at = self._shown, self.key
-        self.clear(columns=True)
-        for label, width in columns:
-            self.add_column(label, width=width)
-        self._fill(shown, at)
-
     @property
     def key(self) -> str | None:
         """The key of the row under the cursor."""
         keys = list(self._shown)
         return keys[self.cursor_row] if 0 <= self.cursor_row < len(keys) else None
 
-    def show(self, rows: dict[str, Cells]) -> None:
-        """Show these rows, by their keys."""
-        if list(rows) != list(self._shown):
-            self._fill(rows, self.key)
+    def show(self, columns: Sequence[tuple[Text, int]], rows: dict[str, Cells]) -> None:
+        """Show these rows, by their keys, in columns of these labels and widths."""
+        head = [(label.plain, width) for label, width in columns]
+        if head != self._head or list(rows) != list(self._shown):
+            self._fill(columns if head != self._head else (), rows)
+            self._head = head
             return
         for place, (new, old) in enumerate(zip(rows.values(), self._shown.values(), strict=True)):
             for column, (one, other) in enumerate(zip(new, old, strict=True)):
                 if one != other or one.style != other.style:
-                    self.update_cell_at((place, column), one)  # type: ignore[arg-type]
+                    self.update_cell_at(Coordinate(place, column), one)
         self._shown = rows
 
-    def _fill(self, rows: dict[str, Cells], at: str | None) -> None:
-        top, place = self.scroll_y, self.cursor_row
+    def _fill(self, columns: Sequence[tuple[Text, int]], rows: dict[str, Cells]) -> None:
+        at, place, top = self.key, self.cursor_row, self.scroll_y
         with self.app.batch_update():
-            self.clear()
+            self.clear(columns=bool(columns))
+            for label, width in columns:
+                self.add_column(label, width=width)
             self._shown = rows
             for key, cells in rows.items():
                 self.add_row(*cells, key=key)

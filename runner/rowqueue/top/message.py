@@ -113,7 +113,8 @@ def _facts(row: Row, detail: MessageDetail) -> Text:
         if value not in (None, ""):
             text.append(f"{name:>11}  ", "dim")
             style = "red" if name == "error" else "bold" if name in ("message", "state") else ""
-            text.append(f"{inert_lines(str(value))}\n", style)
+            shown = inert_lines(str(value)).replace("\n", "\n" + " " * 13)
+            text.append(f"{shown}\n", style)
     return text
 
 

@@ -197,8 +197,8 @@ class QueueScreen(Live):
         rest = max(8, width - sum(column[1] for column in page.columns))
         widths = [column[1] or rest for column in page.columns]
         heads = [Text(column[0]) for column in page.columns]
-        table.head(list(zip(heads, widths, strict=True)))
-        table.show({_key(row): self._cells(row, seen.now, page, widths) for row in self._rows})
+        columns = list(zip(heads, widths, strict=True))
+        table.show(columns, {_key(row): self._cells(row, seen.now, page, widths) for row in self._rows})
 
     def _cells(self, row: Row, now: datetime, page: Page, widths: list[int]) -> Cells:
         cells = []

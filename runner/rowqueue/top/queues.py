@@ -148,8 +148,10 @@ class QueuesScreen(Live):
         working = len({row["reader"] for row in found.consumers if row["status"] == "working"})
         parts = [
             f"{len(found.queues)} queues",
-            *(f"{_sum(found.queues, name)} {name}" for name in ("ready", "active", "dead")),
-            f"{working} consumers",
+            f"{_sum(found.queues, 'ready')} ready",
+            f"{_sum(found.queues, 'active', 'expired')} active",
+            f"{_sum(found.queues, 'dead')} dead",
+            f"{working} consumers at work",
             f"{silent} silent" if silent else "",
             f"filter: {inert(self._filter)}" if self._filter else "",
             f"not allowed to see: {', '.join(found.left_out)}" if found.left_out else "",
@@ -168,10 +170,9 @@ class QueuesScreen(Live):
             labels[self._sorted_by + 1] = "DELAY↑" if self._is_turned else "DELAY↓"
         widths = [room - bars, *(column.width for column in columns), bars]
         heads = [Text(label, justify="left" if not i else "right") for i, label in enumerate(labels)]
-        table.head(list(zip(heads, widths, strict=True)))
         lines = self._lines(found, columns)
         rows = {line.queue.type: self._cells(line, columns, widths[0], bars) for line in lines[:_SHOWN]}
-        table.show(rows)
+        table.show(list(zip(heads, widths, strict=True)), rows)
 
     def _lines(self, found: Overview, columns: list[Column]) -> list[QueueLine]:
         """The queues that the filter lets through, in order."""
@@ -207,10 +208,10 @@ class QueuesScreen(Live):
         labels = ["CONSUMER", "QUEUE", "STATUS", "RATE/M", "LOAD", "FAILED", "DEAD", "REPORT"]
         widths = [width - width // 2, width // 2, 8, 7, 6, 7, 6, 13]
         heads = [Text(label, justify="left" if i < 3 else "right") for i, label in enumerate(labels)]
-        table.head(list(zip(heads, widths, strict=True)))
         order = {"silent": 0, "working": 1, "stopped": 2}
         rows = sorted(found.consumers, key=lambda row: (order.get(row["status"], 3), row["type"], row["reader"]))
         table.show(
+            list(zip(heads, widths, strict=True)),
             {
                 f"{row['reader']}\n{row['type']}": [
                     _cut(row["reader"], widths[0] - 1),
@@ -223,15 +224,16 @@ class QueuesScreen(Live):
                     cell(ago(row["reported_at"], found.now), right=True),
                 ]
                 for row in rows[:_SHOWN]
-            }
+            },
         )
 
     def _show_health(self, found: Overview) -> None:
         table = self.query_one("#hurts", Rows)
         table.display = bool(found.hurts)
         width = max(40, table.size.width or self.size.width) - 1
-        table.head([(Text("WHAT HURTS"), 5), (Text(""), 26), (Text(""), max(10, width - 31))])
+        columns = [(Text(""), 5), (Text("WHAT HURTS"), 26), (Text(""), max(10, width - 31))]
         table.show(
+            columns,
             {
                 row["name"]: [
                     cell(row["verdict"], _VERDICT[row["verdict"]]),
@@ -239,7 +241,7 @@ class QueuesScreen(Live):
                     cell(row["detail"] or f"{row['value']} {row['unit']}"),
                 ]
                 for row in found.hurts
-            }
+            },
         )
 
     # ---- keys
@@ -309,8 +311,8 @@ def _cut(text: str, width: int) -> Text:
     return shown
 
 
-def _sum(queues: list[Queue], name: str) -> str:
+def _sum(queues: list[Queue], *names: str) -> str:
     """A sum over queues; with a plus when one of them is larger than told."""
-    values = [(getattr(queue, name), queue.capped) for queue in queues]
+    values = [(getattr(queue, name), queue.capped) for queue in queues for name in names]
     capped = any(value >= CAP and capped for value, capped in values)
     return f"{sum(value for value, _ in values):,}{'+' if capped else ''}"
