@@ -186,9 +186,15 @@ def search(
     size: int = SIZE,
     body_length: int = BODY_LENGTH,
 ) -> list[Row]:
-    """Messages by their number, dedup_key or group_key."""
+    """Messages by their number, dedup_key or group_key; by a key, and without a type, of one queue after the other."""
     looking.left_out.clear()
-    return looking.rows("messages", "find_messages", type, id, dedup_key, group_key, size, body_length)
+    types = [type] if type is not None or id is not None else [row["type"] for row in looking.rows("queues", "queue_stats")]
+    found: list[Row] = []
+    for name in types:
+        if len(found) < size:
+            keys = (name, id, dedup_key, group_key)
+            found += looking.rows("messages", "find_messages", *keys, size - len(found), body_length)
+    return found
 
 
 # A list that is one call, by the name of its page: what a screen shows as a table.
