@@ -43,7 +43,12 @@ class Site:
         return f"{self.url}/?token={TOKEN}"
 
     def ask(
-        self, path: str, method: str = "GET", form: dict[str, str] | None = None, token: str | None = TOKEN, **headers: str
+        self,
+        path: str,
+        method: str = "GET",
+        form: dict[str, str] | None = None,
+        token: str | None = TOKEN,
+        **headers: str,
     ) -> Answer:
         """One request, as a program sends it: with the token as a header, and these headers, `_` standing for `-`."""
         connection = HTTPConnection("127.0.0.1", self.port, timeout=60)

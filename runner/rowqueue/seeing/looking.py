@@ -188,7 +188,9 @@ def search(
 ) -> list[Row]:
     """Messages by their number, dedup_key or group_key; by a key, and without a type, of one queue after the other."""
     looking.left_out.clear()
-    types = [type] if type is not None or id is not None else [row["type"] for row in looking.rows("queues", "queue_stats")]
+    types = (
+        [type] if type is not None or id is not None else [row["type"] for row in looking.rows("queues", "queue_stats")]
+    )
     found: list[Row] = []
     for name in types:
         if len(found) < size:
