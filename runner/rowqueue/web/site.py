@@ -40,11 +40,12 @@ class Options:
 
 @dataclass
 class Page:
-    """A template and what it shows."""
+    """A template and what it shows. `follows`: it is kept up to date."""
 
     template: str
     values: dict[str, Any]
     status: int = 200
+    follows: bool = True
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ class Site:
             databases=list(self.databases),
             path=path,
             here=self.link(path, **here),
-            events=self.link("/events", page=path, **here),
+            events=self.link("/events", page=path, **here) if page.follows else "",
             note=self._notes.get(query.get("done", "")),
             **page.values,
         )
