@@ -34,7 +34,7 @@ BEGIN
     -- First the row, as one that has stopped: to lock one that is missing would, at REPEATABLE READ, lock a gap that others
     -- write to.
     INSERT INTO mq_consumer (type, reader, started_at, reported_at, due_at, counted_at, completed, failed, dead, busy_ms, waited_ms)
-    VALUES (p_type, p_reader, p_now, p_now, NULL, v_until, 0, 0, 0, 0, 0)
+    VALUES (p_type, p_reader, p_now, p_now, NULL, p_now, 0, 0, 0, 0, 0)
     ON DUPLICATE KEY UPDATE mq_consumer.started_at = mq_consumer.started_at;
     SELECT c.counted_at, COALESCE(c.due_at >= p_now, 0) INTO v_counted_at, v_goes_on
     FROM mq_consumer AS c FORCE INDEX (PRIMARY) WHERE c.type = p_type AND c.reader = p_reader FOR UPDATE;
@@ -53,7 +53,7 @@ BEGIN
     SET c.started_at = IF(v_goes_on, c.started_at, p_now),
         c.reported_at = p_now,
         c.due_at = v_due,
-        c.counted_at = GREATEST(c.counted_at, v_until),
+        c.counted_at = IF(v_goes_on, GREATEST(c.counted_at, v_until), p_now),
         c.completed = p_completed + IF(v_goes_on, c.completed, 0),
         c.failed = p_failed + IF(v_goes_on, c.failed, 0),
         c.dead = p_counted + IF(v_goes_on, c.dead, 0),
