@@ -10,7 +10,7 @@
 SET TERM ^ ;
 
 CREATE OR ALTER PROCEDURE mq_find_messages (
-    p_type mq_argument,
+    p_type mq_argument = NULL,
     p_id bigint = NULL,
     p_dedup_key mq_argument = NULL,
     p_group_key mq_argument = NULL,

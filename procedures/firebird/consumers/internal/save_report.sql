@@ -39,7 +39,7 @@ BEGIN
     SET c.started_at = IIF(c.due_at >= :p_now, c.started_at, :p_now),
         c.reported_at = :p_now,
         c.due_at = :v_due,
-        c.counted_at = MAXVALUE(c.counted_at, :v_until),
+        c.counted_at = IIF(c.due_at >= :p_now, MAXVALUE(c.counted_at, :v_until), :p_now),
         c.completed = :p_completed + IIF(c.due_at >= :p_now, c.completed, 0),
         c.failed = :p_failed + IIF(c.due_at >= :p_now, c.failed, 0),
         c.dead = COALESCE(:p_dead, 0) + IIF(c.due_at >= :p_now, c.dead, 0),
@@ -51,7 +51,7 @@ BEGIN
     IF (v_counted_at IS NULL) THEN
         INSERT INTO mq_consumer (started_at, reported_at, due_at, counted_at, completed, failed, dead, busy_ms, waited_ms, type,
             reader)
-        VALUES (:p_now, :p_now, :v_due, :v_until, :p_completed, :p_failed, COALESCE(:p_dead, 0), :p_busy_ms, :p_waited_ms, :p_type,
+        VALUES (:p_now, :p_now, :v_due, :p_now, :p_completed, :p_failed, COALESCE(:p_dead, 0), :p_busy_ms, :p_waited_ms, :p_type,
             :p_reader);
     dead = COALESCE(p_dead, 0);
     IF (p_dead IS NULL AND v_goes_on = 1) THEN
