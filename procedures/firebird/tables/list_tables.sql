@@ -35,7 +35,7 @@ BEGIN
     EXECUTE PROCEDURE mq_require_record_version;
     FOR
         SELECT p.name, p.table_name, p.key_columns, p.order_column, p.status_column, p.ready_value, p.active_value, p.done_value,
-            p.error_value, p.on_complete, p.late_seconds, p.equal_rows, p.max_attempts
+            p.error_value, TRIM(p.on_complete), p.late_seconds, p.equal_rows, p.max_attempts
         FROM mq_polled AS p
         WHERE :p_name IS NULL OR p.name = :p_name
         ORDER BY p.name
