@@ -42,6 +42,10 @@ BEGIN
             SELECT TRIM(rdb$relation_name) AS name, 0 AS kind, 'SELECT, INSERT, UPDATE, DELETE ON ' AS rights FROM rdb$relations
             WHERE rdb$relation_name STARTING WITH 'MQ_' AND rdb$owner_name = :v_owner AND rdb$view_blr IS NULL
             UNION ALL
+            SELECT TRIM(rdb$relation_name), n.kind, 'SELECT ON ' FROM rdb$relations
+            CROSS JOIN (SELECT 0 AS kind FROM rdb$database UNION ALL SELECT 1 FROM rdb$database) AS n
+            WHERE rdb$relation_name STARTING WITH 'MQ_' AND rdb$owner_name = :v_owner AND rdb$view_blr IS NOT NULL
+            UNION ALL
             SELECT TRIM(rdb$procedure_name), 5, 'EXECUTE ON PROCEDURE ' FROM rdb$procedures
             WHERE rdb$procedure_name STARTING WITH 'MQ_' AND rdb$owner_name = :v_owner AND rdb$package_name IS NULL
             UNION ALL
