@@ -42,8 +42,7 @@ BEGIN
             SELECT TRIM(rdb$relation_name) AS name, 0 AS kind, 'SELECT, INSERT, UPDATE, DELETE ON ' AS rights FROM rdb$relations
             WHERE rdb$relation_name STARTING WITH 'MQ_' AND rdb$owner_name = :v_owner AND rdb$view_blr IS NULL
             UNION ALL
-            SELECT TRIM(rdb$relation_name), n.kind, 'SELECT ON ' FROM rdb$relations
-            CROSS JOIN (SELECT 0 AS kind FROM rdb$database UNION ALL SELECT 1 FROM rdb$database) AS n
+            SELECT TRIM(rdb$relation_name), 1, 'SELECT ON ' FROM rdb$relations
             WHERE rdb$relation_name STARTING WITH 'MQ_' AND rdb$owner_name = :v_owner AND rdb$view_blr IS NOT NULL
             UNION ALL
             SELECT TRIM(rdb$procedure_name), 5, 'EXECUTE ON PROCEDURE ' FROM rdb$procedures

@@ -27,13 +27,7 @@ BEGIN
     p_size = COALESCE(p_size, 20);
     FOR
         SELECT g.marked, COUNT(*), MIN(g.died_at), MAX(g.died_at), CAST(SUBSTRING(MIN(LPAD(g.n, 5) || g.id) FROM 6) AS bigint)
-        FROM (
-            -- The character at the end keeps blanks before it, which comparisons would drop.
-            SELECT n.n, n.id, n.died_at, mq_error_group(d.error) || ASCII_CHAR(1) AS marked
-            FROM mq_newest_dead(:p_type) AS n
-            LEFT JOIN mq_dead AS d ON d.id = n.id
-            WHERE d.id IS NOT NULL
-        ) AS g
+        FROM mq_newest_dead(:p_type, 1) AS g
         GROUP BY g.marked
         ORDER BY 2 DESC, g.marked
         ROWS :p_size

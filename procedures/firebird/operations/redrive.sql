@@ -25,12 +25,12 @@ BEGIN
     EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
     EXECUTE PROCEDURE mq_require_read_committed;
     SELECT grouped FROM mq_policy(:p_type) INTO v_grouped;
-    -- As in list_errors; no name of an error is longer than 200 characters.
+    -- As in newest_dead; no name of an error is longer than 200 characters.
     v_marked = LEFT(p_error, 201) || ASCII_CHAR(1);
     "COUNT" = 0;
     IF (p_id IS NOT NULL OR p_error IS NOT NULL) THEN
         FOR
-            SELECT n.id FROM mq_newest_dead(IIF(:p_id IS NULL, :p_type, NULL)) AS n
+            SELECT n.id FROM mq_newest_dead(IIF(:p_id IS NULL, :p_type, NULL), 1) AS n WHERE n.marked = :v_marked
             UNION ALL
             SELECT :p_id FROM rdb$database WHERE :p_id IS NOT NULL
             INTO v_id

@@ -57,7 +57,7 @@ BEGIN
                 ROWS :c_cap
             ) AS a
             UNION ALL
-            SELECT n.id FROM mq_newest_dead(:p_type) AS n
+            SELECT n.id FROM mq_newest_dead(:p_type, 0) AS n
         ) AS x
         LEFT JOIN mq_message AS m ON m.id = x.id
         WHERE m.group_key = :p_group_key

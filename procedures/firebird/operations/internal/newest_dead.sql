@@ -1,21 +1,24 @@
 -- newest_dead: the newest 10,000 dead letters of a type.
--- Arguments:   p_type
--- Returns:     n (from 1, the newest), id, died_at
+-- Arguments:   p_type, p_marked (1: with what they died of)
+-- Returns:     n (from 1, the newest), id, died_at, marked (error_group of its error, with a character at the end that keeps blanks
+--              before it, which comparisons would drop; NULL without p_marked)
 -- Errors:      none
 -- Transaction: reads only
--- Example:     SELECT d.id, d.error FROM mq_newest_dead('email') AS n LEFT JOIN mq_dead AS d ON d.id = n.id;
+-- Example:     SELECT n, id, marked FROM mq_newest_dead('email', 1);
 --
 -- Errors are long: to sort rows that have them takes much longer than to read them afterwards.
 
 SET TERM ^ ;
 
 CREATE OR ALTER PROCEDURE mq_newest_dead (
-    p_type mq_name
+    p_type mq_name,
+    p_marked smallint
 )
 RETURNS (
     n integer,
     id bigint,
-    died_at timestamp
+    died_at timestamp,
+    marked varchar(201) CHARACTER SET UTF8
 )
 AS
 DECLARE c_size integer = 10000;
@@ -33,7 +36,12 @@ BEGIN
     DO
     BEGIN
         n = n + 1;
-        SUSPEND;
+        marked = NULL;
+        IF (p_marked = 1) THEN
+            SELECT mq_error_group(e.error) || ASCII_CHAR(1) FROM mq_dead AS e WHERE e.id = :id INTO marked;
+        -- It may have gone in the meantime.
+        IF (p_marked = 0 OR marked IS NOT NULL) THEN
+            SUSPEND;
     END
 END^
 
