@@ -8,10 +8,10 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from capabilities import Capabilities
+from capabilities import BY_DATABASE
 from crowd import Crowd, Member
 from queues import LONG_AGO, call
-from rowqueue.databases import Conflict, Session
+from rowqueue.databases import Conflict, Database, Session
 from servers import Server
 
 pytestmark = pytest.mark.any_engine
@@ -74,11 +74,12 @@ def forget(member: Member, queue: str) -> int:
 
 
 def test_forgetting_old_reports_is_in_nobodys_way(
-    crowd: Crowd, session: Session, queue: str, sql: Sql, server: Server, can: Capabilities
+    crowd: Crowd, session: Session, queue: str, sql: Sql, server: Server, database: Database
 ) -> None:
     """All want to delete the same old rows, one holds some of them locked, and consumers are killed."""
     old = session.now() - timedelta(days=2)
     call(session, "report_consumer", "old", queue, 1)
+    can = BY_DATABASE[database.name]
     table, minute = server.table("report"), can.quote(can.fold("minute"))  # a word of Firebird's
     sql(f"UPDATE {table} SET {minute} = %s WHERE type = %s", old.replace(second=0, microsecond=0, tzinfo=None), queue)
     members = crowd.start(forget, queue, count=OWN)
