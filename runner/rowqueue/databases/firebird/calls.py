@@ -15,7 +15,14 @@ from .errors import translate
 
 SETS = False  # a call has one result
 
-_RESERVED = {"count", "minute", "value", "position", "row", "table"}  # words of SQL: these columns have quoted names, in capitals
+_RESERVED = {
+    "count",
+    "minute",
+    "value",
+    "position",
+    "row",
+    "table",
+}  # words of SQL: these columns have quoted names, in capitals
 
 # This driver takes 0.2 ms more for a BLOB than for a VARCHAR, in either direction: short texts go as such.
 _SHORT = 2000  # bytes
