@@ -182,9 +182,11 @@ def full(server: Server) -> Iterator[str]:
                         INSERT INTO mq_ready (type, priority, run_at, id, attempts) VALUES ('q', 0, :v_now, :n, 0);
                     ELSE
                         INSERT INTO mq_dead (id, died_at, attempts, type, reader, error)
-                        VALUES (:n, DATEADD(:n - {MESSAGES} SECOND TO :v_now), 3, 'q', 'w', 'order ' || :n || ' failed');
+                        VALUES (:n, DATEADD(:n - {MESSAGES} SECOND TO :v_now), 3, 'q', 'w',
+                            'order ' || :n || ' failed');
                     IF (MOD(n, 10) = 0) THEN
-                        INSERT INTO mq_report ("MINUTE", sent, completed, failed, dead, waited_ms, busy_ms, type, reader)
+                        INSERT INTO mq_report
+                            ("MINUTE", sent, completed, failed, dead, waited_ms, busy_ms, type, reader)
                         VALUES (DATEADD(-:n SECOND TO :v_now), 1, 1, 0, 0, 0, 0, 'q', 'w');
                 END
                 EXECUTE PROCEDURE mq_save_report('q', 'w', :v_now, 1, 0, 0, 0, 0, 60) RETURNING_VALUES n;
