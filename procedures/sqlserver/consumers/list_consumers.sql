@@ -22,7 +22,7 @@ BEGIN
     SELECT c.reader, c.type, CASE WHEN c.due_at IS NULL THEN 'stopped' WHEN c.due_at < @now THEN 'silent' ELSE 'working' END AS status,
         c.started_at, c.reported_at, c.completed, c.failed, c.dead, c.busy_ms, c.waited_ms,
         CAST(COALESCE(t.completed + t.failed, 0) AS float) AS rate_per_minute,
-        CAST(COALESCE(t.busy_ms, 0) AS float) / 60000 AS load
+        CAST(COALESCE(t.busy_ms, 0) AS float) / 60000 AS [load]
     FROM mq.consumer AS c
     LEFT JOIN mq.report AS t ON t.minute = @minute AND t.type = c.type AND t.reader = c.reader
     WHERE @name IS NULL OR c.type = @name
