@@ -34,8 +34,8 @@ BEGIN
         EXEC mq.require_range 'completed', @completed, 0, 1000000000;
         EXEC mq.require_range 'failed', @failed, 0, 1000000000;
         EXEC mq.require_range 'dead', @dead, 0, 1000000000;
-        EXEC mq.require_range 'busy_ms', @busy_ms, 0, 1000000000000;
-        EXEC mq.require_range 'waited_ms', @waited_ms, 0, 1000000000000;
+        EXEC mq.require_range 'busy_ms', @busy_ms, 0, 1000000000000000;
+        EXEC mq.require_range 'waited_ms', @waited_ms, 0, 1000000000000000;
         EXEC mq.require_range 'sent', @sent, 0, 1000000000;
         EXEC mq.require_range 'next_seconds', @next_seconds, 0, 3600;
         SELECT @name = @type, @who = mq.reader_name(@reader), @completed = COALESCE(@completed, 0), @failed = COALESCE(@failed, 0),

@@ -52,13 +52,13 @@ BEGIN
     SET @dead = COALESCE(@dead, 0);
     IF @goes_on IS NULL
         INSERT INTO mq.consumer (started_at, reported_at, due_at, counted_at, completed, failed, dead, busy_ms, waited_ms, type, reader)
-        VALUES (@now, @now, @due, @until, @completed, @failed, @dead, @busy_ms, @waited_ms, @type, @reader);
+        VALUES (@now, @now, @due, @now, @completed, @failed, @dead, @busy_ms, @waited_ms, @type, @reader);
     ELSE
         UPDATE c
         SET started_at = CASE @goes_on WHEN 1 THEN c.started_at ELSE @now END,
             reported_at = @now,
             due_at = @due,
-            counted_at = CASE WHEN c.counted_at > @until THEN c.counted_at ELSE @until END,
+            counted_at = CASE WHEN @goes_on = 0 THEN @now WHEN c.counted_at > @until THEN c.counted_at ELSE @until END,
             completed = @completed + CASE @goes_on WHEN 1 THEN c.completed ELSE 0 END,
             failed = @failed + CASE @goes_on WHEN 1 THEN c.failed ELSE 0 END,
             dead = @dead + CASE @goes_on WHEN 1 THEN c.dead ELSE 0 END,
