@@ -180,30 +180,31 @@ class _Reading:
         self._link.close()
 
     def _samples(self, session: Session) -> list[Sample]:
-        """What all procedures say that this user may call. Raises DatabaseError when none may be."""
+        """What all procedures say that this user may call. Raises DatabaseError or QueueError when none may be."""
         samples: list[Sample] = []
         errors: dict[str, Exception] = {}
-        for procedure, read in PARTS.items():
-            if self._refused.get(procedure, 0.0) > time.monotonic():
-                continue
+        now = time.monotonic()
+        asked = [procedure for procedure in PARTS if self._refused.get(procedure, now) <= now]
+        for procedure in asked:
             try:
-                samples += read(session, self._limits, self._totals)
+                samples += PARTS[procedure](session, self._limits, self._totals)
             except Disconnected:
                 raise
             except (DatabaseError, QueueError) as error:
                 errors[procedure] = error
+        if len(errors) == len(asked):
+            self._refused.clear()  # with an installation or a grant to come, all of them may be there the next time
+            raise next(iter(errors.values()))
         self._note(errors)
         samples += [Sample("rowqueue_left_out", (kind,), limit.left_out) for kind, limit in self._limits.items()]
         return samples
 
     def _note(self, errors: dict[str, Exception]) -> None:
-        """Say once what is left out, and remember it for a while. Raises the first error when nothing is left."""
-        if len(errors) == len(PARTS):
-            raise next(iter(errors.values()))
+        """Say once what is left out, and remember it for a while; a conflict passes by itself."""
         lasting = {name: error for name, error in errors.items() if not isinstance(error, Conflict)}
         self._refused |= dict.fromkeys(lasting, time.monotonic() + ASK_AGAIN_SECONDS)
         if lasting:
-            self._say(f"left out, what {', '.join(lasting)} would say: {next(iter(lasting.values()))}")
+            self._say(f"nothing is told of what {', '.join(lasting)} would say: {next(iter(lasting.values()))}")
 
     def _say(self, text: str) -> None:
         if text != self._said:

@@ -92,7 +92,7 @@ class Limit:
         left_out = len(found) - len(kept)
         if left_out and not self.left_out:
             log.warning(
-                "%s: more than %d %ss; of the others nothing is told (--max-names)",
+                "%s: more than %d names of kind %s; nothing is told of the others (--max-names)",
                 self._database,
                 self._at_most,
                 self._kind,
