@@ -256,7 +256,7 @@ def ids(rows: Sequence[Row]) -> list[int]:
 
 POLLING = {
     *("adopt_table", "release_table", "claim_rows", "finish_rows", "extend_rows", "release_rows", "retry_rows"),
-    "peek_rows",
+    *("peek_rows", "list_tables"),
 }
 
 
@@ -299,6 +299,8 @@ def required(queue: Queue, procedure: str) -> dict[str, Any]:
         values |= {"feed": f"feed.{table}", "table": table}
     elif "feed" in names:
         values["feed"] = make_feed(queue).name
+    if procedure == "find_messages":
+        names.append("id")  # or a key
     if "batch_key" in names:
         queue.send()
         [row] = queue.claim()

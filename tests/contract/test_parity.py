@@ -1,12 +1,14 @@
 """Every procedure of the contract: its result's columns and types, NULL for a default, limits and their errors."""
 
 import time
+import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from capabilities import Capabilities
+from polling import SHAPES, Polled
 from queues import (
     CONTRACT,
     POLLING,
@@ -37,9 +39,14 @@ OPTIONAL = [
     for argument in CONTRACT.procedures[name].arguments
     if argument.optional
     # A table that is adopted without these needs others, see test_polling_tables.py.
-    # Nor does a subscription go without a type or a topic, see test_topics.py.
+    # Nor does a subscription go without a type or a topic, see test_topics.py, or a search without anything to find.
     and (name, argument.name)
-    not in {("adopt_table", "key_columns"), ("adopt_table", "on_complete"), ("subscribe", "type")}
+    not in {
+        ("adopt_table", "key_columns"),
+        ("adopt_table", "on_complete"),
+        ("subscribe", "type"),
+        ("find_messages", "id"),
+    }
 ]
 REQUIRED = [
     pytest.param(name, argument, id=f"{name}-{argument.name}")
@@ -77,6 +84,10 @@ LIMITS = {
     "attempts": Limit((1, 1_000), (0, -1, 1_001), "1 to 1,000"),
     "limited": Limit((0, 1, 1_000_000), (-1, 1_000_001), "0 to 1,000,000"),
     "period": Limit((1, 86_400), (0, -1, 86_401), "1 to 86,400"),
+    "count": Limit((0, 1_000_000_000), (-1, 1_000_000_001), "0 to 1,000,000,000"),
+    "milliseconds": Limit((0, 10**15), (-1, 10**15 + 1), "0 to 1,000,000,000,000,000"),
+    "report_seconds": Limit((0, 3_600), (-1, 3_601), "0 to 3,600"),
+    "length": Limit((0, 16_777_216), (-1, 16_777_217), "0 to 16,777,216"),
     "numbers": Limit((1, 1_000_000_000), (0, -1, 1_000_000_001), "1 to 1,000,000,000"),
 }
 FLAG = Limit((0, 1), (-1, 2), "0 to 1")
@@ -99,6 +110,18 @@ def rows_of(q: Queue, procedure: str) -> list[dict[str, Any]]:
         return q.on(procedure, **values, error="busy")
     if procedure == "peek":
         return peek_all_states(q, options)
+    if procedure in {"list_consumers", "throughput"}:
+        q.on("report_consumer", "me", q.name, 1)
+        return q.call(procedure)
+    if procedure == "list_errors":
+        q.send()
+        [row] = q.claim()
+        q.on("fail", row["id"], row["batch_key"], "broken", -1)
+        return q.call(procedure)
+    if procedure == "find_messages":
+        return [row for seen in peek_all_states(q, options) for row in q.call(procedure, seen["id"])]
+    if procedure == "list_tables":
+        return [row for letter in "ab" for row in adopted(q, letter)]
     if procedure in {"fetch_feed", "feed_stats"}:
         feed = make_feed(q, 1)
         feed.publish()
@@ -129,6 +152,12 @@ def rows_of(q: Queue, procedure: str) -> list[dict[str, Any]]:
     return call(q.session, procedure, **values)
 
 
+def adopted(q: Queue, letter: str) -> list[dict[str, Any]]:
+    """A polling table of a shape, as list_tables has it."""
+    table = Polled(f"t{uuid.uuid4().hex[:20]}", q.session, q.sql, q.can, SHAPES[letter]).create()
+    return q.on("list_tables", table.name)
+
+
 def peek_all_states(q: Queue, options: dict[str, Any]) -> list[dict[str, Any]]:
     """One message in each state, so that every column of peek has a value somewhere."""
     q.archived()
@@ -156,7 +185,7 @@ def python_type(column: Column, can: Capabilities) -> type:
 
 
 # What a result may leave without any value, because it is said to be NULL.
-EMPTY = {"take_batch": {"batch_key", "lease_until"}}
+EMPTY = {"take_batch": {"batch_key", "lease_until"}, "list_tables": {"order_column"}}
 
 
 @pytest.mark.parametrize("procedure", PROCEDURES)
@@ -188,7 +217,7 @@ def test_trailing_arguments_can_be_left_out(q: Queue, procedure: str) -> None:
 
 @pytest.mark.parametrize(("procedure", "argument"), OPTIONAL)
 def test_null_is_the_default(q: Queue, procedure: str, argument: Argument) -> None:
-    call(q.session, procedure, **required(q, procedure), **{argument.name: None})
+    call(q.session, procedure, **required(q, procedure) | {argument.name: None})
 
 
 @pytest.mark.parametrize(("procedure", "argument"), REQUIRED)

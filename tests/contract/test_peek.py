@@ -126,3 +126,20 @@ def test_peek_of_an_ordered_queue_shows_each_new_message_once(q: Queue) -> None:
     q.claim(10)
     assert sorted(ids(q.call("peek"))) == sent[2:]
     assert sorted(ids(q.call("peek", "A"))) == sent[:2]
+
+
+def test_peek_shows_so_much_of_each_body_in_every_state(q: Queue) -> None:
+    q.archived()
+    for state in "CEAN":
+        q.send("é😀" * 5)
+        if state != "N":
+            [row] = q.claim()
+        if state == "C":
+            q.on("complete", row["id"], row["batch_key"])
+        if state == "E":
+            q.on("fail", row["id"], row["batch_key"], "broken", -1)
+    q.send("é😀" * 5, run_at=in_an_hour())
+    for state in "NAEC":
+        for length, body in ((3, "é😀é"), (0, ""), (10, "é😀" * 5), (11, "é😀" * 5), (None, "é😀" * 5)):
+            found = {row["body"] for row in q.call("peek", state, body_length=length)}
+            assert found == {body}, state

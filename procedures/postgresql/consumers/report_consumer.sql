@@ -41,8 +41,8 @@ BEGIN
     PERFORM mq.require_range('completed', p_completed, 0, 1000000000);
     PERFORM mq.require_range('failed', p_failed, 0, 1000000000);
     PERFORM mq.require_range('dead', p_dead, 0, 1000000000);
-    PERFORM mq.require_range('busy_ms', p_busy_ms, 0, 1000000000000);
-    PERFORM mq.require_range('waited_ms', p_waited_ms, 0, 1000000000000);
+    PERFORM mq.require_range('busy_ms', p_busy_ms, 0, 1000000000000000);
+    PERFORM mq.require_range('waited_ms', p_waited_ms, 0, 1000000000000000);
     PERFORM mq.require_range('sent', p_sent, 0, 1000000000);
     PERFORM mq.require_range('next_seconds', p_next_seconds, 0, 3600);
     v_reader := mq.reader_name(p_reader);

@@ -10,7 +10,14 @@ from typer.core import TyperGroup
 _PANELS = {
     "Install": {"apply": "install", "sql": "install", "uninstall": "install", "doctor": "doctor"},
     "Send and handle messages": {"send": "send", "topic": "topic", "schedule": "schedule", "consume": "consume"},
-    "Look and operate": {"stats": "queue", "queue": "queue", "dead": "dead", "exporter": "exporter"},
+    "Look and operate": {
+        "stats": "queue",
+        "consumers": "consumers",
+        "throughput": "consumers",
+        "queue": "queue",
+        "dead": "dead",
+        "exporter": "exporter",
+    },
     "Tables of yours": {"table": "table", "feed": "feed", "subscription": "subscription"},
     "Try it out": {"demo": "trials", "bench": "trials"},
 }

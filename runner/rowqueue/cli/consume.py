@@ -46,6 +46,7 @@ def consume(
     health_port: consuming.HealthPort = None,
     log_level: consuming.Level = consuming.LogLevel.info,
     connect_timeout: consuming.ConnectTimeout = None,
+    report: consuming.Report = consuming.REPORT,
     database: Url = None,
 ) -> None:
     """Run a handler for each message until told to stop. SIGTERM and SIGINT finish what runs; a second one aborts."""
@@ -68,6 +69,7 @@ def consume(
             keep_results=keep_results,
             shutdown_timeout=shutdown_timeout,
             connect_timeout=connect_timeout,
+            report=report,
         )
     loaded = consuming.handler_of(handler, exec, worker, timeout, concurrency)
     with consuming.bad_options():

@@ -17,6 +17,18 @@ _LIMIT = 1_000_000
 _DAY = 86_400
 
 _STATS = ("type", "ready", "delayed", "active", "expired", "dead", "oldest_ready_seconds", "paused")
+_MESSAGE = ("id", "state", "attempts", "priority", "created_at", "run_at", "reader", "error", "body")
+_POLICY = (
+    "type",
+    "lease_seconds",
+    "max_attempts",
+    "backoff_seconds",
+    "on_complete",
+    "ordered",
+    "max_active",
+    "rate",
+    "paused",
+)
 _COUNTS = ("ready", "delayed", "active", "expired", "dead")
 _CAP = 10_000
 
@@ -114,8 +126,30 @@ def peek(
     """Look at messages without claiming them."""
     with connected(database) as session:
         found = session.call("peek", type, state.value, size)
-    columns = ["id", "state", "attempts", "priority", "created_at", "run_at", "reader", "error", "body"]
-    output.rows(found, columns, json)
+    output.rows(found, _MESSAGE, json)
+
+
+@app.command("find")
+def queue_find(
+    type: OptionalType = None,
+    id: Annotated[int | None, typer.Option("--id", help="The message.")] = None,
+    dedup_key: Annotated[str | None, typer.Option(help="The dedup key it was sent with.")] = None,
+    group_key: Annotated[str | None, typer.Option(help="The group key it was sent with.")] = None,
+    size: Size = 10,
+    database: Url = None,
+    json: Json = False,
+) -> None:
+    """Find messages by number, dedup key or group key, whatever their state; without a type by number only."""
+    with connected(database) as session:
+        found = session.call("find_messages", type, id, dedup_key, group_key, size)
+    output.rows(found, ["type", *_MESSAGE], json)
+
+
+@app.command("list")
+def queue_list(type: OptionalType = None, database: Url = None, json: Json = False) -> None:
+    """Show the policies of queues."""
+    with connected(database) as session:
+        output.rows(session.call("list_queues", type), _POLICY, json)
 
 
 @app.command()

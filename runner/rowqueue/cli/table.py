@@ -115,6 +115,18 @@ def table_retry(
     say(f"{count} to be tried again", json, count=count)
 
 
+@app.command("list")
+def table_list(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="What the table is adopted as; all.")] = None,
+    database: Url = None,
+    json: Json = False,
+) -> None:
+    """Show the polling tables, and how many of their rows are claimed, wait or are dead."""
+    with connected(database) as session:
+        columns = ("name", "table", "key_columns", "status_column", "on_complete", "active", "waiting", "dead")
+        output.rows(session.call("list_tables", name), columns, json)
+
+
 @app.command("peek")
 def table_peek(
     name: Adopted,

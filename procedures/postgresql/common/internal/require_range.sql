@@ -16,7 +16,7 @@ AS $$
 BEGIN
     IF p_value NOT BETWEEN p_low AND p_high THEN
         PERFORM mq.raise_error('invalid_argument', format('%s: must be %s to %s', p_argument,
-            trim(to_char(p_low, '999,999,999,999')), trim(to_char(p_high, '999,999,999,999'))));
+            trim(to_char(p_low, '9,999,999,999,999,999')), trim(to_char(p_high, '9,999,999,999,999,999'))));
     END IF;
 END
 $$;

@@ -42,12 +42,12 @@ BEGIN
     END IF;
     INSERT INTO mq.consumer AS c (started_at, reported_at, due_at, counted_at, completed, failed, dead, busy_ms, waited_ms, type,
         reader)
-    VALUES (p_now, p_now, v_due, v_until, p_completed, p_failed, v_dead, p_busy_ms, p_waited_ms, p_type, p_reader)
+    VALUES (p_now, p_now, v_due, p_now, p_completed, p_failed, v_dead, p_busy_ms, p_waited_ms, p_type, p_reader)
     ON CONFLICT (type, reader) DO UPDATE
     SET started_at = CASE WHEN v_goes_on THEN c.started_at ELSE p_now END,
         reported_at = p_now,
         due_at = v_due,
-        counted_at = greatest(c.counted_at, v_until),
+        counted_at = CASE WHEN v_goes_on THEN greatest(c.counted_at, v_until) ELSE p_now END,
         completed = p_completed + CASE WHEN v_goes_on THEN c.completed ELSE 0 END,
         failed = p_failed + CASE WHEN v_goes_on THEN c.failed ELSE 0 END,
         dead = v_dead + CASE WHEN v_goes_on THEN c.dead ELSE 0 END,

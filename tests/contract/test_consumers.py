@@ -1,0 +1,278 @@
+"""report_consumer, list_consumers and throughput: who works, and what became of messages minute by minute."""
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from queues import LONG_AGO, Queue, call
+from rowqueue.databases import Row
+from servers import Server
+
+pytestmark = pytest.mark.one_version
+
+TOTALS = ("completed", "failed", "dead", "busy_ms", "waited_ms")
+FIGURES = ("sent", "completed", "failed", "dead", "waited_ms", "busy_ms")
+
+
+def report(q: Queue, reader: str = "worker", **figures: Any) -> datetime:
+    """A report of this queue; returns its time."""
+    [row] = q.on("report_consumer", reader, q.name, **figures)
+    at: datetime = row["reported_at"]
+    return at
+
+
+def consumers(q: Queue) -> list[Row]:
+    return q.call("list_consumers")
+
+
+def totals(q: Queue) -> list[tuple[int, ...]]:
+    return [tuple(row[name] for name in TOTALS) for row in consumers(q)]
+
+
+def figures(q: Queue, since: datetime = LONG_AGO) -> dict[str, int]:
+    """Of all minutes together: a test may lie in two."""
+    rows = q.call("throughput", since)
+    return {name: sum(row[name] for row in rows) for name in FIGURES}
+
+
+def die(q: Queue, reader: str, count: int = 1) -> None:
+    q.send_many(count)
+    for row in q.claim(count, reader=reader):
+        q.on("fail", row["id"], row["batch_key"], "broken", -1)
+
+
+def test_a_queue_that_nobody_reports_has_no_consumers_and_no_throughput(q: Queue) -> None:
+    q.send()
+    q.claim()
+    assert consumers(q) == []
+    assert q.call("throughput") == []
+
+
+def test_a_report_shows_the_consumer_and_its_totals(q: Queue) -> None:
+    before = q.session.now()
+    at = report(q, completed=5, failed=2, dead=1, busy_ms=300, waited_ms=40)
+    assert timedelta(milliseconds=-2) <= at - before < timedelta(seconds=60)
+    [row] = consumers(q)
+    assert (row["reader"], row["type"], row["status"]) == ("worker", q.name, "working")
+    assert row["started_at"] == row["reported_at"] == at
+    assert totals(q) == [(5, 2, 1, 300, 40)]
+
+
+def test_reports_add_up(q: Queue) -> None:
+    first = report(q, completed=5, failed=2, dead=1, busy_ms=300, waited_ms=40)
+    last = report(q, completed=1, failed=1, dead=1, busy_ms=1, waited_ms=1)
+    assert totals(q) == [(6, 3, 2, 301, 41)]
+    [row] = consumers(q)
+    assert row["started_at"] == first
+    assert row["reported_at"] == last
+    assert figures(q) == {"sent": 0, "completed": 6, "failed": 3, "dead": 2, "waited_ms": 41, "busy_ms": 301}
+
+
+def test_the_largest_figures_add_up(q: Queue) -> None:
+    most = {"completed": 10**9, "failed": 10**9, "dead": 10**9, "busy_ms": 10**15, "waited_ms": 10**15, "sent": 10**9}
+    for _ in range(3):
+        report(q, **most)
+    assert totals(q) == [tuple(3 * most[name] for name in TOTALS)]
+    assert figures(q) == {name: 3 * value for name, value in most.items()}
+
+
+def test_a_report_without_figures_says_that_the_consumer_works(q: Queue) -> None:
+    report(q)
+    assert [row["status"] for row in consumers(q)] == ["working"]
+    assert q.call("throughput") == []
+
+
+def test_a_consumer_of_two_types_has_a_row_for_each(q: Queue) -> None:
+    second = q.named(f"{q.name}.b")
+    report(q, completed=1)
+    report(second, completed=2)
+    found = [row for row in q.on("list_consumers") if row["type"].startswith(q.name)]
+    assert [(row["type"], row["completed"]) for row in found] == [(q.name, 1), (second.name, 2)]
+    everything = [row for row in q.on("throughput") if row["type"].startswith(q.name)]
+    assert {row["type"]: row["completed"] for row in everything} == {q.name: 1, second.name: 2}
+
+
+def test_consumers_come_by_name_and_differ_by_case_and_accent(q: Queue) -> None:
+    names = ["B", "a", "b", "é", "e"]
+    for name in names:
+        report(q, name, completed=1)
+    found = [row["reader"] for row in consumers(q)]
+    assert sorted(found) == sorted(names)
+    assert figures(q)["completed"] == len(names)
+
+
+def test_a_reader_without_a_name_is_called_as_a_claim_calls_it(q: Queue) -> None:
+    q.send()
+    q.claim()
+    [active] = q.call("peek", "A")
+    q.on("report_consumer", None, q.name)
+    assert [row["reader"] for row in consumers(q)] == [active["reader"]]
+
+
+def test_a_consumer_that_says_so_has_stopped_and_its_next_report_begins_again(q: Queue) -> None:
+    report(q, completed=5)
+    report(q, completed=1, next_seconds=0)
+    assert [row["status"] for row in consumers(q)] == ["stopped"]
+    assert totals(q) == [(6, 0, 0, 0, 0)]
+    at = report(q, completed=2)
+    [row] = consumers(q)
+    assert (row["status"], row["started_at"], row["completed"]) == ("working", at, 2)
+    assert figures(q)["completed"] == 8
+
+
+def test_a_consumer_is_silent_after_twice_the_seconds_it_announced(q: Queue) -> None:
+    report(q, completed=5, next_seconds=1)
+    time.sleep(1.2)
+    assert [row["status"] for row in consumers(q)] == ["working"]
+    time.sleep(1)
+    assert [row["status"] for row in consumers(q)] == ["silent"]
+    assert totals(q) == [(5, 0, 0, 0, 0)]
+    at = report(q, completed=1)
+    [row] = consumers(q)
+    assert (row["status"], row["started_at"], row["completed"]) == ("working", at, 1)
+
+
+def test_dead_letters_that_the_caller_does_not_count_are_counted_once(q: Queue) -> None:
+    report(q)
+    die(q, "worker", 3)
+    die(q, "another", 2)
+    time.sleep(2.1)
+    report(q)
+    assert totals(q) == [(0, 0, 3, 0, 0)]
+    report(q)
+    assert totals(q) == [(0, 0, 3, 0, 0)]
+    assert figures(q)["dead"] == 3
+
+
+def test_the_last_report_counts_the_dead_letters_up_to_now(q: Queue) -> None:
+    report(q)
+    die(q, "worker")
+    report(q, next_seconds=0)
+    assert totals(q) == [(0, 0, 1, 0, 0)]
+
+
+def test_what_died_before_a_consumer_began_is_not_its_own(q: Queue) -> None:
+    die(q, "worker")
+    time.sleep(2.1)
+    report(q)
+    report(q, next_seconds=0)
+    die(q, "worker")
+    report(q)
+    report(q, next_seconds=0)
+    assert totals(q) == [(0, 0, 0, 0, 0)]
+
+
+def test_what_was_sent_counts_in_the_minute_of_sending(q: Queue) -> None:
+    now = q.session.now()
+    for minutes, sent in [(0, 1), (1, 2), (90, 4)]:
+        report(q, sent=sent, sent_at=now - timedelta(minutes=minutes))
+    rows = [row for row in q.call("throughput", LONG_AGO) if row["sent"]]
+    assert [row["sent"] for row in rows] == [4, 2, 1]
+    assert [(row["minute"].second, row["minute"].microsecond) for row in rows] == [(0, 0)] * 3
+    assert timedelta(0) <= now - rows[-1]["minute"] < timedelta(minutes=2)
+    assert rows[-1]["minute"] - rows[0]["minute"] == timedelta(minutes=90)
+    # The default is the last hour.
+    assert [row["sent"] for row in q.call("throughput") if row["sent"]] == [2, 1]
+
+
+def test_sent_without_a_time_is_sent_now_and_the_future_is_now(q: Queue) -> None:
+    report(q, sent=1)
+    report(q, sent=2, sent_at=datetime.now(UTC) + timedelta(days=3))
+    assert figures(q, q.session.now() - timedelta(minutes=2))["sent"] == 3
+
+
+def test_what_was_sent_more_than_a_day_ago_is_not_counted(q: Queue) -> None:
+    report(q, sent=5, completed=5, sent_at=q.session.now() - timedelta(hours=25))
+    assert figures(q) == dict.fromkeys(FIGURES, 0) | {"completed": 5}
+
+
+def test_throughput_begins_with_the_minute_that_since_lies_in(q: Queue) -> None:
+    now = q.session.now()
+    at = now.replace(second=0, microsecond=0) - timedelta(minutes=10)
+    report(q, sent=1, sent_at=at + timedelta(seconds=5))
+    assert figures(q, at + timedelta(seconds=30))["sent"] == 1
+    assert figures(q, at + timedelta(seconds=60))["sent"] == 0
+
+
+def test_the_rate_is_that_of_the_last_whole_minute(q: Queue, sql: Callable[..., list[Row]], server: Server) -> None:
+    report(q, completed=90, failed=30, busy_ms=150_000)
+    assert [(row["rate_per_minute"], row["load"]) for row in consumers(q)] == [(0.0, 0.0)]
+    age(q, sql, server, timedelta(minutes=1))
+    assert [(row["rate_per_minute"], row["load"]) for row in consumers(q)] == [(120.0, 2.5)]
+
+
+def age(q: Queue, sql: Callable[..., list[Row]], server: Server, by: timedelta) -> None:
+    """Make all that is reported of the queue so much older."""
+    for table, columns in (("report", ["minute"]), ("consumer", ["started_at", "reported_at", "due_at", "counted_at"])):
+        name = server.table(table)
+        for row in sql(f"SELECT * FROM {name} WHERE type = %s", q.name):
+            for column in columns:
+                if row[column] is not None:
+                    old = row[column].replace(tzinfo=None) if row[column].tzinfo is None else row[column]
+                    sql(
+                        f"UPDATE {name} SET {column} = %s WHERE type = %s AND {column} = %s",
+                        old - by,
+                        q.name,
+                        row[column],
+                    )
+
+
+@pytest.mark.parametrize(
+    ("hours", "stopped", "kept"), [(0.9, True, True), (1.1, True, False), (23, False, True), (25, False, False)]
+)
+def test_consumers_are_forgotten_after_an_hour_or_a_day(
+    q: Queue, sql: Callable[..., list[Row]], server: Server, hours: float, stopped: bool, kept: bool
+) -> None:
+    report(q, "old", completed=1, **({"next_seconds": 0} if stopped else {}))
+    age(q, sql, server, timedelta(hours=hours))
+    report(q, "new", completed=1)
+    assert [row["reader"] for row in consumers(q)] == (["new", "old"] if kept else ["new"])
+
+
+@pytest.mark.parametrize(("hours", "kept"), [(23.9, True), (24.1, False)])
+def test_minutes_are_forgotten_after_a_day(
+    q: Queue, sql: Callable[..., list[Row]], server: Server, hours: float, kept: bool
+) -> None:
+    report(q, "old", completed=1)
+    age(q, sql, server, timedelta(hours=hours))
+    report(q, "new", completed=2)
+    assert figures(q)["completed"] == (3 if kept else 2)
+
+
+def test_a_report_joins_the_callers_transaction(q: Queue, other: Queue) -> None:
+    with pytest.raises(ZeroDivisionError), q.session.transaction():
+        report(q, completed=1)
+        assert consumers(other) == []
+        raise ZeroDivisionError
+    assert consumers(q) == []
+    assert q.call("throughput") == []
+
+
+def test_consumers_do_not_wait_for_each_others_reports(q: Queue, other: Queue) -> None:
+    report(q, "mine", completed=1)
+    with q.session.transaction():
+        report(q, "mine", completed=1)
+        began = time.monotonic()
+        report(other, "another's", completed=1)
+        report(other, "another's", completed=1)
+        assert time.monotonic() - began < 5
+    assert figures(q)["completed"] == 4
+
+
+def test_a_refused_report_changes_nothing(q: Queue) -> None:
+    report(q, completed=1)
+    with q.refused("invalid_argument", "next_seconds: ", "0 to 3,600"):
+        report(q, completed=1, sent=1, next_seconds=3_601)
+    assert totals(q) == [(1, 0, 0, 0, 0)]
+    assert figures(q)["completed"] == 1
+
+
+def test_reports_touch_no_message(q: Queue) -> None:
+    q.send_many(3)
+    q.claim(1)
+    with q.unchanged():
+        report(q, completed=1, failed=1, dead=1)
+        call(q.session, "list_consumers")
+        call(q.session, "throughput")

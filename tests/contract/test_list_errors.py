@@ -1,0 +1,119 @@
+"""list_errors, and redrive of what it lists: dead letters by what they died of."""
+
+import time
+
+import pytest
+from queues import Queue
+
+pytestmark = pytest.mark.one_version
+
+
+def die(q: Queue, *errors: str | None, **options: str) -> list[int]:
+    """A dead letter for each error, in this order."""
+    sent = []
+    for error in errors:
+        id = q.send(**options)
+        [row] = q.claim()
+        q.on("fail", row["id"], row["batch_key"], error, -1)
+        sent.append(id)
+    return sent
+
+
+def errors(q: Queue) -> dict[str, int]:
+    return {row["error"]: row["count"] for row in q.call("list_errors")}
+
+
+def test_a_queue_without_dead_letters_has_no_errors(q: Queue) -> None:
+    q.send()
+    assert q.call("list_errors") == []
+
+
+def test_errors_are_counted_and_the_most_frequent_comes_first(q: Queue) -> None:
+    first, _, last, _ = die(q, "refused", "timeout", "refused", "broken")
+    rows = q.call("list_errors")
+    assert [(row["error"], row["count"]) for row in rows] == [("refused", 2), ("broken", 1), ("timeout", 1)]
+    assert rows[0]["last_id"] == last
+    dead = {row["id"]: row["changed_at"] for row in q.call("peek", "E")}
+    assert (rows[0]["first_at"], rows[0]["last_at"]) == (dead[first], dead[last])
+
+
+@pytest.mark.parametrize(
+    ("error", "group"),
+    [
+        ("timeout after 30 s", "timeout after # s"),
+        ("order 4711: 3 of 12", "order #: # of #"),
+        ("#17 ##", "# #"),
+        ("first line\nsecond 2", "first line"),
+        ("first line\r\nsecond 2", "first line"),
+        ("\nno first line", ""),
+        ("1" * 300 + "x", "#x"),
+        ("x" * 300, "x" * 200),
+        ("y" * 499 + "12345", "y" * 200),
+        ("é" * 150 + "😀1😀", "é" * 150 + "😀#😀"),
+        ("<b>%d</b> 'q' \"d\" \\ _", "<b>%d</b> 'q' \"d\" \\ _"),
+        ("ends in blanks  ", "ends in blanks  "),
+        (None, ""),
+        ("", ""),
+    ],
+)
+def test_an_error_is_its_first_line_with_a_sign_for_each_number(q: Queue, error: str | None, group: str) -> None:
+    [id] = die(q, error)
+    assert errors(q) == {group: 1}
+    assert q.count("redrive", error=group) == 1
+    assert q.states() == {id: "N"}
+
+
+def test_errors_that_differ_in_case_accent_or_blanks_differ(q: Queue) -> None:
+    names = ["refused", "Refused", "réfused", "refused "]
+    die(q, *names)
+    assert errors(q) == dict.fromkeys(names, 1)
+    assert q.count("redrive", error="Refused") == 1
+    assert errors(q) == dict.fromkeys(["refused", "réfused", "refused "], 1)
+
+
+def test_at_most_so_many_errors_are_listed(q: Queue) -> None:
+    die(q, "a", "b", "b", "c", "c")
+    assert [row["error"] for row in q.call("list_errors", 2)] == ["b", "c"]
+
+
+@pytest.mark.parametrize("ordered", [0, 1])
+def test_redrive_of_an_error_retries_those_letters_only(q: Queue, ordered: int) -> None:
+    q.call("set_queue", ordered=ordered)
+    sent = [die(q, error, group_key=f"g{n % 2}")[0] for n, error in enumerate(["at 1", "no", "at 2", "at 345"])]
+    assert q.count("redrive", error="at #") == 3
+    assert q.states() == {sent[0]: "N", sent[1]: "E", sent[2]: "N", sent[3]: "N"}
+    assert q.attempts()[sent[0]] == 0
+    assert q.count("redrive", error="at #") == 0
+    assert q.count("redrive", error="at 1") == 0
+    assert len(q.claim(10)) == (2 if ordered else 3)
+
+
+def test_redrive_of_an_error_and_an_id_needs_both(q: Queue) -> None:
+    first, second = die(q, "no", "yes")
+    assert q.count("redrive", first, "yes") == 0
+    assert q.count("redrive", second, "yes") == 1
+    assert q.states() == {first: "E", second: "N"}
+
+
+def test_dead_letters_of_another_queue_are_not_touched(q: Queue) -> None:
+    another = q.named(f"{q.name}.b")
+    die(q, "no")
+    die(another, "no")
+    assert errors(q) == {"no": 1}
+    assert q.count("redrive", error="no") == 1
+    assert errors(another) == {"no": 1}
+
+
+@pytest.mark.any_engine
+def test_the_newest_10000_dead_letters_are_read(q: Queue) -> None:
+    die(q, "old")
+    time.sleep(0.01)
+    q.send_many(10_000)
+    rows = q.claim(10_000)
+    key = rows[0]["batch_key"]
+    q.on("finish_batch", key, "\n".join(f"{row['id']},-1,new {row['id']}" for row in rows), 0)
+    assert errors(q) == {"new #": 10_000}
+    assert q.count("redrive", error="old") == 0
+    assert q.count("redrive", error="new #") == 10_000
+    assert errors(q) == {"old": 1}
+    assert q.count("redrive", error="old") == 1
