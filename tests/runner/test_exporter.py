@@ -143,6 +143,25 @@ def test_consumers_are_counted_by_status(collect: Collect, database: Database, s
     until(lambda: counted() == {"working": 2, "silent": 1, "stopped": 1})
 
 
+def test_a_real_consumer_is_seen_at_work_and_after_it(
+    start: Start, collect: Collect, database: Database, session: Session, queue: str
+) -> None:
+    collector = collect(("main", database))
+    assert not any(key[2:3] == (queue,) for key in figures(collector))
+    running = start("consume", "--type", queue, "--exec", "true", "--report", 1)
+    key = ("rowqueue_consumers", "main", queue)
+    until(lambda: figures(collector).get((*key, "working")) == 1)
+    session.call("send_batch", queue, "a\nb\nc")
+    until(lambda: figures(collector).get(("rowqueue_messages_completed_total", "main", queue)) == 3)
+    found = figures(collector)
+    assert found["rowqueue_messages_sent_total", "main", queue] == 3
+    assert found["rowqueue_busy_seconds_total", "main", queue] > 0
+    assert found["rowqueue_waited_seconds_total", "main", queue] > 0
+    assert running.stop() == 0
+    found = figures(collector)
+    assert (found[*key, "working"], found[*key, "stopped"]) == (0, 1)
+
+
 @pytest.mark.product("postgresql")
 def test_feeds_and_polling_tables_are_told(collect: Collect, installed_database: Database, server: Server) -> None:
     with closing(server.client(installed_database.url)) as client:
@@ -396,6 +415,12 @@ def test_the_command_takes_databases_from_a_file(start: Start, database: Databas
         page = get(running, "/metrics")[2]
         assert page.count("rowqueue_up{") == text.count(database.url), running.stderr
         assert running.stop() == 0
+
+
+def test_the_variable_may_name_several_databases(start: Start, database: Database) -> None:
+    running = start("exporter", "--port", 0, url=f"a={database.url} b={database.url}")
+    assert get(running, "/metrics")[2].count("rowqueue_up{") == 2
+    assert running.stop() == 0
 
 
 @pytest.mark.parametrize(

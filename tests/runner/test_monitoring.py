@@ -14,9 +14,11 @@ from typing import Any
 import pytest
 import yaml
 from processes import Running, until
+from prometheus_client import generate_latest
 from rowqueue.cli.commands import Commands
 from rowqueue.databases import Database
 from rowqueue.figures import METRICS
+from rowqueue.metrics import Metrics
 from servers import Server
 from servers.base import free_port
 
@@ -118,6 +120,14 @@ def names_in(expression: str) -> set[str]:
 def test_promtool_takes_configuration_and_rules(promtool: Callable[..., None]) -> None:
     promtool("check", "config", "prometheus.yml")
     promtool("check", "rules", "rules.yml")
+
+
+def test_promtool_takes_the_metrics_of_a_consumer(promtool: Callable[..., None]) -> None:
+    metrics = Metrics()
+    metrics.messages.labels("email", "completed").inc()
+    metrics.seconds.labels("email").observe(1)
+    metrics.sizes.labels("email").observe(1)
+    promtool("check", "metrics", stdin=generate_latest(metrics.registry).decode())
 
 
 def test_each_alert_fires_when_it_should_and_only_then(promtool: Callable[..., None]) -> None:
