@@ -17,6 +17,7 @@ from processes import Running, until
 from prometheus_client import generate_latest
 from rowqueue.cli.commands import Commands
 from rowqueue.databases import Database
+from rowqueue.exporter import named
 from rowqueue.figures import METRICS
 from rowqueue.metrics import Metrics
 from servers import Server
@@ -160,6 +161,14 @@ def test_commands_that_alerts_name_are_there() -> None:
 def test_the_readme_of_the_example_tells_every_alert() -> None:
     page = (EXAMPLE / "README.md").read_text("utf-8")
     assert set(re.findall(r"`(Rowqueue\w+)`", page)) == {rule["alert"] for rule in RULES}
+
+
+@pytest.mark.parametrize("page", ["examples/monitoring/README.md", "docs/metrics.md"])
+def test_the_pages_name_databases_as_the_command_takes_them(page: str) -> None:
+    [block] = re.findall(r"^```sh\n(.*?)^```", (ROOT / page).read_text("utf-8"), re.M | re.S)
+    command, *options = block.splitlines()[0].split(" --database ")
+    assert command == "runner exporter"
+    assert [name for name, _ in named(options)] == ["shop", "mail"]
 
 
 def test_ids_of_the_dashboard_are_unique_and_panels_do_not_overlap() -> None:
