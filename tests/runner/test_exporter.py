@@ -48,6 +48,21 @@ def figures(collector: Collector) -> Figures:
     }
 
 
+def count_calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Counts how often each procedure is asked from now on."""
+    asked: Counter[str] = Counter()
+
+    def counting(name: str) -> Any:
+        def part(*arguments: Any) -> Any:
+            asked[name] += 1
+            return PARTS[name](*arguments)
+
+        return part
+
+    monkeypatch.setattr("rowqueue.collector.PARTS", {name: counting(name) for name in PARTS})
+    return asked
+
+
 @pytest.fixture
 def collect() -> Iterator[Callable[..., QueueCollector]]:
     made: list[QueueCollector] = []
@@ -199,6 +214,24 @@ def test_within_the_cache_the_database_is_not_asked_again(
     assert figures(fresh)[key] == 2
 
 
+def test_health_is_asked_for_once_a_minute(
+    collect: Collect, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = count_calls(monkeypatch)
+    collector = collect(("main", database))
+    first, second = figures(collector), figures(collector)
+    assert asked["queue_stats"] == 2
+    assert asked["queue_health"] == 1
+    checks = {key: value for key, value in first.items() if key[0].startswith("rowqueue_health")}
+    assert checks
+    assert checks == {key: value for key, value in second.items() if key[0].startswith("rowqueue_health")}
+    monkeypatch.setattr("rowqueue.collector.KEEP_SECONDS", {})
+    collector = collect(("main", database))
+    figures(collector)
+    figures(collector)
+    assert asked["queue_health"] == 3
+
+
 @pytest.mark.product("postgresql")
 def test_one_connection_is_kept_and_made_anew_when_lost(
     collect: Collect, installed_database: Database, server: Server
@@ -300,16 +333,7 @@ def test_a_role_sees_what_it_may_and_one_line_says_what_is_left_out(
     caplog: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked: Counter[str] = Counter()
-
-    def counting(name: str) -> Any:
-        def part(*arguments: Any) -> Any:
-            asked[name] += 1
-            return PARTS[name](*arguments)
-
-        return part
-
-    monkeypatch.setattr("rowqueue.collector.PARTS", {name: counting(name) for name in PARTS})
+    asked = count_calls(monkeypatch)
     session.call("send", queue, "a")
     with server.login(database.url, f"login_{queue[-12:]}", "mq_producer") as url:
         collector = collect(("main", open_database(url)))
