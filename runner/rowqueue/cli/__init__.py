@@ -46,10 +46,10 @@ def _defaults(
 
 
 def _options(command: Any) -> Any:
-    """The option names of a command, or of each command of a group."""
+    """The options of a command, and whether each may be given several times; or those of each command of a group."""
     if hasattr(command, "commands"):
         return {name: _options(child) for name, child in command.commands.items()}
-    return {parameter.name for parameter in command.params}
+    return {parameter.name: getattr(parameter, "multiple", False) for parameter in command.params}
 
 
 def main() -> None:

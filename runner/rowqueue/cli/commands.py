@@ -16,6 +16,7 @@ _PANELS = {
         "throughput": "consumers",
         "queue": "queue",
         "dead": "dead",
+        "exporter": "exporter",
     },
     "Tables of yours": {"table": "table", "feed": "feed", "subscription": "subscription"},
     "Try it out": {"demo": "trials", "bench": "trials"},

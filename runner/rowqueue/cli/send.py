@@ -88,8 +88,11 @@ def send(
         return
     due = _time(run_at)
     with connected(database) as session:
-        arguments = (type, body, due, *options[:4], tracing.injected(headers), source, delay, on_conflict)
-        row = session.call("send_message", *arguments)[0]
+        with tracing.sending("send", (type,), {}) as span:
+            arguments = (type, body, due, *options[:4], tracing.injected(headers), source, delay, on_conflict)
+            row = session.call("send_message", *arguments)[0]
+            if span is not None:
+                span.id = row["id"]
         if not row["created"]:
             what = "changed" if row["changed"] else "not sent"
             print(f"runner: {what}: message {row['id']} has this dedup key and is live", file=sys.stderr)

@@ -72,7 +72,7 @@ def publish(
     json: Json = False,
 ) -> None:
     """Send one message to each queue that is bound to the topic."""
-    with connected(database) as session:
+    with connected(database) as session, tracing.sending("publish", (topic,), {}):
         options = (None, priority, group_key, dedup_key, max_attempts, tracing.injected(headers), source, delay)
         count = session.call("publish", topic, body, *options)[0]["count"]
     say(f"{count} sent", json, count=count)
