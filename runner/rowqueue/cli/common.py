@@ -1,14 +1,14 @@
 """What the commands share: options that several have, the database they open, and how they print an outcome."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
 
 from .. import output
-from ..databases import Database, Row, Session, open_database, open_embedded
+from ..databases import Database, Session, open_database, open_embedded
 from ..errors import Expected
 
 Url = Annotated[
@@ -69,11 +69,3 @@ def say(text: str, as_json: bool, **values: Any) -> None:
         output.rows([values], [], True)
     else:
         print(text)
-
-
-def until_none(call: Callable[[], list[Row]]) -> int:
-    """Repeat a bounded call until it finds nothing; the sum of its counts."""
-    total = 0
-    while count := call()[0]["count"]:
-        total += count
-    return total

@@ -7,7 +7,8 @@ import typer
 
 from .. import output
 from ..databases import Row
-from .common import Failed, Json, OptionalType, Size, Type, Url, connected, group, say, until_none
+from .common import Failed, Json, OptionalType, Size, Type, Url, connected, group, say
+from .progress import until_none
 
 top = group()
 app = group("One queue: set its policy, look at its messages, pause it, delete from it.")
@@ -155,5 +156,5 @@ def purge(
 ) -> None:
     """Delete all messages of one queue and state."""
     with connected(database) as session:
-        count = until_none(lambda: session.call("purge", type, state.value))
+        count = until_none(lambda: session.call("purge", type, state.value), "purging", "purged")
     say(f"{count} purged", json, count=count)
