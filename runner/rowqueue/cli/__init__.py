@@ -13,7 +13,7 @@ import typer
 
 from .. import config
 from ..errors import Expected
-from .commands import Commands
+from .commands import COMPLETION, Commands
 
 app = typer.Typer(
     cls=Commands,
@@ -54,6 +54,10 @@ def _options(command: Any) -> Any:
 
 def main() -> None:
     """Run the command line and leave with its exit code; what can be expected to go wrong is told in one line."""
+    if COMPLETION in os.environ:
+        from .completion import answer
+
+        answer(app)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -63,7 +67,7 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1
-    except (typer.TyperException, Expected, OSError) as error:
+    except (typer.TyperException, typer.Abort, Expected, OSError) as error:
         code = int(getattr(error, "exit_code", 1))  # Typer's errors know theirs, too
         print(f"runner: {_line(error)}", file=sys.stderr)
     sys.exit(code)

@@ -8,12 +8,21 @@ from typer.core import TyperGroup
 
 # A panel; in it each command or group of commands, and the module of this package that has it.
 _PANELS = {
-    "Install": {"apply": "install", "sql": "install", "uninstall": "install", "doctor": "doctor"},
+    "Install": {
+        "apply": "install",
+        "sql": "install",
+        "uninstall": "install",
+        "doctor": "doctor",
+        "completion": "completion",
+    },
     "Send and handle messages": {"send": "send", "topic": "topic", "schedule": "schedule", "consume": "consume"},
     "Look and operate": {"stats": "queue", "queue": "queue", "dead": "dead"},
     "Tables of yours": {"table": "table", "feed": "feed", "subscription": "subscription"},
     "Try it out": {"demo": "trials", "bench": "trials"},
 }
+# The script of `runner completion` sets it when a shell asks for completions.
+COMPLETION = "_RUNNER_COMPLETE"
+
 _MODULES = {name: module for panel in _PANELS.values() for name, module in panel.items()}
 
 

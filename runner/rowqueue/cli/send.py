@@ -14,7 +14,7 @@ import typer
 
 from .. import tracing
 from ..databases import DatabaseError, Disconnected, QueueError, Session
-from .common import Failed, Json, Url, connected, group, say
+from .common import Failed, Json, Url, connected, group, known_types, say
 from .progress import work
 
 top = group()
@@ -37,7 +37,7 @@ LONGEST_LINE = 100 << 20  # a body of 16 MiB with every character escaped
 
 @top.command()
 def send(
-    type: Annotated[str, typer.Option("--type", metavar="TYPE", help="The queue.")],
+    type: Annotated[str, typer.Option("--type", metavar="TYPE", help="The queue.", autocompletion=known_types)],
     body: Annotated[
         str | None, typer.Argument(metavar="[BODY]", help="The message; - reads a list from stdin.")
     ] = None,
