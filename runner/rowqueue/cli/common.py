@@ -13,6 +13,7 @@ import typer
 from .. import config, output
 from ..databases import Database, Session, open_database, open_embedded
 from ..errors import Expected
+from .commands import Group
 
 COMPLETION_SECONDS = 1.0  # nobody waits longer for the Tab key
 
@@ -62,7 +63,7 @@ class Failed(Expected):
 
 def group(help: str = "") -> typer.Typer:
     """A group of commands."""
-    return typer.Typer(help=help, rich_markup_mode=None, add_completion=False)
+    return typer.Typer(cls=Group, help=help, rich_markup_mode=None, add_completion=False)
 
 
 @contextmanager

@@ -23,7 +23,7 @@ class Shell(StrEnum):
 
 @top.command()
 def completion(shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")]) -> None:
-    """Print the script that completes commands, options and queues by Tab."""
+    """Print the script that completes commands and queues by Tab."""
     from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
     print(get_completion_script(prog_name="runner", complete_var=COMPLETION, shell=shell.value))

@@ -12,7 +12,7 @@ from . import consuming
 from .common import Failed, Json, Size, Url, connected, group, say
 from .progress import until_none
 
-app = group("Polling tables: rows of a table of yours, claimed as work.")
+app = group("Polling tables: rows of your own table, claimed as work.")
 
 Adopted = Annotated[str, typer.Argument(metavar="NAME", help="What the table is adopted as.")]
 

@@ -7,7 +7,7 @@ import typer
 from .. import output, tracing
 from .common import Failed, Json, Url, connected, group, known_types, say
 
-app = group("Topics: one message for each queue that is bound to a topic.")
+app = group("Topics: a message is sent to each queue that is bound to its topic.")
 
 Pattern = Annotated[
     str, typer.Argument(metavar="PATTERN", help="Words with dots between them; * is one word, # any number of words.")

@@ -18,7 +18,7 @@ def demo(
     ] = Path("demo-mail"),
     database: Url = None,
 ) -> int:
-    """Send and deliver over a thousand mails, on this machine only."""
+    """Send and deliver over 1,000 mails, on this machine only."""
     from .. import demo  # needs the extra `demo`
 
     with opened(database) as target:
@@ -32,7 +32,7 @@ def bench(
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Measure the queue on this database, in a queue of its own that is removed afterwards."""
+    """Measure the queue on this database. What it makes is removed afterwards."""
     with opened(database) as target:
         from .. import bench as benchmark
 
