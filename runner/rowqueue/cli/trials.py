@@ -1,7 +1,9 @@
 """`runner demo` and `runner bench`."""
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
 
@@ -11,8 +13,18 @@ from .common import Json, Url, group, opened
 top = group()
 
 
+def _option(context: typer.Context, url: str | None) -> str:
+    """The --database of this command line, for another one; a password is not shown again."""
+    source = context.get_parameter_source("database")
+    if url is None or source is None or source.name != "COMMANDLINE":
+        return ""
+    is_secret = "password" in url or urlsplit(url).password is not None
+    return f" --database {'URL' if is_secret else quote(url)}"
+
+
 @top.command()
 def demo(
+    context: typer.Context,
     maildir: Annotated[
         Path, typer.Option(metavar="FOLDER", help="Where the mails go: new, empty, or an earlier demo's.")
     ] = Path("demo-mail"),
@@ -22,7 +34,7 @@ def demo(
     from .. import demo  # needs the extra `demo`
 
     with opened(database) as target:
-        return demo.run(target, maildir, database is None)
+        return demo.run(target, maildir, _option(context, database))
 
 
 @top.command()
