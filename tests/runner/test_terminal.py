@@ -43,10 +43,10 @@ def run(database: Database, *arguments: object, columns: int = 80, **env: str) -
     return terminal
 
 
-def dead_letters(session: Session, queue: str, count: int, error: str = "broken") -> None:
+def dead_letters(session: Session, queue: str, count: int, error: str = "broken", body: str = "x") -> None:
     while count:
         size = min(count, 10_000)
-        session.call("send_batch", queue, "\n".join("x" * size))
+        session.call("send_batch", queue, "\n".join([body] * size))
         rows = session.call("claim_batch", queue, size)
         session.call("finish_batch", rows[0]["batch_key"], "\n".join(f"{row['id']},-1,{error}" for row in rows))
         count -= size
@@ -106,10 +106,10 @@ def test_every_table_fits_the_terminal_a_line_a_row(database: Database, odd: str
 def test_a_narrow_table_names_what_it_leaves_out_and_a_wide_one_has_all(
     database: Database, session: Session, queue: str
 ) -> None:
-    dead_letters(session, queue, 3, error=ERROR)
+    dead_letters(session, queue, 3, ERROR, "a long body " * 20)
     narrow = run(database, "dead", "list", queue)
     assert {"id", "type", "error", "body"} <= set(narrow.lines[0].split())
-    assert narrow.lines[1].count("…") == 2, "the name and the error are cut"
+    assert queue[:10] in narrow.lines[1] and narrow.lines[1].count("…") >= 2, "the error and the body are cut"
     wide = run(database, "queue", "peek", queue, "--state", "E", columns=200)
     names = ["id", "state", "attempts", "priority", "created_at", "error", "body"]
     assert [name for name in wide.lines[0].split() if name in names] == names
@@ -239,7 +239,7 @@ def test_a_no_to_uninstall_changes_nothing_and_is_one_line(database: Database, s
         terminal.until(lambda written: "[y/N]" in written)
         terminal.type(answer)
         assert terminal.end() == 1
-        assert terminal.lines[-1] == "runner: aborted" and "Traceback" not in terminal.written
+        assert terminal.lines[-1].endswith("runner: aborted") and "Traceback" not in terminal.written
     assert len(session.call("peek", queue)) == 1
 
 
@@ -288,11 +288,11 @@ def tab(program: str, setup: str, env: dict[str, str], line: str, wanted: str, c
     """Type a line and Tab at an interactive shell until it shows what is wanted."""
     terminal = Terminal([*program.split(), "-i"], env, columns=500, cwd=cwd)
     terminal.type(f"{setup}; echo re''ady\n")
-    terminal.until(lambda written: re.search(r"\nready\r?\n", written))
+    terminal.until(lambda _: "ready" in terminal.lines)
     before = len(terminal.lines)
     terminal.type(f"{line}\t")
     try:
-        terminal.until(lambda _: any(wanted in line for line in terminal.lines[before:]), 20)
+        terminal.until(lambda _: any(wanted in line for line in terminal.lines[before - 1 :]), 20)
     finally:
         terminal.process.kill()
         terminal.end()
