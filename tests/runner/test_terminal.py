@@ -24,7 +24,7 @@ pytestmark = pytest.mark.any_engine
 
 Sql = Callable[..., list[dict[str, Any]]]
 WIDTHS = (80, 200)
-ERROR = "ConnectionError: [Errno 111] connection refused by 192.0.2.1; " * 20
+ERROR = ("ConnectionError: [Errno 111] connection refused by 192.0.2.1; " * 20).strip()
 BODIES = (
     "漢字" * 300,
     "\x1b[31mred\x07\r\n\tend\u202e",

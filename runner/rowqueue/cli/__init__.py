@@ -19,7 +19,7 @@ app = typer.Typer(
     cls=Commands,
     help="A message queue in the database you already run. Every command calls the procedures that SQL can call too.",
     epilog="`runner COMMAND --help` shows options and arguments. The database is --database URL, RUNNER_DATABASE, or"
-    " `database` in rowqueue.toml; without any, an embedded PostgreSQL is started.",
+    " `database` in rowqueue.toml; without any, an embedded database is started.",
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
