@@ -70,7 +70,7 @@ def odd(session: Session, queue: str) -> Iterator[str]:
         row = session.call("get_message", type)[0]
         session.call("complete", row["id"], row["batch_key"])
     session.call("claim_batch", type, len(BODIES), "r" * 200, 600)
-    session.call("set_schedule", type, type, "*/15 0-12 1-20 * MON-FRI", "b" * 300, "America/Argentina/Buenos_Aires")
+    session.call("set_schedule", type, type, "*/15 0-12 1-20 * MON-FRI", "b" * 300)
     session.call("bind_topic", f"{type[:180]}.*.#", type)
     yield type
     session.call("drop_schedule", type)
@@ -79,7 +79,7 @@ def odd(session: Session, queue: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("columns", WIDTHS)
 def test_every_table_fits_the_terminal_a_line_a_row(database: Database, odd: str, columns: int) -> None:
-    peeks = [["queue", "peek", odd, "--state", state, "--size", len(BODIES)] for state in "NAEC"]
+    peeks = [["queue", "peek", odd, "--state", state, "--size", len(BODIES)] for state in "AE"]
     for command, count in (
         *[(peek, len(BODIES)) for peek in peeks],
         (["stats", odd], 1),
@@ -88,8 +88,6 @@ def test_every_table_fits_the_terminal_a_line_a_row(database: Database, odd: str
         (["schedule", "next", "@daily"], 5),
         (["topic", "list"], None),
         (["queue", "set", odd], None),
-        (["feed", "list"], None),
-        (["subscription", "list"], None),
         (["doctor"], None),
     ):
         terminal = Terminal([*COMMAND, *command], environment(database.url), columns)
