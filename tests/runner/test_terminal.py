@@ -78,7 +78,9 @@ def odd(session: Session, queue: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("columns", WIDTHS)
-def test_every_table_fits_the_terminal_a_line_a_row(database: Database, odd: str, columns: int) -> None:
+def test_every_table_fits_the_terminal_a_line_a_row(
+    database: Database, session: Session, odd: str, columns: int
+) -> None:
     peeks = [["queue", "peek", odd, "--state", state, "--size", len(BODIES)] for state in "AE"]
     for command, count in (
         *[(peek, len(BODIES)) for peek in peeks],
@@ -95,6 +97,11 @@ def test_every_table_fits_the_terminal_a_line_a_row(database: Database, odd: str
         lines = terminal.lines
         assert len(lines) > 0 and max(map(cell_len, lines)) <= columns, command
         assert all(line.isprintable() for line in lines), command
+        assert "…" not in lines[0], "the name of a column is whole"
+        if command in peeks:
+            ids = {row["id"] for row in session.call("peek", odd, command[4], len(BODIES))}
+            assert {int(line.split()[0]) for line in lines[1:] if line.split()[0].isdigit()} == ids
+            assert len(re.findall(r" [\d-]{5,10} \d\d:\d\d:\d\d ", "\n".join(lines))) >= len(BODIES), "times are whole"
         if count is not None:
             hint = sum(line.startswith("Not shown in ") for line in lines)
             headers = 1 + any(re.fullmatch(r" *[a-z]+_ *", line) for line in lines)
