@@ -215,6 +215,7 @@ def test_every_page_shows_what_is_in_the_database(serve_once: Site, session: Ses
         "/ready": "ready",
         "/live": "live",
     }
+    until(lambda: queue in serve_once.ask("/").text, 20)  # what was read just before is shown for a moment
     for path, text in said.items():
         answer = serve_once.ask(path)
         assert answer.status == 200, (path, answer.text)

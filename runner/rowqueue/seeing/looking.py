@@ -48,14 +48,14 @@ class Looking:
         return []
 
     def kept(self, key: Any, seconds: float, work: Callable[[], T]) -> T:
-        """What `work` returns, at most `seconds` old, or ten times what it takes, or until `forget`."""
+        """What `work` returns, at most `seconds` old, or four times what it takes, or until `forget`."""
         now = time.monotonic()
         until, value = self._kept.get(key, (now, None))
         if now >= until:
             self._kept = {name: entry for name, entry in self._kept.items() if now < entry[0]}
             value = work()
             took = time.monotonic() - now
-            self._kept[key] = (now + took + max(seconds, 10 * took), value)
+            self._kept[key] = (now + took + max(seconds, 4 * took), value)
         return cast(T, value)
 
     def forget(self) -> None:
