@@ -442,3 +442,14 @@ def test_a_name_that_an_attacker_lets_lead_here_gets_nothing(serve: Serve, brows
     answer = page.goto(f"http://evil.example:{site.port}/")
     assert answer.status == 421
     assert page.locator("body").inner_text().strip() == "wrong host"
+
+
+def test_a_link_with_the_token_works_from_other_pages_too(
+    serve: Serve, browse: Browse, attacker: Callable[[str], str]
+) -> None:
+    site = serve()
+    page = browse()
+    page.goto(f"http://evil.example:{attacker(f'<a href={site.login}>the queues</a>')}")
+    page.get_by_role("link").click()
+    page.wait_for_url(f"{site.url}/")
+    assert page.locator("h1").inner_text() == "Overview"

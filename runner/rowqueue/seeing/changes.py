@@ -82,7 +82,7 @@ def perform(watched: Watched, change: Change, seconds: float = CHANGE_SECONDS) -
     deadline = time.monotonic() + seconds
     total = 0
     while True:
-        [row] = watched.ask(lambda looking: _call(looking, change), seconds, again=False)
+        [row] = watched.ask(lambda looking: _call(looking, change), max(seconds, CHANGE_SECONDS), again=False)
         count = next(iter(row.values()))
         total += count if change.repeats else 0
         if not change.repeats:
