@@ -228,7 +228,7 @@ def test_every_page_shows_what_is_in_the_database(serve_once: Site, session: Ses
     [
         ("/queue", 400, "type must have 1 to 200 characters"),
         ("/queue?type=x&state=Q", 400, "state must be one of N, A, E, C"),
-        ("/queue?type=x&size=7", 400, "size must be one of 20, 50, 200, 1000"),
+        ("/queue?type=x&size=7", 400, "size must be one of 20, 50, 200, 500"),
         ("/queue?type=x&db=none", 404, "no such database"),
         ("/message?id=-1", 400, "id must be a whole number of 1 to"),
         ("/message?id=99999999999999999999999", 400, "id must be a whole number of 1 to"),

@@ -12,7 +12,7 @@ from .site import BadQuery, NotFound, Page, Site
 
 Query = Mapping[str, str]
 
-SIZES = (20, 50, 200, 1_000)
+SIZES = (20, 50, 200, 500)
 _ROW_STATES = {"A": "claimed", "N": "waiting", "E": "dead"}
 
 
