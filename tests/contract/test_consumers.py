@@ -211,8 +211,9 @@ def age(q: Queue, sql: Callable[..., list[Row]], server: Server, by: timedelta) 
             for column in columns:
                 if row[column] is not None:
                     old = row[column].replace(tzinfo=None) if row[column].tzinfo is None else row[column]
+                    quoted = q.can.quote(q.can.fold(column))  # MINUTE is a word of Firebird's
                     sql(
-                        f"UPDATE {name} SET {column} = %s WHERE type = %s AND {column} = %s",
+                        f"UPDATE {name} SET {quoted} = %s WHERE type = %s AND {quoted} = %s",
                         old - by,
                         q.name,
                         row[column],
