@@ -27,7 +27,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_report_consumer(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    DECLARE c_day_hours int DEFAULT 24;
+    DECLARE c_hours int DEFAULT 24;
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_reader varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_dead bigint;
@@ -55,7 +55,7 @@ BEGIN
         CALL mq_add_throughput(p_type, v_reader, v_now, 0, COALESCE(p_completed, 0), COALESCE(p_failed, 0), v_dead,
             COALESCE(p_waited_ms, 0), COALESCE(p_busy_ms, 0));
     END IF;
-    IF p_sent > 0 AND v_sent_at > v_now - INTERVAL c_day_hours HOUR THEN
+    IF p_sent > 0 AND v_sent_at > v_now - INTERVAL c_hours HOUR THEN
         CALL mq_add_throughput(p_type, v_reader, v_sent_at, p_sent, 0, 0, 0, 0, 0);
     END IF;
     CALL mq_end_call(v_own);
