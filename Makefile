@@ -31,6 +31,7 @@ servers: | $(BIN)/python
 	@missing=""; \
 	[ -x /usr/lib/postgresql/15/bin/postgres ] || missing="$$missing postgresql-15"; \
 	[ -x /usr/sbin/pgbouncer ] || command -v pgbouncer >/dev/null || missing="$$missing pgbouncer"; \
+	command -v prometheus >/dev/null || missing="$$missing prometheus"; \
 	if [ -z "$$missing" ]; then exit 0; fi; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		export DEBIAN_FRONTEND=noninteractive RUNLEVEL=1; \

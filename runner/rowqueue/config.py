@@ -35,7 +35,8 @@ def read(folder: Path) -> tuple[str, dict[str, Any]]:
 def defaults(name: str, settings: dict[str, Any], commands: dict[str, Any]) -> dict[str, Any]:
     """Defaults by command, in the form of a default_map: `database` for all commands, and a table a command.
 
-    `commands` holds a set of option names a command, or such a dict a group. Raises ConfigError for an unknown name.
+    `commands` holds for each command its options, and whether one may be given several times; for a group, such a dict.
+    Raises ConfigError for an unknown name.
     """
     tables = {key: value for key, value in settings.items() if key != "database"}
     if unknown := tables.keys() - commands.keys():
@@ -47,12 +48,16 @@ def defaults(name: str, settings: dict[str, Any], commands: dict[str, Any]) -> d
             raise ConfigError(f"{name}: {command!r} must be a table of options")
         table = {key.replace("-", "_"): value for key, value in table.items()}
         inherited = {"database": settings["database"]} if "database" in settings else {}
-        if isinstance(options, dict):
+        if any(isinstance(option, dict) for option in options.values()):
             result[command] = defaults(f"{name}: {command}", inherited | table, options)
             continue
-        if unknown := table.keys() - options:
+        if unknown := table.keys() - options.keys():
             raise ConfigError(
                 f"{name}: {command}: unknown option {min(unknown)!r}; known: {', '.join(sorted(options))}"
             )
-        result[command] = inherited | table
+        merged = inherited | table
+        result[command] = {
+            name: [value] if options.get(name) and not isinstance(value, list) else value
+            for name, value in merged.items()
+        }
     return result

@@ -29,7 +29,7 @@ class Outage:
 
     `longest`: seconds after which nothing is tried again, None for no limit. `awaits_writer`: a server that takes no
     changes is waited for as well, since it may become the primary. `reconnected` is called for each connection that
-    works again.
+    works again. `name`: what the log calls the database.
     """
 
     def __init__(
@@ -37,7 +37,9 @@ class Outage:
         longest: float | None = None,
         awaits_writer: bool = True,
         reconnected: Callable[[], None] = lambda: None,
+        name: str = "the database",
     ) -> None:
+        self._name = name
         self._longest = longest
         self._awaits_writer = awaits_writer
         self._reconnected = reconnected
@@ -54,9 +56,9 @@ class Outage:
             if is_first:
                 self._since = time.monotonic()
             if isinstance(error, ReadOnly) and (is_first or not self._is_read_only):
-                log.warning("the database takes no changes (%s); trying again until it does", error)
+                log.warning("%s takes no changes (%s); trying again until it does", self._name, error)
             elif is_first:
-                log.warning("the database is gone (%s); trying again until it is back", error)
+                log.warning("%s is gone (%s); trying again until it is back", self._name, error)
             self._is_read_only = isinstance(error, ReadOnly) or (self._is_read_only and not is_first)
             self._links.add(link)
 
@@ -68,7 +70,7 @@ class Outage:
             self._links.discard(link)
             self._reconnected()
             if not self._links:
-                log.warning("the database is back after %.1f s", time.monotonic() - self._since)
+                log.warning("%s is back after %.1f s", self._name, time.monotonic() - self._since)
 
     def is_hopeless(self, error: BaseException) -> bool:
         """Whether the user would wait no longer."""

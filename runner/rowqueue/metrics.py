@@ -1,11 +1,13 @@
-"""What --health-port serves: /live, /ready and /metrics for Prometheus, on 127.0.0.1."""
+"""What --health-port and `runner exporter` serve: /live, /ready and /metrics for Prometheus."""
 
+import socket
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.exposition import choose_encoder
 
 _SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
 _SECONDS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 300, 1_800)
@@ -32,30 +34,38 @@ class Metrics:
         self.sizes = Histogram(
             "rowqueue_batch_size", "Messages in one claim.", ["type"], buckets=_SIZES, registry=self.registry
         )
-        self.active = Gauge("rowqueue_active_messages", "Messages claimed and not finished.", registry=self.registry)
+        # Not rowqueue_active_messages: so the exporter calls those of all consumers, and a sum would count them twice.
+        self.active = Gauge(
+            "rowqueue_consumer_active_messages", "Messages claimed and not finished.", registry=self.registry
+        )
         self.reconnects = Counter("rowqueue_reconnects", "Connections made anew.", registry=self.registry)
         self.lost = Counter("rowqueue_lost_leases", "Batches lost to others.", registry=self.registry)
 
 
 class Server:
-    """The HTTP server in a thread of its own. Raises OSError when the port cannot be had.
+    """The HTTP server in a thread of its own. Raises OSError when the host and port cannot be had.
 
-    `ready` tells whether the consumer can claim; /live answers as long as the process runs.
+    `ready` tells what /ready answers; /live answers as long as the process runs.
     """
 
-    def __init__(self, port: int, metrics: Metrics, ready: Callable[[], bool]) -> None:
-        def page(path: str) -> tuple[int, str, bytes]:
+    def __init__(
+        self, port: int, registry: CollectorRegistry, ready: Callable[[], bool], host: str = "127.0.0.1"
+    ) -> None:
+        def page(path: str, accepted: str) -> tuple[int, str, bytes]:
             if path == "/live":
                 return 200, "text/plain", b"live\n"
             if path == "/ready":
                 return (200, "text/plain", b"ready\n") if ready() else (503, "text/plain", b"not ready\n")
             if path == "/metrics":
-                return 200, CONTENT_TYPE_LATEST, generate_latest(metrics.registry)
+                encode, content_type = choose_encoder(accepted)
+                return 200, content_type, encode(registry)
             return 404, "text/plain", b"/live, /ready and /metrics are here\n"
 
         class Pages(BaseHTTPRequestHandler):
+            timeout = 30  # seconds for a client that has connected and says nothing
+
             def do_GET(self) -> None:
-                status, content_type, body = page(self.path.partition("?")[0])
+                status, content_type, body = page(self.path.partition("?")[0], self.headers.get("Accept", ""))
                 self.send_response(status)
                 self.send_header("Content-Type", content_type)
                 self.send_header("Content-Length", str(len(body)))
@@ -65,7 +75,10 @@ class Server:
             def log_message(self, *_: Any) -> None:
                 """Probes are no news."""
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", port), Pages)
+        class Listener(ThreadingHTTPServer):
+            address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+
+        self._server = Listener((host, port), Pages)
         self.port: int = self._server.server_port
         threading.Thread(target=self._server.serve_forever, name="health", daemon=True).start()
 

@@ -155,7 +155,7 @@ def consume(
     metrics = Metrics()
     threads = Threads(database, handler, options, source, metrics)
     made(threads)
-    server = Server(health_port, metrics, threads.is_ready)
+    server = Server(health_port, metrics.registry, threads.is_ready)
     log.info("health: http://127.0.0.1:%d", server.port)
     try:
         threads.run(signals)

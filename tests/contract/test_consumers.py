@@ -208,12 +208,16 @@ def age(q: Queue, sql: Callable[..., list[Row]], server: Server, by: timedelta) 
     for table, columns in (("report", ["minute"]), ("consumer", ["started_at", "reported_at", "due_at", "counted_at"])):
         name = server.table(table)
         for row in sql(f"SELECT * FROM {name} WHERE type = %s", q.name):
-            # By its key: not every driver sends a time with all its digits.
-            key = ["type", "reader", *(["minute"] if table == "report" else [])]
-            where = " AND ".join(f"{column} = %s" for column in key)
             for column in columns:
                 if row[column] is not None:
-                    sql(f"UPDATE {name} SET {column} = %s WHERE {where}", row[column] - by, *(row[of] for of in key))
+                    old = row[column].replace(tzinfo=None) if row[column].tzinfo is None else row[column]
+                    quoted = q.can.quote(q.can.fold(column))  # MINUTE is a word of Firebird's
+                    sql(
+                        f"UPDATE {name} SET {quoted} = %s WHERE type = %s AND {quoted} = %s",
+                        old - by,
+                        q.name,
+                        row[column],
+                    )
 
 
 @pytest.mark.parametrize(

@@ -745,7 +745,7 @@ def test_health_port_tells_live_ready_and_metrics(start: Start, session: Session
         f'rowqueue_messages_total{{outcome="failed",type="{queue}"}} 1.0',
         f'rowqueue_handler_seconds_count{{type="{queue}"}} 1.0',
         f'rowqueue_batch_size_sum{{type="{queue}"}} 4.0',
-        "rowqueue_active_messages 0.0",
+        "rowqueue_consumer_active_messages 0.0",
         "rowqueue_lost_leases_total 0.0",
     ):
         assert line in metrics.splitlines()

@@ -19,8 +19,8 @@ LAYERS = (
     ("requests", "calling", "aio", "testing"),
     ("link", "install"),
     ("consumer",),
-    ("polling", "feeds", "bench", "service"),
-    ("demo",),
+    ("polling", "feeds", "bench", "service", "figures", "collector"),
+    ("demo", "exporter"),
     ("cli",),
 )
 LEVELS = {name: level for level, names in enumerate(LAYERS) for name in names}

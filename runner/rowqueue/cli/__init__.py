@@ -13,11 +13,13 @@ import typer
 
 from .. import config
 from ..errors import Expected
-from .commands import Commands
+from .commands import COMPLETION, Commands
 
 app = typer.Typer(
     cls=Commands,
     help="A message queue in the database you already run. Every command calls the procedures that SQL can call too.",
+    epilog="`runner COMMAND --help` shows options and arguments. The database is --database URL, RUNNER_DATABASE, or"
+    " `database` in rowqueue.toml; without any, an embedded database is started.",
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -46,14 +48,18 @@ def _defaults(
 
 
 def _options(command: Any) -> Any:
-    """The option names of a command, or of each command of a group."""
+    """The options of a command, and whether each may be given several times; or those of each command of a group."""
     if hasattr(command, "commands"):
         return {name: _options(child) for name, child in command.commands.items()}
-    return {parameter.name for parameter in command.params}
+    return {parameter.name: getattr(parameter, "multiple", False) for parameter in command.params}
 
 
 def main() -> None:
     """Run the command line and leave with its exit code; what can be expected to go wrong is told in one line."""
+    if COMPLETION in os.environ:
+        from .completion import answer
+
+        answer(app)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -63,7 +69,7 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1
-    except (typer.TyperException, Expected, OSError) as error:
+    except (typer.TyperException, typer.Abort, Expected, OSError) as error:
         code = int(getattr(error, "exit_code", 1))  # Typer's errors know theirs, too
         print(f"runner: {_line(error)}", file=sys.stderr)
     sys.exit(code)

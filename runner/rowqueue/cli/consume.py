@@ -6,14 +6,17 @@ import typer
 
 from ..consumer import Options, QueueSource
 from . import consuming
-from .common import Url, group
+from .common import Url, group, known_types
 
 top = group()
 
 
 @top.command()
 def consume(
-    type: Annotated[list[str], typer.Option("--type", metavar="TYPE", help="The queue; several take turns.")],
+    type: Annotated[
+        list[str],
+        typer.Option("--type", metavar="TYPE", help="The queue; several take turns.", autocompletion=known_types),
+    ],
     handler: consuming.HandlerPath = None,
     exec: consuming.Exec = None,
     worker: consuming.Worker = None,

@@ -16,7 +16,7 @@ _THROUGHPUT = ("type", "minute", "sent", "completed", "failed", "dead", "waited_
 
 @top.command()
 def consumers(type: OptionalType = None, database: Url = None, json: Json = False) -> None:
-    """Show who consumes, how fast, and who has stopped without saying so."""
+    """Show who consumes, how fast, and who is silent."""
     with connected(database) as session:
         output.rows(session.call("list_consumers", type), _CONSUMERS, json)
 
@@ -28,7 +28,7 @@ def throughput(
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Show what became of messages, per minute, as their consumers report it."""
+    """Show what became of messages, minute by minute."""
     with connected(database) as session:
         since = session.now() - timedelta(minutes=minutes - 1)
         output.rows(session.call("throughput", type, since), _THROUGHPUT, json)

@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from .. import output
-from .common import Failed, Json, OptionalType, Size, Type, Url, connected, group, say, until_none
+from .common import Failed, Json, OptionalType, Size, Type, Url, connected, group, say
+from .progress import until_none
 
 app = group("Dead letters: messages whose attempts are used up.")
 
@@ -37,7 +38,7 @@ def dead_redrive(
 ) -> None:
     """Retry dead letters, with their attempts set back to 0."""
     with connected(database) as session:
-        count = until_none(lambda: session.call("redrive", type, id, error))
+        count = until_none(lambda: session.call("redrive", type, id, error), "redriving", "redriven")
     if id is not None and not count:
         raise Failed(f"message {id} is not a dead letter of {type!r}")
     say(f"{count} redriven", json, count=count)

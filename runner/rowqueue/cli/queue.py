@@ -7,7 +7,8 @@ import typer
 
 from .. import output
 from ..databases import Row
-from .common import Failed, Json, OptionalType, Size, Type, Url, connected, group, say, until_none
+from .common import Failed, Json, OptionalType, Size, Type, Url, connected, group, say
+from .progress import until_none
 
 top = group()
 app = group("One queue: set its policy, look at its messages, pause it, delete from it.")
@@ -59,7 +60,7 @@ class Purgeable(StrEnum):
 
 @top.command()
 def stats(type: OptionalType = None, database: Url = None, json: Json = False) -> None:
-    """What each queue holds; numbers above 10,000 are not counted further."""
+    """Show what each queue holds. Numbers above 10,000 are not counted further."""
     with connected(database) as session:
         found = session.call("queue_stats", type)
     if not json:
@@ -105,7 +106,7 @@ def queue_set(
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Set a queue's policy, and show all of it; what is left out stays as it is."""
+    """Set a queue's policy, and show all of it. What is left out stays as it is."""
     flags = [None if flag is None else int(flag) for flag in (ordered, notify)]
     policy = (lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete and on_complete.value)
     limits = (max_active, rate, rate_seconds, group_max_active, group_rate, group_rate_seconds)
@@ -154,7 +155,7 @@ def queue_list(type: OptionalType = None, database: Url = None, json: Json = Fal
 
 @app.command()
 def pause(type: Type, database: Url = None, json: Json = False) -> None:
-    """Let claims return nothing until resume; sending and finishing go on."""
+    """Let claims return nothing until resume. Sending and finishing go on."""
     with connected(database) as session:
         count = session.call("pause", type)[0]["count"]
     say("paused" if count else "was paused already", json, count=count)
@@ -189,5 +190,5 @@ def purge(
 ) -> None:
     """Delete all messages of one queue and state."""
     with connected(database) as session:
-        count = until_none(lambda: session.call("purge", type, state.value))
+        count = until_none(lambda: session.call("purge", type, state.value), "purging", "purged")
     say(f"{count} purged", json, count=count)

@@ -9,9 +9,10 @@ from .. import output
 from ..consumer import Options, process_name
 from ..polling import TableSource
 from . import consuming
-from .common import Failed, Json, Size, Url, connected, group, say, until_none
+from .common import Failed, Json, Size, Url, connected, group, say
+from .progress import until_none
 
-app = group("Polling tables: rows of a table of yours, claimed as work.")
+app = group("Polling tables: rows of your own table, claimed as work.")
 
 Adopted = Annotated[str, typer.Argument(metavar="NAME", help="What the table is adopted as.")]
 
@@ -111,7 +112,7 @@ def table_retry(
 ) -> None:
     """Retry dead rows, with all their attempts."""
     with connected(database) as session:
-        count = until_none(lambda: session.call("retry_rows", name, id))
+        count = until_none(lambda: session.call("retry_rows", name, id), "retrying", "to be tried again")
     say(f"{count} to be tried again", json, count=count)
 
 

@@ -1,0 +1,68 @@
+"""`runner exporter`: an HTTP server with the metrics of queues for Prometheus."""
+
+import logging
+import re
+import signal
+import threading
+from collections.abc import Iterable, Sequence
+from urllib.parse import unquote, urlsplit
+
+from prometheus_client import CollectorRegistry
+
+from .collector import QueueCollector
+from .databases import Database, open_database
+from .metrics import Server
+
+log = logging.getLogger("rowqueue")
+
+LONGEST_NAME = 100
+
+
+def named(texts: Iterable[str]) -> list[tuple[str, Database]]:
+    """The databases of `--database`: NAME=URL, or a URL, whose name is then that of its database.
+
+    Raises ValueError for a URL that cannot be used, and for two of one name. No message tells a password.
+    """
+    found: dict[str, Database] = {}
+    for text in texts:
+        match = re.match(r"([^=/?#]*)=(?=[a-z]+://)", text)
+        url = text[match.end() :] if match else text
+        database = open_database(url)
+        name = match[1] if match else _database_name(url)
+        if not (1 <= len(name) <= LONGEST_NAME and name.isprintable()):
+            raise ValueError(f"a database's name has 1 to {LONGEST_NAME} characters: write NAME=URL")
+        if name in found:
+            raise ValueError(f"two databases have the name {name!r}: write NAME=URL")
+        found[name] = database
+    return [*found.items()]
+
+
+def _database_name(url: str) -> str:
+    """What a URL calls its database, without host, user and password; else its scheme."""
+    parts = urlsplit(url)
+    return unquote(parts.path).strip("/") or parts.scheme
+
+
+def serve(
+    databases: Sequence[tuple[str, Database]],
+    host: str,
+    port: int,
+    cache_seconds: float,
+    timeout_seconds: float,
+    max_names: int,
+) -> None:
+    """Serve until SIGTERM or SIGINT; from the main thread only. Raises OSError when the port cannot be had."""
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    collector = QueueCollector(databases, cache_seconds, timeout_seconds, max_names)
+    registry = CollectorRegistry()
+    registry.register(collector)
+    server = Server(port, registry, collector.is_ready, host)
+    shown = f"[{host}]" if ":" in host else host
+    log.info("metrics of %s: http://%s:%d/metrics", ", ".join(name for name, _ in databases), shown, server.port)
+    try:
+        stop.wait()
+    finally:
+        server.close()
+        collector.close()
