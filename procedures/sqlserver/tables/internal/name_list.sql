@@ -12,7 +12,8 @@ BEGIN
     DECLARE @list nvarchar(max), @name nvarchar(400), @n int = 1, @count int;
     DECLARE @names TABLE (n int NOT NULL PRIMARY KEY, name nvarchar(400));
     INSERT INTO @names (n, name) SELECT n, name FROM mq.split_names(@columns, N',');
-    SET @count = @@ROWCOUNT;
+    -- 0 of no columns.
+    SELECT @count = MAX(n) FROM @names;
     WHILE @n <= @count
     BEGIN
         SET @name = NULL;
