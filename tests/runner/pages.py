@@ -88,7 +88,8 @@ def serve(start: Callable[..., Running]) -> Serve:
     return run
 
 
-@pytest.fixture(scope="session")
+# Not of the session: as long as Playwright runs, its event loop counts as running for all tests of this process.
+@pytest.fixture(scope="module")
 def chromium(pytestconfig: pytest.Config) -> Iterator[Any]:
     """Debian's Chromium, driven by Playwright."""
     if shutil.which(CHROMIUM) is None:
