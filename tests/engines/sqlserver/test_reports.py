@@ -131,7 +131,7 @@ def test_dead_letters_that_are_being_redriven_do_not_hold_up_reports_and_searche
 
 
 def test_a_range_of_sixteen_digits_is_told_with_its_commas(session: Session, queue: str) -> None:
-    with pytest.raises(Exception, match="busy_ms: must be .* to 1,000,000,000,000,000"):
+    with pytest.raises(Exception, match=r"busy_ms: must be .* to 1,000,000,000,000,000"):
         call(session, "report_consumer", "worker", queue, busy_ms=10**15 + 1)
 
 
