@@ -28,7 +28,7 @@ log = logging.getLogger("rowqueue")
 CACHE_SECONDS = 5.0
 TIMEOUT_SECONDS = 5.0  # Prometheus's own limit is 10 s where it is not told another
 MAX_NAMES = 500
-# queue_health compares every procedure with what was installed: up to 0.2 s on MySQL, where all else takes 0.02.
+# queue_health compares every procedure with what was installed: up to 0.2 s where all else takes 0.02.
 KEEP_SECONDS = {"queue_health": 60.0}
 ASK_AGAIN_SECONDS = 600.0  # a procedure that this user may not call is asked for so seldom: each time is an error there
 

@@ -15,7 +15,20 @@ _GAP = 2  # spaces between two columns
 
 # The least that a column of a narrow terminal keeps. Columns that are named nowhere are shown whole.
 _TEXTS = {"body": 16, "error": 16, "headers": 12, "key": 12, "row": 12, "result": 12, "detail": 24, "value": 24}
-_NAMES = ("type", "name", "reader", "consumer", "table", "feed", "topic", "pattern", "cron", "time_zone")
+_NAMES = (
+    "type",
+    "name",
+    "reader",
+    "consumer",
+    "table",
+    "feed",
+    "topic",
+    "pattern",
+    "cron",
+    "time_zone",
+    "key_columns",
+    "status_column",
+)
 _NAME = 12
 _USUAL = 40  # a longer name waits until the texts have got theirs
 _TINY = 6
@@ -23,7 +36,7 @@ _WRAPPED = {"detail"}  # advice is of no use when it is cut
 # What a narrow terminal can do without, the first to go first.
 _DISPENSABLE = (
     *("priority", "state", "last_id", "headers", "unit", "waited_ms", "busy_ms", "started_at", "first_at"),
-    *("created_at", "moved_at", "last_at", "time_zone", "reader", "run_at", "changed_at", "reported_at"),
+    *("created_at", "moved_at", "last_at", "time_zone", "reported_at", "run_at", "reader", "changed_at"),
 )
 
 _GOOD, _WARN, _BAD, _QUIET = "green", "yellow", "bold red", "dim"

@@ -147,7 +147,8 @@ def _sending(
             yield sent
             if span is not None and sent.id is not None:
                 span.set_attribute("messaging.message.id", str(sent.id))
-            if span is not None and sent.count is not None:
+            # What is published is one message, however many queues get it.
+            if span is not None and sent.count is not None and function == "send_batch":
                 span.set_attribute("messaging.batch.message_count", sent.count)
     except BaseException as error:
         attributes["error.type"] = _name(error)

@@ -103,14 +103,6 @@ def test_consumers_come_by_name_and_differ_by_case_and_accent(q: Queue) -> None:
     assert figures(q)["completed"] == len(names)
 
 
-def test_a_reader_without_a_name_is_called_as_a_claim_calls_it(q: Queue) -> None:
-    q.send()
-    q.claim()
-    [active] = q.call("peek", "A")
-    q.on("report_consumer", None, q.name)
-    assert [row["reader"] for row in consumers(q)] == [active["reader"]]
-
-
 def test_a_consumer_that_says_so_has_stopped_and_its_next_report_begins_again(q: Queue) -> None:
     report(q, completed=5)
     report(q, completed=1, next_seconds=0)

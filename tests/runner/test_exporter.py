@@ -102,7 +102,8 @@ def test_figures_are_those_of_the_procedures(
     verdicts = {key[2]: value for key, value in found.items() if key[0] == "rowqueue_health_verdict"}
     assert verdicts.keys() == health.keys()
     assert verdicts["changed_objects"] == 0
-    assert {key[3] for key in found if key[0] == "rowqueue_health_value"} >= {"seconds"}
+    units = {key[2:] for key in found if key[0] == "rowqueue_health_value"}
+    assert units == {(name, row["unit"]) for name, row in health.items() if row["value"] is not None}
 
 
 def test_a_queue_without_ready_messages_has_no_age(
@@ -323,6 +324,22 @@ def test_above_the_limit_of_names_nothing_is_told_of_the_others(
     assert sum("more than 2 names" in record.getMessage() for record in caplog.records) == 1
 
 
+@pytest.mark.product("postgresql")
+def test_above_the_limit_nothing_is_told_of_other_readers_of_feeds(
+    collect: Collect, installed_database: Database, server: Server
+) -> None:
+    with closing(server.client(installed_database.url)) as client:
+        client.execute("CREATE TABLE item (id bigint PRIMARY KEY, sync bigint UNIQUE)")
+    with closing(installed_database.connect("test")) as session:
+        session.call("create_feed", "items", "item", "id", "sync")
+        for reader in "abc":
+            session.call("fetch_feed", "items", reader, 1)
+            session.call("advance_feed", "items", reader, 0)
+    found = figures(collect(("main", installed_database), max_names=2))
+    assert [key[3] for key in found if key[0] == "rowqueue_feed_behind_positions"] == ["a", "b"]
+    assert found["rowqueue_left_out", "main", "feed consumer"] == 1
+
+
 @pytest.mark.one_engine
 def test_a_role_sees_what_it_may_and_one_line_says_what_is_left_out(
     collect: Collect,
@@ -350,6 +367,25 @@ def test_a_role_sees_what_it_may_and_one_line_says_what_is_left_out(
     assert "queue_health, feed_stats, list_tables, list_consumers, throughput" in line
     # An error in the server's log each time would be a nuisance.
     assert asked == {name: 3 if name == "queue_stats" else 1 for name in PARTS}
+
+
+@pytest.mark.product("postgresql")
+def test_a_user_who_gets_rights_again_sees_everything_at_once(
+    collect: Collect, database: Database, server: Server, queue: str
+) -> None:
+    login = f"login_{queue[-12:]}"
+    with server.login(database.url, login, "mq_producer") as url, closing(server.client(database.url)) as client:
+        collector = collect(("main", open_database(url)))
+        assert figures(collector)["rowqueue_up", "main"] == 1
+        client.execute(f"REVOKE mq_producer FROM {login}")
+        assert figures(collector)["rowqueue_up", "main"] == 0
+        client.execute(f"GRANT mq_operator TO {login}")
+        found = figures(collector)
+        assert found["rowqueue_up", "main"] == 1
+        assert any(key[0] == "rowqueue_health_verdict" for key in found)
+        client.execute(f"REVOKE mq_operator FROM {login}")
+        collector.close()
+        until(lambda: not any(thread.name == "collect main" for thread in threading.enumerate()))
 
 
 def test_a_database_without_the_queue_is_down_until_it_is_installed(

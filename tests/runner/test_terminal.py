@@ -70,6 +70,7 @@ def odd(session: Session, queue: str) -> Iterator[str]:
         row = session.call("get_message", type)[0]
         session.call("complete", row["id"], row["batch_key"])
     session.call("claim_batch", type, len(BODIES), "r" * 200, 600)
+    session.call("report_consumer", "r" * 200, type, 123_456_789, 1, 2, 3_600_000, 123_456_789, 0, None, 60)
     session.call("set_schedule", type, type, "*/15 0-12 1-20 * MON-FRI", "b" * 300)
     session.call("bind_topic", f"{type[:180]}.*.#", type)
     yield type
@@ -86,6 +87,11 @@ def test_every_table_fits_the_terminal_a_line_a_row(
         *[(peek, len(BODIES)) for peek in peeks],
         (["stats", odd], 1),
         (["dead", "list", odd], len(BODIES)),
+        (["dead", "errors", odd], 1),
+        (["queue", "find", odd, "--id", "1"], None),
+        (["queue", "list", odd], None),
+        (["consumers", odd], 1),
+        (["throughput", odd], None),
         (["schedule", "list", odd], 1),
         (["schedule", "next", "@daily"], 5),
         (["topic", "list"], None),
@@ -104,7 +110,7 @@ def test_every_table_fits_the_terminal_a_line_a_row(
             assert len(re.findall(r" [\d-]{5,10} \d\d:\d\d:\d\d ", "\n".join(lines))) >= len(BODIES), "times are whole"
         if count is not None:
             hint = sum(line.startswith("Not shown in ") for line in lines)
-            headers = 1 + any(re.fullmatch(r" *[a-z]+_ *", line) for line in lines)
+            headers = 1 + any(re.fullmatch(r"[a-z_ ]+_ *", line) for line in lines)
             assert len(lines) == headers + count + hint, (command, lines)
 
 
@@ -258,8 +264,8 @@ def test_the_help_names_every_command_in_whole_sentences(columns: int) -> None:
     assert max(map(len, terminal.lines)) <= columns
     assert "..." not in terminal.written.replace("[ARGS]...", "")
     text = " ".join(terminal.written.split())
-    assert "Dead letters: list, redrive." in text
-    assert "queue One queue: set, peek, pause, resume, cancel, purge" in text
+    assert re.search(r"Dead letters: [a-z, ]*redrive\.", text)
+    assert re.search(r"queue One queue: [a-z, ]*purge\.", text)
     for word in ("--help", "--database URL", "RUNNER_DATABASE", "rowqueue.toml"):
         assert word in text
 

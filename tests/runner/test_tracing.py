@@ -226,6 +226,26 @@ def test_sending_is_a_span_whose_context_the_message_carries(
     assert sum(point.count for point in metrics()["messaging.client.operation.duration"]) == 4
 
 
+@pytest.mark.product("postgresql")
+@pytest.mark.one_version
+def test_what_is_published_carries_the_context_to_each_queue(
+    spans: Spans, metrics: Metrics, database: Database, session: Session, queue: str
+) -> None:
+    for name in (queue, f"{queue}.copy"):
+        session.call("bind_topic", queue, name)
+    with psycopg.connect(database.url) as connection:
+        assert rowqueue.publish(connection, topic=queue, body="body") == 2
+    [span] = spans()
+    assert (span.name, span.kind) == (f"publish {queue}", SpanKind.PRODUCER)
+    assert "messaging.batch.message_count" not in (span.attributes or {})
+    assert span.context is not None
+    for name in (queue, f"{queue}.copy"):
+        [row] = session.call("peek", name)
+        assert json.loads(row["headers"])["traceparent"].split("-")[2] == format(span.context.span_id, "016x")
+    [point] = metrics()["messaging.client.sent.messages"]
+    assert point.value == 2
+
+
 async def _send_async(url: str, queue: str) -> int:
     connection = await psycopg.AsyncConnection.connect(url)
     async with connection:

@@ -1,8 +1,8 @@
 -- report_consumer: say that a consumer works, and what it did since its last report.
--- Arguments:   p_reader (NULL: the connection's application name), p_type, p_completed, p_failed, p_dead (NULL: its dead
---              letters are counted here), p_busy_ms (time in handlers), p_waited_ms (from sending to the first attempt),
---              p_sent (messages whose first attempt it began, sent in the minute of p_sent_at, UTC; NULL: now), p_next_seconds
---              (until its next report; 0: it stops; NULL: 60)
+-- Arguments:   p_reader, p_type, p_completed, p_failed, p_dead (NULL: its dead letters are counted here), p_busy_ms
+--              (time in handlers), p_waited_ms (from sending to the first attempt), p_sent (messages whose first
+--              attempt it began, sent in the minute of p_sent_at, UTC; NULL: now), p_next_seconds (until its next
+--              report; 0: it stops; NULL: 60)
 -- Returns:     reported_at
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; no two consumers write the same row. Of two reports in one name at the same time, one fails with
@@ -32,7 +32,7 @@ DECLARE v_reader mq_name;
 DECLARE v_dead bigint;
 DECLARE v_sent_at timestamp;
 BEGIN
-    EXECUTE PROCEDURE mq_require_name('reader', p_reader, 1);
+    EXECUTE PROCEDURE mq_require_name('reader', p_reader, 0);
     EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
     EXECUTE PROCEDURE mq_require_range('completed', p_completed, 0, 1000000000);
     EXECUTE PROCEDURE mq_require_range('failed', p_failed, 0, 1000000000);
@@ -44,7 +44,7 @@ BEGIN
     EXECUTE PROCEDURE mq_require_record_version;
     v_now = mq_utc_now();
     v_sent_at = MINVALUE(COALESCE(p_sent_at, v_now), v_now);
-    v_reader = mq_reader_name(p_reader);
+    v_reader = p_reader;
     EXECUTE PROCEDURE mq_save_report(p_type, v_reader, v_now, COALESCE(p_completed, 0), COALESCE(p_failed, 0), p_dead,
         COALESCE(p_busy_ms, 0), COALESCE(p_waited_ms, 0), COALESCE(p_next_seconds, 60))
     RETURNING_VALUES v_dead;

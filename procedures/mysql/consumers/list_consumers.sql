@@ -19,7 +19,8 @@ BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_minute datetime(6) DEFAULT DATE_FORMAT(v_now - INTERVAL 1 MINUTE, '%Y-%m-%d %H:%i:00');
     CALL mq_require_name('type', p_type, 1);
-    SELECT c.reader, c.type, CASE WHEN c.due_at IS NULL THEN 'stopped' WHEN c.due_at < v_now THEN 'silent' ELSE 'working' END AS status,
+    SELECT c.reader, c.type,
+        CASE WHEN c.due_at IS NULL THEN 'stopped' WHEN c.due_at < v_now THEN 'silent' ELSE 'working' END AS status,
         c.started_at, c.reported_at, c.completed, c.failed, c.dead, c.busy_ms, c.waited_ms,
         COALESCE(t.completed + t.failed, 0) + 0e0 AS rate_per_minute, COALESCE(t.busy_ms, 0) / 60000e0 AS `load`
     FROM mq_consumer AS c

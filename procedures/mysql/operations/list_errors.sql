@@ -1,6 +1,7 @@
 -- list_errors: the newest 10,000 dead letters of a type by what they died of.
 -- Arguments:   p_type, p_size (at most so many errors, 1 to 10,000; NULL: 20)
--- Returns:     error (its first line, with # for each number; '' for none), count, first_at, last_at, last_id; the most frequent first
+-- Returns:     error (its first line, with # for each number; '' for none), count, first_at, last_at, last_id; the most
+--              frequent first
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
 -- Example:     CALL mq_list_errors('email', NULL);

@@ -36,15 +36,17 @@ BEGIN
         p.order_column, p.status_column, p.ready_value, p.active_value, p.done_value, p.error_value, p.on_complete, p.late_seconds,
         p.equal_rows, p.max_attempts, n.active, n.waiting, n.dead
     FROM JSON_TABLE(CONCAT('[', SUBSTRING(v_counts, 2), ']'), '$[*]' COLUMNS (
-        name varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[0]', active bigint PATH '$[1]', waiting bigint PATH '$[2]',
-        dead bigint PATH '$[3]'
+        name varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[0]',
+        active bigint PATH '$[1]', waiting bigint PATH '$[2]', dead bigint PATH '$[3]'
     )) AS n
     STRAIGHT_JOIN mq_polled AS p FORCE INDEX (PRIMARY) ON p.name = n.name
     LEFT JOIN (
         SELECT q.name, GROUP_CONCAT(IF(c.name REGEXP '^[0-9a-zA-Z_$]+$', c.name, CONCAT('`', REPLACE(c.name, '`', '``'), '`'))
             ORDER BY c.n SEPARATOR ', ') AS list
         FROM mq_polled AS q
-        CROSS JOIN JSON_TABLE(q.key_columns, '$[*]' COLUMNS (n FOR ORDINALITY, name varchar(64) CHARACTER SET utf8mb4 PATH '$')) AS c
+        CROSS JOIN JSON_TABLE(q.key_columns, '$[*]' COLUMNS (
+            n FOR ORDINALITY, name varchar(64) CHARACTER SET utf8mb4 PATH '$'
+        )) AS c
         GROUP BY q.name
     ) AS k ON k.name = p.name
     ORDER BY p.name;

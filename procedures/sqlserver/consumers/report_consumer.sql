@@ -1,5 +1,5 @@
 -- report_consumer: say that a consumer works, and what it did since its last report.
--- Arguments:   @reader (NULL: the connection's application name), @type, @completed, @failed, @dead (NULL: its dead letters are
+-- Arguments:   @reader, @type, @completed, @failed, @dead (NULL: its dead letters are
 --              counted here), @busy_ms (time in handlers), @waited_ms (from sending to the first attempt), @sent (messages whose
 --              first attempt it began, sent in the minute of @sent_at; NULL: now), @next_seconds (until its next report; 0: it
 --              stops; NULL: 60)
@@ -29,7 +29,7 @@ BEGIN
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @now datetime2(6) = SYSUTCDATETIME();
     DECLARE @name nvarchar(400), @who nvarchar(400);
     BEGIN TRY
-        EXEC mq.require_name 'reader', @reader, 1;
+        EXEC mq.require_name 'reader', @reader, 0;
         EXEC mq.require_name 'type', @type, 0;
         EXEC mq.require_range 'completed', @completed, 0, 1000000000;
         EXEC mq.require_range 'failed', @failed, 0, 1000000000;
@@ -38,7 +38,7 @@ BEGIN
         EXEC mq.require_range 'waited_ms', @waited_ms, 0, 1000000000000000;
         EXEC mq.require_range 'sent', @sent, 0, 1000000000;
         EXEC mq.require_range 'next_seconds', @next_seconds, 0, 3600;
-        SELECT @name = @type, @who = mq.reader_name(@reader), @completed = COALESCE(@completed, 0), @failed = COALESCE(@failed, 0),
+        SELECT @name = @type, @who = @reader, @completed = COALESCE(@completed, 0), @failed = COALESCE(@failed, 0),
             @busy_ms = COALESCE(@busy_ms, 0), @waited_ms = COALESCE(@waited_ms, 0), @next_seconds = COALESCE(@next_seconds, 60);
         IF @own = 1
             BEGIN TRANSACTION;

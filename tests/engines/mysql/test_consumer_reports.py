@@ -11,6 +11,8 @@ from rowqueue.databases import Database, Session, open_database
 from servers import Server
 from servers.mysql import Client
 
+from .test_sessions import SETTINGS
+
 pytestmark = pytest.mark.product("mysql", "mariadb")
 
 Rows = list[dict[str, Any]]
@@ -169,6 +171,42 @@ def test_two_errors_are_redriven_at_one_time(database: Database, session: Sessio
         assert session.call("redrive", queue, None, "busy #")[0]["count"] == 2
         assert other.call("redrive", queue, None, "busy #")[0]["count"] == 0
         assert other.call("redrive", queue, None, "gone")[0]["count"] == 1
+
+
+@pytest.mark.one_version
+# Of the calls that only read, the session's limit of rows is the limit.
+@pytest.mark.parametrize("name", sorted(SETTINGS.keys() - {"big-selects", "timestamps"}))
+def test_a_session_may_have_set_what_it_likes_to_report_and_to_look(
+    server: Server, database: Database, queue: str, name: str
+) -> None:
+    with server.client(database.url) as connection:
+        connection.autocommit(True)
+        connection.execute(f"SET SESSION {SETTINGS[name]}")
+        for n in range(3):
+            run(
+                connection,
+                "CALL mq_send_message(%s, 'b\u00e9', NULL, 0, %s, %s, NULL, NULL, NULL, NULL, NULL)",
+                queue,
+                "g" * 200,
+                f"{n} ",
+            )
+        for row in run(connection, "CALL mq_claim_batch(%s, 2, 'w', NULL)", queue):
+            error = "\u00c9t\u00e9 12\\34\n5" if name != "latin1" else "34\\12\n5"
+            run(connection, "CALL mq_fail(%s, %s, %s, -1)", row["id"], row["batch_key"], error)
+        for next_seconds in (60, 0, 60):
+            run(connection, "CALL mq_report_consumer('w', %s, 2, 1, 1, 1, 1, 1, NULL, %s)", queue, next_seconds)
+        [consumer] = run(connection, "CALL mq_list_consumers(%s)", queue)
+        assert (consumer["status"], consumer["completed"]) == ("working", 2)
+        assert run(connection, "CALL mq_throughput(%s, NULL)", queue)[-1]["completed"] in (2, 4, 6)
+        [group] = run(connection, "CALL mq_list_errors(%s, NULL)", queue)
+        assert group["count"] == 2 and "#\\#" in group["error"]
+        found = run(connection, "CALL mq_find_messages(%s, NULL, NULL, %s, NULL, 1)", queue, "g" * 200)
+        assert [(row["state"], row["body"]) for row in found] == [("E", "b"), ("E", "b"), ("N", "b")]
+        [one] = run(connection, "CALL mq_find_messages(%s, NULL, '2 ', NULL, NULL, NULL)", queue)
+        assert one["id"] == found[2]["id"]
+        assert run(connection, "CALL mq_list_queues(%s)", queue)[0]["type"] == queue
+        run(connection, "CALL mq_list_tables(NULL)")
+        assert run(connection, "CALL mq_redrive(%s, NULL, %s)", queue, group["error"]) == [{"count": 2}]
 
 
 # ---- what is read ---------------------------------------------------------------------------------

@@ -18,7 +18,8 @@ pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_version]
 CONTRACT = contract.load()
 QUOTED = "'mq_owner'@'localhost'"
 PUBLISHED = set(CONTRACT.procedures_of("mysql"))
-INTERNAL = set(CONTRACT.objects("mysql")) - PUBLISHED - {"message_state"}
+VIEWS = {"message_state", "error_group"}
+INTERNAL = set(CONTRACT.objects("mysql")) - PUBLISHED - VIEWS
 ROLES = {"mq_producer", "mq_consumer", "mq_operator"}
 OWNER = "mq_owner@localhost"
 # What touches a user's table, and what that calls.

@@ -20,7 +20,8 @@ BEGIN
     DECLARE v_rows longtext CHARACTER SET utf8mb4;
     -- Elsewhere the gaps between the rows would stay locked, where other consumers write.
     IF NOT @mq_joined OR /*M! @@SESSION.tx_isolation */ /*!80000 @@SESSION.transaction_isolation */ = 'READ-COMMITTED' THEN
-        SELECT CONCAT('[', GROUP_CONCAT('["', x.minute, '",', JSON_QUOTE(x.type), ',', JSON_QUOTE(x.reader), ']'), ']') INTO v_rows
+        SELECT CONCAT('[', GROUP_CONCAT('["', x.minute, '",', JSON_QUOTE(x.type), ',', JSON_QUOTE(x.reader), ']'), ']')
+        INTO v_rows
         FROM (
             SELECT r.minute, r.type, r.reader FROM mq_report AS r FORCE INDEX (PRIMARY)
             WHERE r.minute < p_now - INTERVAL 24 HOUR
@@ -33,7 +34,8 @@ BEGIN
             FROM JSON_TABLE(v_rows, '$[*]' COLUMNS (minute datetime(6) PATH '$[0]',
                 type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[1]',
                 reader varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[2]')) AS j
-            STRAIGHT_JOIN mq_report AS r FORCE INDEX (PRIMARY) ON r.minute = j.minute AND r.type = j.type AND r.reader = j.reader;
+            STRAIGHT_JOIN mq_report AS r FORCE INDEX (PRIMARY)
+                ON r.minute = j.minute AND r.type = j.type AND r.reader = j.reader;
         END IF;
         -- First without locks: most rows of mq_consumer belong to consumers that work.
         SELECT CONCAT('[', GROUP_CONCAT('[', JSON_QUOTE(x.type), ',', JSON_QUOTE(x.reader), ']'), ']') INTO v_rows
@@ -56,7 +58,8 @@ BEGIN
         END IF;
         IF v_rows IS NOT NULL THEN
             DELETE c
-            FROM JSON_TABLE(v_rows, '$[*]' COLUMNS (type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[0]',
+            FROM JSON_TABLE(v_rows, '$[*]' COLUMNS (
+                type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[0]',
                 reader varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[1]')) AS j
             STRAIGHT_JOIN mq_consumer AS c FORCE INDEX (PRIMARY) ON c.type = j.type AND c.reader = j.reader;
         END IF;

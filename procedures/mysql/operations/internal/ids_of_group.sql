@@ -33,9 +33,11 @@ BEGIN
             SELECT m.id
             FROM (
                 -- In a queue with groups these are tickets.
-                (SELECT r.id FROM mq_ready AS r FORCE INDEX (PRIMARY) WHERE r.type = p_type ORDER BY r.priority, r.run_at, r.id LIMIT c_cap)
+                (SELECT r.id FROM mq_ready AS r FORCE INDEX (PRIMARY)
+                WHERE r.type = p_type ORDER BY r.priority, r.run_at, r.id LIMIT c_cap)
                 UNION ALL
-                (SELECT d.id FROM mq_delayed AS d FORCE INDEX (PRIMARY) WHERE d.type = p_type ORDER BY d.run_at, d.id LIMIT c_cap)
+                (SELECT d.id FROM mq_delayed AS d FORCE INDEX (PRIMARY)
+                WHERE d.type = p_type ORDER BY d.run_at, d.id LIMIT c_cap)
                 UNION ALL
                 (SELECT i.id
                 FROM mq_batch AS b FORCE INDEX (batch_lease)
@@ -44,7 +46,8 @@ BEGIN
                 ORDER BY b.lease_until
                 LIMIT c_cap)
                 UNION ALL
-                (SELECT e.id FROM mq_dead AS e FORCE INDEX (dead_age) WHERE e.type = p_type ORDER BY e.died_at DESC, e.id DESC LIMIT c_cap)
+                (SELECT e.id FROM mq_dead AS e FORCE INDEX (dead_age)
+                WHERE e.type = p_type ORDER BY e.died_at DESC, e.id DESC LIMIT c_cap)
             ) AS x
             STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = x.id
             WHERE m.group_key = p_group_key
