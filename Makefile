@@ -11,7 +11,7 @@ DEMO_STAMP := $(VENV)/.demo-installed
 # The tests start the runner some hundred times; where Python may keep its bytecode, each start takes a third less.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: test test-languages languages servers demo lint docs clean
+.PHONY: test test-languages languages servers demo lint docs screenshots clean
 
 test: $(TEST_STAMP) servers
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
@@ -31,6 +31,9 @@ servers: | $(BIN)/python
 	@missing=""; \
 	[ -x /usr/lib/postgresql/15/bin/postgres ] || missing="$$missing postgresql-15"; \
 	[ -x /usr/sbin/pgbouncer ] || command -v pgbouncer >/dev/null || missing="$$missing pgbouncer"; \
+	[ -x /usr/bin/chromium ] || missing="$$missing chromium"; \
+	[ -x /usr/sbin/nginx ] || missing="$$missing nginx-light"; \
+	command -v prometheus >/dev/null || missing="$$missing prometheus"; \
 	command -v tmux >/dev/null || missing="$$missing tmux"; \
 	if [ -z "$$missing" ]; then exit 0; fi; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
@@ -52,6 +55,10 @@ lint: $(TEST_STAMP)
 
 docs: $(TEST_STAMP)
 	$(BIN)/python docs/build.py
+
+# docs/images, seen by Debian's Chromium.
+screenshots: $(TEST_STAMP)
+	$(BIN)/python docs/screenshots.py
 
 clean:
 	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -42,6 +42,9 @@ BEGIN
             SELECT TRIM(rdb$relation_name) AS name, 0 AS kind, 'SELECT, INSERT, UPDATE, DELETE ON ' AS rights FROM rdb$relations
             WHERE rdb$relation_name STARTING WITH 'MQ_' AND rdb$owner_name = :v_owner AND rdb$view_blr IS NULL
             UNION ALL
+            SELECT TRIM(rdb$relation_name), 1, 'SELECT ON ' FROM rdb$relations
+            WHERE rdb$relation_name STARTING WITH 'MQ_' AND rdb$owner_name = :v_owner AND rdb$view_blr IS NOT NULL
+            UNION ALL
             SELECT TRIM(rdb$procedure_name), 5, 'EXECUTE ON PROCEDURE ' FROM rdb$procedures
             WHERE rdb$procedure_name STARTING WITH 'MQ_' AND rdb$owner_name = :v_owner AND rdb$package_name IS NULL
             UNION ALL
@@ -175,3 +178,10 @@ GRANT EXECUTE ON PROCEDURE mq_extend_rows TO mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_release_rows TO mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_retry_rows TO mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_peek_rows TO mq_operator, mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_list_tables TO mq_operator, mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_list_queues TO mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_list_errors TO mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_find_messages TO mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_report_consumer TO mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_list_consumers TO mq_operator, mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_throughput TO mq_operator, mq_consumer;

@@ -44,7 +44,10 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON mq_watched TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_subscription TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_schedule TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, DELETE ON mq_binding TO 'mq_owner'@'localhost';
+GRANT SELECT, INSERT, UPDATE, DELETE ON mq_consumer TO 'mq_owner'@'localhost';
+GRANT SELECT, INSERT, UPDATE, DELETE ON mq_report TO 'mq_owner'@'localhost';
 GRANT SELECT, SHOW VIEW ON mq_message_state TO 'mq_owner'@'localhost';
+GRANT SELECT, SHOW VIEW ON mq_error_group TO 'mq_owner'@'localhost';
 
 -- Which accounts may use a user's table is read from the server's own tables of rights: names and rights, no passwords. The
 -- account that installs may be unable to grant this: then an adopted table or a feed serves only the user name that has made it,
@@ -147,6 +150,7 @@ GRANT EXECUTE ON PROCEDURE mq_fail_messages TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_count_types TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_stats_of_one TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_stats_of_all TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_ids_of_group TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_stuck_groups TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_rescue TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_tokens TO 'mq_owner'@'localhost';
@@ -241,6 +245,10 @@ GRANT EXECUTE ON PROCEDURE mq_open_retry TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_revive_rows TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_open_release TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_drop_polled TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_count_polled TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_forget_reports TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_add_throughput TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_save_report TO 'mq_owner'@'localhost';
 
 GRANT EXECUTE ON PROCEDURE mq_send TO 'mq_owner'@'localhost', mq_producer;
 GRANT EXECUTE ON PROCEDURE mq_send_message TO 'mq_owner'@'localhost', mq_producer;
@@ -270,6 +278,9 @@ GRANT EXECUTE ON PROCEDURE mq_queue_stats TO 'mq_owner'@'localhost', mq_operator
 GRANT EXECUTE ON PROCEDURE mq_queue_health TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_installed_files TO 'mq_owner'@'localhost', mq_operator, mq_consumer, mq_producer;
 GRANT EXECUTE ON PROCEDURE mq_peek TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_list_queues TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_list_errors TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_find_messages TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_adopt_table TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_release_table TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_claim_rows TO 'mq_owner'@'localhost', mq_consumer;
@@ -278,6 +289,7 @@ GRANT EXECUTE ON PROCEDURE mq_extend_rows TO 'mq_owner'@'localhost', mq_consumer
 GRANT EXECUTE ON PROCEDURE mq_release_rows TO 'mq_owner'@'localhost', mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_retry_rows TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_peek_rows TO 'mq_owner'@'localhost', mq_operator, mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_list_tables TO 'mq_owner'@'localhost', mq_operator, mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_advance_sequence TO 'mq_owner'@'localhost', mq_producer;
 GRANT EXECUTE ON PROCEDURE mq_create_feed TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_drop_feed TO 'mq_owner'@'localhost', mq_operator;
@@ -302,3 +314,6 @@ GRANT EXECUTE ON PROCEDURE mq_drop_schedule TO 'mq_owner'@'localhost', mq_operat
 GRANT EXECUTE ON PROCEDURE mq_list_schedules TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_run_schedule TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_next_occurrence TO 'mq_owner'@'localhost', mq_operator, mq_consumer, mq_producer;
+GRANT EXECUTE ON PROCEDURE mq_report_consumer TO 'mq_owner'@'localhost', mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_list_consumers TO 'mq_owner'@'localhost', mq_operator, mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_throughput TO 'mq_owner'@'localhost', mq_operator, mq_consumer;

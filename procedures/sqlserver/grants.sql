@@ -64,6 +64,9 @@ GRANT EXECUTE ON OBJECT::mq.queue_stats TO mq_operator, mq_consumer, mq_producer
 GRANT EXECUTE ON OBJECT::mq.installed_files TO mq_operator, mq_consumer, mq_producer;
 GRANT EXECUTE ON OBJECT::mq.queue_health TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.peek TO mq_operator;
+GRANT EXECUTE ON OBJECT::mq.list_queues TO mq_operator;
+GRANT EXECUTE ON OBJECT::mq.find_messages TO mq_operator;
+GRANT EXECUTE ON OBJECT::mq.list_errors TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.watch_table TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.unwatch_table TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.subscribe TO mq_operator;
@@ -96,6 +99,10 @@ GRANT EXECUTE ON OBJECT::mq.extend_rows TO mq_consumer;
 GRANT EXECUTE ON OBJECT::mq.release_rows TO mq_consumer;
 GRANT EXECUTE ON OBJECT::mq.retry_rows TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.peek_rows TO mq_operator, mq_consumer;
+GRANT EXECUTE ON OBJECT::mq.list_tables TO mq_operator, mq_consumer;
+GRANT EXECUTE ON OBJECT::mq.report_consumer TO mq_consumer;
+GRANT EXECUTE ON OBJECT::mq.list_consumers TO mq_operator, mq_consumer;
+GRANT EXECUTE ON OBJECT::mq.throughput TO mq_operator, mq_consumer;
 GO
 -- What mq.installed_files and mq.queue_health compare: the text of the procedures, and no row of a table.
 GRANT VIEW DEFINITION ON SCHEMA::mq TO mq_producer, mq_consumer, mq_operator;

@@ -8,8 +8,8 @@ from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from . import requests
-from .calling import with_connection
+from . import requests, tracing
+from .calling import note, with_connection
 from .databases import applications
 from .requests import Request
 
@@ -33,8 +33,12 @@ T = TypeVar("T")
 def _calling(request: Callable[P, Request[T]]) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
     @wraps(request)
     async def function(connection: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        asked = request(*args, **kwargs)
-        return asked.read(await applications.call_async(connection, asked.procedure, asked.arguments))
+        with tracing.sending(request.__name__, args, kwargs) as span:
+            asked = request(*args, **kwargs)
+            result = asked.read(await applications.call_async(connection, asked.procedure, asked.arguments))
+            if span is not None:
+                note(span, result)
+        return result
 
     function.__module__ = __name__
     with_connection(function, request, inspect.signature(request).return_annotation.__args__[0])

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from . import requests
+from . import requests, tracing
 from .databases import applications
-from .requests import Request
+from .requests import Request, Sent
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -28,11 +28,23 @@ def with_connection(function: Callable[..., Any], request: Callable[..., Any], r
     )
 
 
+def note(span: tracing.Sending, result: object) -> None:
+    """Tell the span of a call what became of it: the message that was sent, or how many were."""
+    if isinstance(result, Sent):
+        span.id = result.id
+    elif isinstance(result, int):
+        span.count = result
+
+
 def _calling(request: Callable[P, Request[T]]) -> Callable[Concatenate[Any, P], T]:
     @wraps(request)
     def function(connection: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        asked = request(*args, **kwargs)
-        return asked.read(applications.call(connection, asked.procedure, asked.arguments))
+        with tracing.sending(request.__name__, args, kwargs) as span:
+            asked = request(*args, **kwargs)
+            result = asked.read(applications.call(connection, asked.procedure, asked.arguments))
+            if span is not None:
+                note(span, result)
+        return result
 
     function.__module__ = "rowqueue"
     with_connection(function, request, inspect.signature(request).return_annotation.__args__[0])

@@ -7,7 +7,18 @@ from pathlib import Path
 from typing import Any
 
 GRANTS = "grants"
-AREAS = ("common", "queue", "operations", "feeds", "subscriptions", "results", "topics", "schedules", "tables")
+AREAS = (
+    "common",
+    "queue",
+    "operations",
+    "feeds",
+    "subscriptions",
+    "results",
+    "topics",
+    "schedules",
+    "consumers",
+    "tables",
+)
 
 
 def sql_root() -> Path:

@@ -1,7 +1,7 @@
 """`runner demo`: sends the mails of examples/outgoing_mail and delivers them to an SMTP server in this process.
 
 Sending and delivering are done by `runner send` and `runner consume`, as a user would; the demo prints the commands,
-watches the queue, and compares the Maildir with what was sent.
+watches the queue, and compares the Maildir with what was sent. It leaves queues in every state, to be looked at.
 """
 
 import json
@@ -24,12 +24,26 @@ from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
 
 from . import contract, install, output
 from .databases import Database, Row, Session
+from .messages import Failure
 
-TYPE = "demo.email"  # no name a user's own queue would have: what is in it is deleted
+# No names that a user's own queues would have: what is in them is deleted.
+TYPE, WEBHOOKS, REMINDERS, REPORTS = QUEUES = ("demo.email", "demo.webhook", "demo.reminder", "demo.report")
 MAILS = 1_000
 STALL_SECONDS = 30
 _MARK = ".made-by-runner-demo"
 _CONSUME = f"--type {TYPE} --handler mail:send --batch 20 --concurrency 4 --lease 10 --idle-timeout 15"
+
+# What became of the webhooks that are left for the reader to look at: an error each, or none; in a quarter of an hour
+# another attempt, or none.
+_DEAD, _LATER = -1, 900
+_WEBHOOKS = [
+    *[(f"HTTP 410 Gone from https://hooks.example/shop/{n}", _DEAD) for n in range(101, 107)],
+    *[(f"no answer from 192.0.2.{n} after 30 s", _DEAD) for n in range(7, 11)],
+    *[("the certificate of hooks.example has expired", _DEAD)] * 2,
+    *[("HTTP 503 from https://hooks.example/shop/1: come back later", _LATER)] * 3,
+    *[("", 0)] * 5,
+]
+_WAITING = 4
 
 
 class DemoError(Exception):
@@ -40,15 +54,15 @@ class DemoError(Exception):
         self.exit_code = exit_code
 
 
-def run(database: Database, maildir: Path, embedded: bool) -> int:
+def run(database: Database, maildir: Path, option: str = "") -> int:
     """Run the demo, delivering to `maildir`, which must be new, empty or an earlier demo's; returns the exit code.
 
-    `embedded`: the command that is printed at the end needs no --database.
+    `option`: the --database that the commands need which are printed at the end, if they need one.
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _leave)
     try:
-        _run(database, maildir, embedded)
+        _run(database, maildir, option)
     except DemoError as error:
         print(f"runner: demo: {error}", file=sys.stderr)
         return error.exit_code
@@ -60,7 +74,7 @@ def _leave(number: int, _frame: object) -> None:
     sys.exit(128 + number)
 
 
-def _run(database: Database, maildir: Path, embedded: bool) -> None:
+def _run(database: Database, maildir: Path, option: str) -> None:
     if find_spec("aiosmtpd") is None:
         raise DemoError("aiosmtpd is not installed: pip install 'rowqueue[demo]'")
     _prepare(maildir)
@@ -85,9 +99,10 @@ def _run(database: Database, maildir: Path, embedded: bool) -> None:
             sent = [json.loads(line) for line in mails.open()]
             seconds = _deliver(session, folder, environment, Path(temporary) / "log", len(sent))
         dead = session.call("peek", TYPE, "E", 10_000)
+        _leave_something_to_see(session)
     finally:
         session.close()
-    _report(sent, dead, maildir, mailbox.answers, seconds, embedded)
+    _report(sent, dead, maildir, mailbox.answers, seconds, option)
 
 
 def _say(text: str) -> None:
@@ -108,15 +123,33 @@ def _prepare(maildir: Path) -> None:
 
 
 def _clear(session: Session) -> None:
-    """Delete what an earlier demo left in the queue; what a killed one still holds is given back first."""
-    for key in {row["batch_key"] for row in session.call("peek", TYPE, "A", 10_000)}:
-        session.call("release_batch", key)
+    """Delete what an earlier demo left in its queues; what a killed one still holds is given back first."""
+    session.call("drop_schedule", REPORTS)
     deleted = 0
-    for state in "NEC":
-        while count := session.call("purge", TYPE, state)[0]["count"]:
-            deleted += count
+    for type in QUEUES:
+        for key in {row["batch_key"] for row in session.call("peek", type, "A", 10_000)}:
+            session.call("release_batch", key)
+        for state in "NEC":
+            while count := session.call("purge", type, state)[0]["count"]:
+                deleted += count
     if deleted:
-        _say(f"deleted {deleted:,} messages of an earlier demo from the queue {TYPE}")
+        _say(f"deleted {deleted:,} messages of an earlier demo from the queues {', '.join(QUEUES)}")
+    session.call("set_queue", TYPE, None, None, None, None, "archive")
+
+
+def _leave_something_to_see(session: Session) -> None:
+    """Dead letters of several errors, retries, delayed and ready messages, and a schedule, in queues of their own."""
+    orders = range(1001, 1001 + len(_WEBHOOKS) + _WAITING)
+    bodies = [json.dumps({"order": order, "event": "paid"}) for order in orders]
+    session.call("send_batch", WEBHOOKS, "\n".join(bodies))
+    claimed = session.call("claim_batch", WEBHOOKS, len(_WEBHOOKS), "runner demo")
+    failed = [Failure(row["id"], after, error) for row, (error, after) in zip(claimed, _WEBHOOKS, strict=True) if error]
+    session.call("finish_batch", claimed[0]["batch_key"], "\n".join(failure.line() for failure in failed))
+    for day in range(1, 6):
+        body = json.dumps({"reminder": "invoice", "day": day})
+        session.call("send_message", REMINDERS, body, *[None] * 7, day * 86_400)
+    session.call("set_schedule", REPORTS, REPORTS, "0 6 * * MON-FRI", '{"report": "orders of the day"}')
+    session.call("run_schedule", REPORTS)
 
 
 def _runner(*arguments: str) -> list[str]:
@@ -177,9 +210,9 @@ def _left(session: Session) -> int:
 
 
 def _report(
-    sent: list[dict[str, str]], dead: list[Row], maildir: Path, answers: Counter[str], seconds: float, embedded: bool
+    sent: list[dict[str, str]], dead: list[Row], maildir: Path, answers: Counter[str], seconds: float, option: str
 ) -> None:
-    """Print the table, the comparison with the Maildir, and how to see the dead letters. Raises DemoError."""
+    """Print the table, the comparison with the Maildir, and how to see what is left. Raises DemoError."""
     files = sum(1 for part in ("new", "cur") for _ in (maildir / part).iterdir())
     row = {
         "sent": len(sent),
@@ -194,7 +227,12 @@ def _report(
     check(sent, dead, maildir)
     print(f"{maildir} holds each of the {files:,} mails once, byte for byte.")
     print(f"{answers['deferred']:,} were refused for now and tried again; {len(dead):,} were refused for good:")
-    print(f"  {_command()} dead list {TYPE}{'' if embedded else ' --database URL'}")
+    print(f"  {_command()} dead list {TYPE}{option}")
+    print(
+        f"The queues {WEBHOOKS}, {REMINDERS} and {REPORTS} hold dead letters, retries, delayed messages and a schedule."
+    )
+    print("See all of it in a browser:")
+    print(f"  {_command()} web{option}")
 
 
 def check(sent: list[dict[str, str]], dead: list[Row], maildir: Path) -> None:

@@ -92,7 +92,7 @@ class Limit:
         left_out = len(found) - len(kept)
         if left_out and not self.left_out:
             log.warning(
-                "%s: more than %d %ss; of the others nothing is told (--max-names)",
+                "%s: more than %d names of kind %s; nothing is told of the others (--max-names)",
                 self._database,
                 self._at_most,
                 self._kind,
@@ -103,7 +103,7 @@ class Limit:
 
 # ---- what each procedure says, as samples ----------------------------------------------------------------------
 
-KINDS = ("queue", "feed", "table", "consumer", "throughput")
+KINDS = ("queue", "feed", "feed consumer", "table", "consumer", "throughput")
 Limits = dict[str, Limit]
 _STATES = ("ready", "delayed", "active", "expired", "dead")
 _FIGURES = {
@@ -172,9 +172,10 @@ def _feeds(session: Session, limits: Limits, _: Totals) -> Iterator[Sample]:
     for row in {row["feed"]: row for row in rows if row["feed"] in kept}.values():
         yield Sample("rowqueue_feed_unpublished_rows", (row["feed"],), float(row["unpublished"]))
         yield Sample("rowqueue_feed_last_position", (row["feed"],), float(row["last_position"]))
-    for row in rows:
-        if row["feed"] in kept and row["consumer"] is not None:
-            labels = (row["feed"], row["consumer"])
+    pairs = {(row["feed"], row["consumer"]): row for row in rows if row["feed"] in kept and row["consumer"] is not None}
+    read_by = limits["feed consumer"].keep("\0".join(pair) for pair in pairs)
+    for labels, row in pairs.items():
+        if "\0".join(labels) in read_by:
             yield Sample("rowqueue_feed_behind_positions", labels, float(row["behind"]))
             if row["moved_at"] is not None:
                 yield Sample("rowqueue_feed_moved_timestamp_seconds", labels, row["moved_at"].timestamp())

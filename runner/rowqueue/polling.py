@@ -20,6 +20,7 @@ class TableSource(Source):
     chains = False
     wakes = False
     keeps_whole = True  # only a whole batch can be given back
+    reports = False
     longest_blind_poll = 1.0  # nobody tells that a row has come, and each look reads a table of the user's
 
     def claim(self, link: Link, stop: threading.Event, type: str, size: int) -> list[Row]:

@@ -44,6 +44,7 @@ class Consumer:
         shutdown_timeout: float = 30.0,
         health_port: int | None = None,
         connect_timeout: float | None = None,
+        report: int = 10,
         signals: bool = False,
     ) -> None:
         self._options = Options.of_queues(
@@ -61,6 +62,7 @@ class Consumer:
             keep_results=keep_results,
             shutdown_timeout=shutdown_timeout,
             connect_timeout=connect_timeout,
+            report=report,
         )
         self._database = open_database(database_url)
         self._handler = load(handler, concurrency) if isinstance(handler, str) else of(handler, concurrency)

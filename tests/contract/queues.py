@@ -286,7 +286,7 @@ def required(queue: Queue, procedure: str) -> dict[str, Any]:
     names = [a.name for a in CONTRACT.procedures[procedure].arguments if not a.optional]
     values: dict[str, Any] = {"type": queue.name, "body": "b", "bodies": "b", "state": "N", "before": LONG_AGO}
     values |= {"name": queue.name, "key_columns": "id", "sync_column": "sync", "consumer": "reader", "position": 0}
-    values |= {"topic": "a.b", "pattern": f"a.{queue.name}.#", "result": "r"}
+    values |= {"reader": "me", "topic": "a.b", "pattern": f"a.{queue.name}.#", "result": "r"}
     if procedure == "subscribe":
         names.append("type")  # or a topic
     values["cron"] = "@yearly"

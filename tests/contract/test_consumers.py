@@ -103,14 +103,6 @@ def test_consumers_come_by_name_and_differ_by_case_and_accent(q: Queue) -> None:
     assert figures(q)["completed"] == len(names)
 
 
-def test_a_reader_without_a_name_is_called_as_a_claim_calls_it(q: Queue) -> None:
-    q.send()
-    q.claim()
-    [active] = q.call("peek", "A")
-    q.on("report_consumer", None, q.name)
-    assert [row["reader"] for row in consumers(q)] == [active["reader"]]
-
-
 def test_a_consumer_that_says_so_has_stopped_and_its_next_report_begins_again(q: Queue) -> None:
     report(q, completed=5)
     report(q, completed=1, next_seconds=0)
@@ -197,6 +189,8 @@ def test_throughput_begins_with_the_minute_that_since_lies_in(q: Queue) -> None:
 
 
 def test_the_rate_is_that_of_the_last_whole_minute(q: Queue, sql: Callable[..., list[Row]], server: Server) -> None:
+    if q.session.now().second > 55:
+        time.sleep(5)  # the minute must not end meanwhile
     report(q, completed=90, failed=30, busy_ms=150_000)
     assert [(row["rate_per_minute"], row["load"]) for row in consumers(q)] == [(0.0, 0.0)]
     age(q, sql, server, timedelta(minutes=1))
@@ -207,16 +201,16 @@ def age(q: Queue, sql: Callable[..., list[Row]], server: Server, by: timedelta) 
     """Make all that is reported of the queue so much older."""
     for table, columns in (("report", ["minute"]), ("consumer", ["started_at", "reported_at", "due_at", "counted_at"])):
         name = server.table(table)
+        # By its key: not every driver sends a time with all its digits.
+        key = ["type", "reader", *(["minute"] if table == "report" else [])]
+        # MINUTE is a word of Firebird's.
+        quoted = {column: q.can.quote(q.can.fold(column)) for column in [*key, *columns]}
+        where = " AND ".join(f"{quoted[column]} = %s" for column in key)
         for row in sql(f"SELECT * FROM {name} WHERE type = %s", q.name):
             for column in columns:
                 if row[column] is not None:
-                    old = row[column].replace(tzinfo=None) if row[column].tzinfo is None else row[column]
-                    sql(
-                        f"UPDATE {name} SET {column} = %s WHERE type = %s AND {column} = %s",
-                        old - by,
-                        q.name,
-                        row[column],
-                    )
+                    values = (row[column] - by, *(row[column] for column in key))
+                    sql(f"UPDATE {name} SET {quoted[column]} = %s WHERE {where}", *values)
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,8 @@ def test_a_message_that_is_gone_or_of_another_queue_is_not_found(q: Queue) -> No
 def test_messages_are_found_by_their_dedup_key(q: Queue) -> None:
     id = q.send(dedup_key="k")
     q.send(dedup_key="K")
-    q.send(dedup_key="k ")
+    if q.can.blank_endings:
+        q.send(dedup_key="k ")
     q.named(f"{q.name}.b").send(dedup_key="k")
     assert find(q, dedup_key="k") == [id]
     assert find(q, dedup_key="none") == []

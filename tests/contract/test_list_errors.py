@@ -88,6 +88,14 @@ def test_redrive_of_an_error_retries_those_letters_only(q: Queue, ordered: int) 
     assert len(q.claim(10)) == (2 if ordered else 3)
 
 
+def test_two_errors_can_be_redriven_at_once(q: Queue, other: Queue) -> None:
+    first, second, third = die(q, "no", "yes", "no")
+    with q.session.transaction():
+        assert q.count("redrive", error="no") == 2
+        assert other.count("redrive", error="yes") == 1
+    assert q.states() == {first: "N", second: "N", third: "N"}
+
+
 def test_redrive_of_an_error_and_an_id_needs_both(q: Queue) -> None:
     first, second = die(q, "no", "yes")
     assert q.count("redrive", first, "yes") == 0

@@ -46,6 +46,7 @@ class Message:
     key: Any = None
     failed: bool = False
     result: str | None = None
+    error: str = ""  # of a dead letter, as list_errors names it
 
 
 class PlainQueue(RuleBasedStateMachine):
@@ -122,9 +123,9 @@ class PlainQueue(RuleBasedStateMachine):
         else:
             del self.messages[message.id]
 
-    def note_failed(self, message: Message, retry: int | None) -> str:
+    def note_failed(self, message: Message, retry: int | None, error: str = "x") -> str:
         dies = retry == -1 or message.attempts >= message.max_attempts
-        message.state = "E" if dies else "N"
+        message.state, message.error = "E" if dies else "N", error
         if not dies:
             message.due, message.failed = retry in (None, 0), True
             message.run_at = self.q.row(message.id)["run_at"]
@@ -315,11 +316,11 @@ class PlainQueue(RuleBasedStateMachine):
         self.lost.append(key)
 
     @precondition(lambda self: self.within("A"))
-    @rule(index=INDEX, retry=RETRIES)
-    def fail(self, index: int, retry: int | None) -> None:
+    @rule(index=INDEX, retry=RETRIES, error=st.sampled_from(["x", "at 1", "at 22"]))
+    def fail(self, index: int, retry: int | None, error: str = "x") -> None:
         message = self.pick(self.within("A"), index)
-        state = self.q.one("fail", message.id, message.key, "x", retry)
-        assert state == self.note_failed(message, retry)
+        state = self.q.one("fail", message.id, message.key, error, retry)
+        assert state == self.note_failed(message, retry, error.rstrip("12") + "#" if error != "x" else error)
 
     def countable(self) -> list[Message]:
         """Messages of which a failed take can be counted."""
@@ -356,7 +357,7 @@ class PlainQueue(RuleBasedStateMachine):
                 continue
             retry = failed[message.id]
             dies = retry == -1 or message.attempts >= message.max_attempts
-            message.state = "E" if dies else "N"
+            message.state, message.error = "E" if dies else "N", "x"
             if not dies:
                 message.due, message.failed = retry in (None, 0), True
                 # The next claim may have it already, so that its time can no longer be seen: it is the latest.
@@ -400,7 +401,7 @@ class PlainQueue(RuleBasedStateMachine):
         assert self.q.count("rescue_expired") == len(batch)
         for message in batch:
             if message.attempts >= message.max_attempts:
-                message.state = "E"
+                message.state, message.error = "E", "lease expired: the consumer died or was too slow"
             else:
                 self.note_back(message, message.attempts)
         self.lost.append(key)
@@ -459,6 +460,38 @@ class PlainQueue(RuleBasedStateMachine):
             assert self.q.count("redrive") == len(dead)
         for message in dead:
             self.note_back(message, 0)
+
+    @precondition(lambda self: self.within("E"))
+    @rule(index=INDEX)
+    def redrive_an_error(self, index: int) -> None:
+        error = self.pick(self.within("E"), index).error
+        dead = [m for m in self.within("E") if m.error == error]
+        assert self.q.count("redrive", error=error) == len(dead)
+        for message in dead:
+            self.note_back(message, 0)
+
+    @invariant()
+    def dead_letters_are_listed_by_error(self) -> None:
+        found = {row["error"]: row["count"] for row in self.q.call("list_errors")}
+        assert found == Counter(m.error for m in self.within("E"))
+
+    @precondition(lambda self: self.messages)
+    @rule(index=INDEX)
+    def find_messages(self, index: int) -> None:
+        message = self.pick(self.messages.values(), index)
+        [found] = self.q.call("find_messages", message.id)
+        assert (found["id"], found["state"], found["attempts"]) == (message.id, message.state, message.attempts)
+        live = self.within("N", "A", "E")
+        if message.group is not None:
+            group = [m.id for m in live if m.group == message.group]
+            assert ids(self.q.call("find_messages", group_key=message.group, size=1_000)) == sorted(group)
+        if message.dedup is not None:
+            dedup = [m.id for m in live if m.dedup == message.dedup]
+            assert ids(self.q.call("find_messages", dedup_key=message.dedup)) == dedup
+
+    @rule(next_seconds=st.sampled_from([0, 60]))
+    def report_consumer(self, next_seconds: int) -> None:
+        self.q.on("report_consumer", "me", self.q.name, 1, 1, next_seconds=next_seconds)
 
     @rule(state=st.sampled_from("NEEC"))
     def purge(self, state: str) -> None:

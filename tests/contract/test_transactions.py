@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from capabilities import BY_DATABASE
-from queues import CONTRACT, POLLING, Feed, Queue, call, make_table, make_watched, refused
+from queues import CONTRACT, POLLING, Feed, Queue, call, in_time, make_table, make_watched, refused
 from rowqueue import install
 from rowqueue.contract import sql_root
 from rowqueue.databases import DatabaseError, Session, open_database
@@ -22,6 +22,7 @@ pytestmark = pytest.mark.one_engine
 
 READING = {"queue_stats", "queue_health", "installed_files", "peek", "wait_for_message", "fetch_feed", "feed_stats"}
 READING |= {"list_subscriptions", "list_bindings", "get_result", "list_schedules", "next_occurrence"}
+READING |= {"list_queues", "list_errors", "find_messages", "list_consumers", "throughput"}
 # Triggers are made and dropped outside of the caller's transaction on some databases: see test_subscriptions.py.
 # Polling tables have their own, see test_polling_tables.py.
 CHANGING = sorted(CONTRACT.procedures.keys() - READING - POLLING - {"watch_table", "unwatch_table"})
@@ -208,6 +209,13 @@ PREPARE: dict[str, Callable[[Queue], dict[str, Any]]] = {
     "purge_archive": purged_archive,
     "set_queue": policy,
     "pause": lambda q: {},
+    "report_consumer": lambda q: {
+        "reader": "me",
+        "type": q.name,
+        "completed": 1,
+        "sent": 1,
+        "sent_at": in_time(minutes=-5),
+    },
     "resume": paused,
     "advance_sequence": lambda q: {"count": 3},
     "create_feed": registered,

@@ -35,12 +35,12 @@ def start(database: Database, joblog: Log, tmp_path: Path) -> Iterator[Callable[
     """Starts a command in the background; what is still running after the test is killed."""
     started: list[Running] = []
 
-    def run(*arguments: object, env: dict[str, str] | None = None, url: str = "") -> Running:
-        variables = environment(url or database.url, JOBS_LOG=str(joblog.path), **(env or {}))
+    def run(*arguments: object, env: dict[str, str] | None = None, url: str | None = "", cwd: Path = FOLDER) -> Running:
+        variables = environment(database.url if url == "" else url, JOBS_LOG=str(joblog.path), **(env or {}))
         path = tmp_path / f"stderr-{len(started)}"
         with path.open("w") as stderr:
             command = [*COMMAND, *map(str, arguments)]
-            process = subprocess.Popen(command, stdout=stderr, stderr=stderr, text=True, env=variables, cwd=FOLDER)
+            process = subprocess.Popen(command, stdout=stderr, stderr=stderr, text=True, env=variables, cwd=cwd)
         started.append(Running(process, path))
         return started[-1]
 

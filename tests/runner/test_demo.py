@@ -111,14 +111,34 @@ def test_the_demo_delivers_each_mail_once_and_can_be_run_again(
     assert numbers["retried"] == len(to(sent, "greylist.example"))
     assert numbers["dead"] == len(to(sent, "gone.example"))
 
-    command = done.stdout.splitlines()[-1].strip()
+    told = [line.strip() for line in done.stdout.splitlines()]
+    assert told[-1] == "runner web"
+    command = next(line for line in told if line.startswith("runner "))
     assert command == "runner dead list demo.email"
     listed = run("sh", "-c", f"{command} --json", cwd=tmp_path, **place)
     letters = [json.loads(line) for line in listed.stdout.splitlines()]
     assert {json.loads(letter["body"])["recipient"] for letter in letters} == to(sent, "gone.example")
     assert all(letter["error"].startswith("550 5.1.1 <") and letter["attempts"] == 1 for letter in letters)
+    assert is_left_to_see(tmp_path, place)
     own = run(*RUNNER, "queue", "peek", "email", "--json", cwd=tmp_path, **place)
     assert [json.loads(line)["body"] for line in own.stdout.splitlines()] == ["a user's own"]
+
+
+def is_left_to_see(folder: Path, place: dict[str, str]) -> bool:
+    """Queues in every state, the same after each run: what a page that shows them needs."""
+
+    def listed(*command: str) -> list[Any]:
+        done = run(*RUNNER, *command, "--json", cwd=folder, **place)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    states = {row["type"]: (row["ready"], row["delayed"], row["dead"]) for row in listed("stats")}
+    errors = {row["error"].split()[0] for row in listed("dead", "list", "demo.webhook")}
+    archived = listed("queue", "peek", "demo.email", "--state", "C", "--size", "10000")
+    [schedule] = listed("schedule", "list")
+    assert states["demo.webhook"] == (4, 3, 12) and len(errors) == 3
+    assert states["demo.reminder"] == (0, 5, 0) and states["demo.report"] == (1, 0, 0)
+    assert len(archived) == len(list((folder / "demo-mail" / "new").iterdir()))
+    return str(schedule["type"]) == "demo.report"
 
 
 @pytest.mark.long
@@ -135,6 +155,7 @@ def test_a_demo_stopped_in_the_middle_leaves_nothing_claimed_and_the_next_one_wo
         done = run(*RUNNER, "demo", "--database", installed_database.url, "--maildir", "box", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert received(tmp_path / "box") == expected(sent)
+        assert done.stdout.splitlines()[-1].strip().startswith("runner web --database ")
         attempts = attempts_of_completed(session)
     finally:
         session.close()

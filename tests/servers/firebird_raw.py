@@ -22,7 +22,7 @@ NO_WAIT = "READ COMMITTED NO WAIT"
 # From 4.0 on the same as RECORD_VERSION, unless ReadConsistency is 0.
 NO_RECORD_VERSION = "NO RECORD_VERSION NO WAIT"
 # Words of SQL: these columns have quoted names.
-_RESERVED = {"count", "table", "value"}
+_RESERVED = {"count", "minute", "table", "value"}
 
 
 def columns(procedure: str) -> str:

@@ -1,6 +1,6 @@
 -- peek: list messages without claiming them.
 -- Arguments:   p_type, p_state (N: in claim order, ready before delayed; A; E and C: the newest first; NULL: N), p_size (1
---              to 10,000; NULL: 10)
+--              to 10,000; NULL: 10), p_body_length (at most so many characters of each body; NULL: all)
 -- Returns:     up to p_size messages with all that is known of them
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only, without locks
@@ -13,7 +13,8 @@ SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_peek (
     p_type mq_argument,
     p_state mq_text = NULL,
-    p_size bigint = NULL
+    p_size bigint = NULL,
+    p_body_length bigint = NULL
 )
 RETURNS (
     id bigint,
@@ -45,6 +46,7 @@ BEGIN
         EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'state: must be N, A, E or C');
     EXECUTE PROCEDURE mq_require_record_version;
     EXECUTE PROCEDURE mq_require_range('size', p_size, 1, 10000);
+    EXECUTE PROCEDURE mq_require_range('body_length', p_body_length, 0, 16777216);
     state = COALESCE(p_state, 'N');
     v_size = COALESCE(p_size, 10);
 
@@ -53,8 +55,8 @@ BEGIN
         SELECT grouped FROM mq_policy(:p_type) INTO v_grouped;
         IF (v_grouped = 1) THEN
             FOR
-                SELECT m.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, g.attempts, m.created_at, m.source,
-                    m.run_at
+                SELECT m.id, m.type, IIF(OCTET_LENGTH(m.body) > :p_body_length, LEFT(m.body, :p_body_length), m.body), m.headers,
+                    m.priority, m.group_key, m.dedup_key, g.attempts, m.created_at, m.source, m.run_at
                 FROM mq_grouped AS g LEFT JOIN mq_message AS m ON m.id = g.id
                 WHERE g.type = :p_type
                 PLAN JOIN (g ORDER mq_grouped_pk, m INDEX (mq_message_pk))
@@ -69,8 +71,8 @@ BEGIN
             END
         ELSE
             FOR
-                SELECT m.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, r.attempts, m.created_at, m.source,
-                    r.run_at
+                SELECT m.id, m.type, IIF(OCTET_LENGTH(m.body) > :p_body_length, LEFT(m.body, :p_body_length), m.body), m.headers,
+                    m.priority, m.group_key, m.dedup_key, r.attempts, m.created_at, m.source, r.run_at
                 FROM mq_ready AS r LEFT JOIN mq_message AS m ON m.id = r.id
                 WHERE r.type = :p_type
                 PLAN JOIN (r ORDER mq_ready_pk, m INDEX (mq_message_pk))
@@ -84,8 +86,8 @@ BEGIN
                     SUSPEND;
             END
         FOR
-            SELECT m.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, d.attempts, m.created_at, m.source,
-                d.run_at, d.error
+            SELECT m.id, m.type, IIF(OCTET_LENGTH(m.body) > :p_body_length, LEFT(m.body, :p_body_length), m.body), m.headers,
+                m.priority, m.group_key, m.dedup_key, d.attempts, m.created_at, m.source, d.run_at, d.error
             FROM mq_delayed AS d LEFT JOIN mq_message AS m ON m.id = d.id
             WHERE d.type = :p_type
             PLAN JOIN (d ORDER mq_delayed_due, m INDEX (mq_message_pk))
@@ -99,9 +101,9 @@ BEGIN
 
     ELSE IF (state = 'A') THEN
         FOR
-            SELECT m.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, COALESCE(b.attempt, c.attempt),
-                m.created_at, m.source,
-                b.reader, b.batch_key, b.lease_until, b.claimed_at
+            SELECT m.id, m.type, IIF(OCTET_LENGTH(m.body) > :p_body_length, LEFT(m.body, :p_body_length), m.body), m.headers,
+                m.priority, m.group_key, m.dedup_key, COALESCE(b.attempt, c.attempt), m.created_at, m.source, b.reader,
+                b.batch_key, b.lease_until, b.claimed_at
             FROM mq_batch AS b
             LEFT JOIN mq_claimed AS c ON c.batch_key = b.batch_key
             LEFT JOIN mq_message AS m ON m.id = COALESCE(b.id, c.id)
@@ -125,8 +127,8 @@ BEGIN
     BEGIN
         v_from = mq_newest_from('dead', p_type, v_size);
         FOR
-            SELECT m.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, e.attempts, m.created_at, m.source,
-                e.reader, e.died_at, e.error
+            SELECT m.id, m.type, IIF(OCTET_LENGTH(m.body) > :p_body_length, LEFT(m.body, :p_body_length), m.body), m.headers,
+                m.priority, m.group_key, m.dedup_key, e.attempts, m.created_at, m.source, e.reader, e.died_at, e.error
             FROM mq_dead AS e LEFT JOIN mq_message AS m ON m.id = e.id
             WHERE e.type = :p_type AND e.died_at >= :v_from
             ORDER BY e.died_at DESC, e.id DESC
@@ -141,8 +143,8 @@ BEGIN
     BEGIN
         v_from = mq_newest_from('archive', p_type, v_size);
         FOR
-            SELECT a.id, a.type, a.body, a.headers, a.priority, a.group_key, a.dedup_key, a.attempts, a.created_at, a.source,
-                a.reader, a.completed_at
+            SELECT a.id, a.type, IIF(OCTET_LENGTH(a.body) > :p_body_length, LEFT(a.body, :p_body_length), a.body), a.headers,
+                a.priority, a.group_key, a.dedup_key, a.attempts, a.created_at, a.source, a.reader, a.completed_at
             FROM mq_archive AS a
             WHERE a.type = :p_type AND a.completed_at >= :v_from
             ORDER BY a.completed_at DESC, a.id DESC

@@ -1,5 +1,6 @@
 -- redrive: retry dead letters, with their attempts set back to 0.
--- Arguments:   p_type, p_id (NULL: all, the oldest dead first, at most 10,000 a call)
+-- Arguments:   p_type, p_id (NULL: all, the oldest dead first, at most 10,000 per call), p_error (only those that
+--              list_errors counts under this name, of the newest 10,000; NULL: whatever they died of)
 -- Returns:     count
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
 -- Transaction: joins the caller's, which must be READ COMMITTED NO WAIT; passes over what another call is changing
@@ -9,7 +10,8 @@ SET TERM ^ ;
 
 CREATE OR ALTER PROCEDURE mq_redrive (
     p_type mq_argument,
-    p_id bigint = NULL
+    p_id bigint = NULL,
+    p_error mq_text = NULL
 )
 RETURNS (
     "COUNT" bigint
@@ -18,22 +20,36 @@ AS
 DECLARE v_id bigint;
 DECLARE v_ok integer;
 DECLARE v_grouped smallint;
+DECLARE v_marked varchar(202) CHARACTER SET UTF8;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
     EXECUTE PROCEDURE mq_require_read_committed;
     SELECT grouped FROM mq_policy(:p_type) INTO v_grouped;
+    -- As in newest_dead; no name of an error is longer than 200 characters.
+    v_marked = LEFT(p_error, 201) || ASCII_CHAR(1);
     "COUNT" = 0;
-    IF (p_id IS NOT NULL) THEN
-    BEGIN
+    IF (p_id IS NOT NULL OR p_error IS NOT NULL) THEN
+        FOR
+            SELECT n.id FROM mq_newest_dead(IIF(:p_id IS NULL, :p_type, NULL), 1) AS n WHERE n.marked = :v_marked
+            UNION ALL
+            SELECT :p_id FROM rdb$database WHERE :p_id IS NOT NULL
+            INTO v_id
+        DO
         BEGIN
-            DELETE FROM mq_dead WHERE id = :p_id AND type = :p_type;
-            "COUNT" = ROW_COUNT;
-        WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
-            "COUNT" = 0;
+            v_ok = 0;
+            BEGIN
+                DELETE FROM mq_dead
+                WHERE id = :v_id AND type = :p_type AND (:v_marked IS NULL OR mq_error_group(error) || ASCII_CHAR(1) = :v_marked)
+                RETURNING 1 INTO v_ok;
+            WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+                v_ok = 0;
+            END
+            IF (v_ok = 1) THEN
+            BEGIN
+                EXECUTE PROCEDURE mq_put_back(p_type, v_id, 0, v_grouped);
+                "COUNT" = "COUNT" + 1;
+            END
         END
-        IF ("COUNT" = 1) THEN
-            EXECUTE PROCEDURE mq_put_back(p_type, p_id, 0, v_grouped);
-    END
     ELSE
         FOR
             SELECT id FROM mq_dead WHERE type = :p_type

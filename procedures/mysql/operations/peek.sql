@@ -1,10 +1,10 @@
 -- peek: list messages without claiming them.
 -- Arguments:   p_type, p_state (N: in claim order, ready before delayed; A; E and C: the newest first; NULL: N), p_size (1
---              to 10,000; NULL: 10)
+--              to 10,000; NULL: 10), p_body_length (at most so many characters of each body; NULL: all)
 -- Returns:     up to p_size messages with all that is known of them
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only, without locks
--- Example:     CALL mq_peek('email', 'E', 20);
+-- Example:     CALL mq_peek('email', 'E', 20, 200);
 
 DROP PROCEDURE IF EXISTS mq_peek;
 
@@ -13,12 +13,15 @@ DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_peek(
     IN p_type longtext CHARACTER SET utf8mb4,
     IN p_state longtext CHARACTER SET utf8mb4,
-    IN p_size bigint
+    IN p_size bigint,
+    IN p_body_length bigint
 )
 SQL SECURITY DEFINER
 READS SQL DATA
 BEGIN
     DECLARE v_size int DEFAULT COALESCE(p_size, 10);
+    -- No body is longer.
+    DECLARE v_length int DEFAULT COALESCE(p_body_length, 16777216);
     DECLARE v_grouped tinyint;
     CALL mq_require_name('type', p_type, 0);
     -- As bytes: a collation may take 'n' for N.
@@ -26,8 +29,9 @@ BEGIN
         CALL mq_raise_error('invalid_argument', 'state: must be N, A, E or C');
     END IF;
     CALL mq_require_range('size', p_size, 1, 10000);
+    CALL mq_require_range('body_length', p_body_length, 0, 16777216);
     IF p_state = 'A' THEN
-        SELECT m.id, m.type, 'A' AS state, m.body, m.headers, m.priority, m.group_key, m.dedup_key,
+        SELECT m.id, m.type, 'A' AS state, LEFT(m.body, v_length) AS body, m.headers, m.priority, m.group_key, m.dedup_key,
             t.attempt AS attempts, m.created_at, m.source, NULL AS run_at, t.reader, t.batch_key, t.lease_until,
             t.claimed_at AS changed_at, NULL AS error
         FROM (
@@ -41,7 +45,7 @@ BEGIN
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = t.id
         ORDER BY t.lease_until, t.batch_key, t.n;
     ELSEIF p_state = 'E' THEN
-        SELECT m.id, m.type, 'E' AS state, m.body, m.headers, m.priority, m.group_key, m.dedup_key,
+        SELECT m.id, m.type, 'E' AS state, LEFT(m.body, v_length) AS body, m.headers, m.priority, m.group_key, m.dedup_key,
             e.attempts, m.created_at, m.source, NULL AS run_at, e.reader, NULL AS batch_key,
             NULL AS lease_until, e.died_at AS changed_at, e.error
         FROM mq_dead AS e FORCE INDEX (dead_age)
@@ -50,7 +54,7 @@ BEGIN
         ORDER BY e.died_at DESC, e.id DESC
         LIMIT v_size;
     ELSEIF p_state = 'C' THEN
-        SELECT c.id, c.type, 'C' AS state, c.body, c.headers, c.priority, c.group_key, c.dedup_key,
+        SELECT c.id, c.type, 'C' AS state, LEFT(c.body, v_length) AS body, c.headers, c.priority, c.group_key, c.dedup_key,
             c.attempts, c.created_at, c.source, NULL AS run_at, c.reader, NULL AS batch_key,
             NULL AS lease_until, c.completed_at AS changed_at, NULL AS error
         FROM mq_archive AS c FORCE INDEX (archive_type)
@@ -59,7 +63,7 @@ BEGIN
         LIMIT v_size;
     ELSE
         SELECT grouped INTO v_grouped FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
-        SELECT m.id, m.type, 'N' AS state, m.body, m.headers, m.priority, m.group_key, m.dedup_key,
+        SELECT m.id, m.type, 'N' AS state, LEFT(m.body, v_length) AS body, m.headers, m.priority, m.group_key, m.dedup_key,
             t.attempts, m.created_at, m.source, m.run_at, NULL AS reader, NULL AS batch_key,
             NULL AS lease_until, NULL AS changed_at, t.error
         FROM (

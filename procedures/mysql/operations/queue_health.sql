@@ -66,7 +66,7 @@ BEGIN
         "mq_counter.PRIMARY", "mq_feed.PRIMARY", "mq_feed.feed_column", "mq_feed_consumer.PRIMARY",
         "mq_watched.PRIMARY", "mq_subscription.PRIMARY", "mq_result.PRIMARY", "mq_binding.PRIMARY", "mq_binding.binding_wild",
         "mq_schedule.PRIMARY", "mq_schedule.schedule_due", "mq_limited.PRIMARY",
-        "mq_bucket.PRIMARY", "mq_bucket.bucket_full"]',
+        "mq_consumer.PRIMARY", "mq_report.PRIMARY", "mq_bucket.PRIMARY", "mq_bucket.bucket_full"]',
         '$[*]' COLUMNS (name varchar(200) CHARACTER SET utf8mb4 PATH '$')) AS w
     -- Not IN: MariaDB would search the catalog for each name, and find none.
     LEFT JOIN (

@@ -1,9 +1,10 @@
 -- redrive: retry dead letters, with their attempts set back to 0.
--- Arguments:   p_type, p_id (NULL: all, the oldest dead first, at most 10,000 a call)
+-- Arguments:   p_type, p_id (NULL: all, the oldest dead first, at most 10,000 per call), p_error (only those that
+--              list_errors counts under this name, of the newest 10,000; NULL: whatever they died of)
 -- Returns:     count
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
 -- Transaction: joins the caller's, which must be READ COMMITTED; passes over what another call is changing
--- Example:     CALL mq_redrive('email', NULL);
+-- Example:     CALL mq_redrive('email', NULL, NULL);
 
 DROP PROCEDURE IF EXISTS mq_redrive;
 
@@ -11,12 +12,13 @@ DELIMITER //
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_redrive(
     IN p_type longtext CHARACTER SET utf8mb4,
-    IN p_id bigint
+    IN p_id bigint,
+    IN p_error longtext CHARACTER SET utf8mb4
 )
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_items longtext CHARACTER SET utf8mb4;
+    DECLARE v_items, v_found longtext CHARACTER SET utf8mb4;
     DECLARE v_count bigint;
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -26,7 +28,23 @@ BEGIN
     END;
     CALL mq_require_name('type', p_type, 0);
     CALL mq_begin_call(1, v_own);
-    IF p_id IS NULL THEN
+    IF p_error IS NOT NULL THEN
+        -- Only those of the group are locked: another call may redrive those of another one.
+        SELECT CONCAT('[', GROUP_CONCAT('[', d.id, ',"', d.died_at, '"]'), ']') INTO v_found
+        FROM (
+            SELECT id, died_at, error FROM mq_error_group WHERE type = p_type ORDER BY died_at DESC, id DESC LIMIT 10000
+        ) AS d
+        WHERE d.error = p_error AND (p_id IS NULL OR d.id = p_id);
+        SELECT CONCAT('[', GROUP_CONCAT('[', e.id, ',0]' ORDER BY e.id), ']'), COUNT(*)
+        INTO v_items, v_count
+        FROM (
+            SELECT d.id
+            FROM JSON_TABLE(COALESCE(v_found, '[]'), '$[*]' COLUMNS (id bigint PATH '$[0]', died_at datetime(6) PATH '$[1]')) AS j
+            STRAIGHT_JOIN mq_dead AS d FORCE INDEX (PRIMARY) ON d.id = j.id
+            WHERE d.died_at = j.died_at
+            FOR UPDATE /*!80000 OF d */ SKIP LOCKED
+        ) AS e;
+    ELSEIF p_id IS NULL THEN
         SELECT CONCAT('[', GROUP_CONCAT('[', e.id, ',0]' ORDER BY e.id), ']'), COUNT(*)
         INTO v_items, v_count
         FROM (

@@ -1,8 +1,8 @@
 -- report_consumer: say that a consumer works, and what it did since its last report.
--- Arguments:   p_reader (NULL: the connection's application name), p_type, p_completed, p_failed, p_dead (NULL: its dead
---              letters are counted here), p_busy_ms (time in handlers), p_waited_ms (from sending to the first attempt),
---              p_sent (messages whose first attempt it began, sent in the minute of p_sent_at; NULL: now), p_next_seconds
---              (until its next report; 0: it stops; NULL: 60)
+-- Arguments:   p_reader, p_type, p_completed, p_failed, p_dead (NULL: its dead letters are counted here), p_busy_ms
+--              (time in handlers), p_waited_ms (from sending to the first attempt), p_sent (messages whose first
+--              attempt it began, sent in the minute of p_sent_at; NULL: now), p_next_seconds (until its next report; 0:
+--              it stops; NULL: 60)
 -- Returns:     reported_at
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; no two consumers write the same row
@@ -32,11 +32,10 @@ AS $$
 DECLARE
     c_day CONSTANT interval := '24 hours';
     v_now timestamptz := clock_timestamp();
-    v_reader text;
     v_dead bigint;
     v_sent_at timestamptz := least(coalesce(p_sent_at, v_now), v_now);
 BEGIN
-    PERFORM mq.require_name('reader', p_reader, true);
+    PERFORM mq.require_name('reader', p_reader, false);
     PERFORM mq.require_name('type', p_type, false);
     PERFORM mq.require_range('completed', p_completed, 0, 1000000000);
     PERFORM mq.require_range('failed', p_failed, 0, 1000000000);
@@ -45,15 +44,14 @@ BEGIN
     PERFORM mq.require_range('waited_ms', p_waited_ms, 0, 1000000000000000);
     PERFORM mq.require_range('sent', p_sent, 0, 1000000000);
     PERFORM mq.require_range('next_seconds', p_next_seconds, 0, 3600);
-    v_reader := mq.reader_name(p_reader);
-    v_dead := mq.save_report(p_type, v_reader, v_now, coalesce(p_completed, 0), coalesce(p_failed, 0), p_dead,
+    v_dead := mq.save_report(p_type, p_reader, v_now, coalesce(p_completed, 0), coalesce(p_failed, 0), p_dead,
         coalesce(p_busy_ms, 0), coalesce(p_waited_ms, 0), coalesce(p_next_seconds, 60));
     IF p_completed > 0 OR p_failed > 0 OR v_dead > 0 OR p_busy_ms > 0 OR p_waited_ms > 0 THEN
-        PERFORM mq.add_throughput(p_type, v_reader, v_now, 0, coalesce(p_completed, 0), coalesce(p_failed, 0), v_dead,
+        PERFORM mq.add_throughput(p_type, p_reader, v_now, 0, coalesce(p_completed, 0), coalesce(p_failed, 0), v_dead,
             coalesce(p_waited_ms, 0), coalesce(p_busy_ms, 0));
     END IF;
     IF p_sent > 0 AND v_sent_at > v_now - c_day THEN
-        PERFORM mq.add_throughput(p_type, v_reader, v_sent_at, p_sent, 0, 0, 0, 0, 0);
+        PERFORM mq.add_throughput(p_type, p_reader, v_sent_at, p_sent, 0, 0, 0, 0, 0);
     END IF;
     reported_at := v_now;
 END

@@ -27,15 +27,19 @@ BEGIN
         WITH gone AS (
             DELETE FROM mq.dead
             WHERE ctid = ANY (ARRAY(
-                SELECT e.ctid
-                FROM (
-                    SELECT d.ctid, d.error FROM mq.dead AS d
-                    WHERE d.type = p_type AND (p_id IS NULL OR d.id = p_id)
-                    ORDER BY d.type DESC, d.died_at DESC, d.id DESC
-                    LIMIT 10000
-                    FOR UPDATE SKIP LOCKED
-                ) AS e
-                WHERE mq.error_group(e.error) = p_error
+                SELECT d.ctid FROM mq.dead AS d
+                -- Those that have the error are locked, and no others: two errors can be redriven at once.
+                WHERE d.id = ANY (ARRAY(
+                    SELECT e.id
+                    FROM (
+                        SELECT n.id, n.error FROM mq.dead AS n
+                        WHERE n.type = p_type AND (p_id IS NULL OR n.id = p_id)
+                        ORDER BY n.type DESC, n.died_at DESC, n.id DESC
+                        LIMIT 10000
+                    ) AS e
+                    WHERE mq.error_group(e.error) = p_error
+                )) AND mq.error_group(d.error) = p_error
+                FOR UPDATE SKIP LOCKED
             ))
             RETURNING id
         )

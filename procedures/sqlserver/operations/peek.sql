@@ -1,6 +1,6 @@
 -- peek: list messages without claiming them.
 -- Arguments:   @type, @state (N: in claim order, ready before delayed; A; E and C: the newest first; NULL: N), @size (1 to
---              10,000; NULL: 10)
+--              10,000; NULL: 10), @body_length (at most so many characters of each body; NULL: all)
 -- Returns:     up to @size messages with all that is known of them
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only and waits for nobody; where the database does not keep versions it sees uncommitted states
@@ -11,12 +11,14 @@
 CREATE OR ALTER PROCEDURE mq.peek
     @type nvarchar(max),
     @state nvarchar(max) = NULL,
-    @size bigint = NULL
+    @size bigint = NULL,
+    @body_length bigint = NULL
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    DECLARE @name nvarchar(400), @grouped bit, @n int = 0;
+    -- No body is longer.
+    DECLARE @name nvarchar(400), @grouped bit, @n int = 0, @length int = 16777216;
     DECLARE @found TABLE (
         n int NOT NULL PRIMARY KEY, id bigint NOT NULL, attempts smallint NOT NULL, moment datetime2(7), reader nvarchar(400),
         batch_key uniqueidentifier, lease_until datetime2(7)
@@ -27,8 +29,8 @@ BEGIN
     IF (@state + N'.') COLLATE Latin1_General_100_BIN2 NOT IN (N'N.', N'A.', N'E.', N'C.')
         EXEC mq.raise_error 'invalid_argument', N'state: must be N, A, E or C';
     EXEC mq.require_range 'size', @size, 1, 10000;
-    SET @size = COALESCE(@size, 10);
-    SET @state = COALESCE(@state, N'N');
+    EXEC mq.require_range 'body_length', @body_length, 0, 16777216;
+    SELECT @size = COALESCE(@size, 10), @state = COALESCE(@state, N'N'), @length = COALESCE(@body_length, @length);
 
     -- First the places, of narrow rows, without waiting; then the texts, of which a dirty read could end the connection.
     IF EXISTS (SELECT * FROM sys.databases WHERE name = DB_NAME() AND is_read_committed_snapshot_on = 0)
@@ -88,7 +90,8 @@ BEGIN
 
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     IF @state = N'A'
-        SELECT m.id, m.type, 'A' AS state, m.body, m.headers, CAST(m.priority AS int) AS priority, m.group_key, m.dedup_key,
+        SELECT m.id, m.type, 'A' AS state, LEFT(m.body COLLATE Latin1_General_100_CI_AS_SC, @length) AS body, m.headers,
+            CAST(m.priority AS int) AS priority, m.group_key, m.dedup_key,
             CAST(f.attempts AS int) AS attempts, m.created_at, m.source, CAST(NULL AS datetime2(7)) AS run_at, f.reader,
             f.batch_key, f.lease_until, f.moment AS changed_at, CAST(NULL AS nvarchar(max)) AS error
         FROM @found AS f
@@ -96,7 +99,8 @@ BEGIN
         ORDER BY f.n
         OPTION (FORCE ORDER, LOOP JOIN);
     ELSE IF @state = N'E'
-        SELECT m.id, m.type, 'E' AS state, m.body, m.headers, CAST(m.priority AS int) AS priority, m.group_key, m.dedup_key,
+        SELECT m.id, m.type, 'E' AS state, LEFT(m.body COLLATE Latin1_General_100_CI_AS_SC, @length) AS body, m.headers,
+            CAST(m.priority AS int) AS priority, m.group_key, m.dedup_key,
             CAST(e.attempts AS int) AS attempts, m.created_at, m.source, CAST(NULL AS datetime2(7)) AS run_at, e.reader,
             CAST(NULL AS uniqueidentifier) AS batch_key, CAST(NULL AS datetime2(7)) AS lease_until, e.died_at AS changed_at,
             e.error
@@ -106,7 +110,8 @@ BEGIN
         ORDER BY f.n
         OPTION (FORCE ORDER, LOOP JOIN);
     ELSE IF @state = N'C'
-        SELECT c.id, c.type, 'C' AS state, c.body, c.headers, CAST(c.priority AS int) AS priority, c.group_key, c.dedup_key,
+        SELECT c.id, c.type, 'C' AS state, LEFT(c.body COLLATE Latin1_General_100_CI_AS_SC, @length) AS body, c.headers,
+            CAST(c.priority AS int) AS priority, c.group_key, c.dedup_key,
             CAST(c.attempts AS int) AS attempts, c.created_at, c.source, CAST(NULL AS datetime2(7)) AS run_at, c.reader,
             CAST(NULL AS uniqueidentifier) AS batch_key, CAST(NULL AS datetime2(7)) AS lease_until, c.completed_at AS changed_at,
             CAST(NULL AS nvarchar(max)) AS error
@@ -115,7 +120,8 @@ BEGIN
         ORDER BY f.n
         OPTION (FORCE ORDER, LOOP JOIN);
     ELSE
-        SELECT m.id, m.type, 'N' AS state, m.body, m.headers, CAST(m.priority AS int) AS priority, m.group_key, m.dedup_key,
+        SELECT m.id, m.type, 'N' AS state, LEFT(m.body COLLATE Latin1_General_100_CI_AS_SC, @length) AS body, m.headers,
+            CAST(m.priority AS int) AS priority, m.group_key, m.dedup_key,
             CAST(f.attempts AS int) AS attempts, m.created_at, m.source, m.run_at, CAST(NULL AS nvarchar(400)) AS reader,
             CAST(NULL AS uniqueidentifier) AS batch_key, CAST(NULL AS datetime2(7)) AS lease_until,
             CAST(NULL AS datetime2(7)) AS changed_at, d.error

@@ -1,5 +1,6 @@
 -- redrive: make dead letters ready again, with their attempts set back to 0.
--- Arguments:   @type, @id (NULL: all, the oldest dead first, at most 10,000 a call)
+-- Arguments:   @type, @id (NULL: all, the oldest dead first, at most 10,000 per call), @error (only those that list_errors counts
+--              under this name, of the newest 10,000; NULL: whatever they died of)
 -- Returns:     count
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; passes over what another call is changing
@@ -7,7 +8,8 @@
 
 CREATE OR ALTER PROCEDURE mq.redrive
     @type nvarchar(max),
-    @id bigint = NULL
+    @id bigint = NULL,
+    @error nvarchar(max) = NULL
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
@@ -16,7 +18,9 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @grouped bit, @ring bit, @count bigint = 0, @most int = 10000, @step int = 1000, @top int, @took int = 1;
-    DECLARE @found TABLE (id bigint NOT NULL PRIMARY KEY);
+    -- died_at: an error was compared, which is that of this death.
+    DECLARE @found TABLE (id bigint NOT NULL PRIMARY KEY, died_at datetime2(7));
+    DECLARE @same TABLE (id bigint NOT NULL PRIMARY KEY, died_at datetime2(7));
     DECLARE @back mq.items;
     BEGIN TRY
         EXEC mq.require_name 'type', @type, 0;
@@ -25,6 +29,24 @@ BEGIN
             BEGIN TRANSACTION;
         SELECT @grouped = grouped FROM mq.policy(@name);
         SET @ring = mq.is_ring(@name);
+        IF @error IS NOT NULL
+            INSERT INTO @same (id, died_at)
+            SELECT e.id, e.died_at
+            FROM (
+                SELECT n.id
+                FROM (
+                    SELECT TOP (@most) id
+                    FROM mq.dead WITH (READPAST, READCOMMITTEDLOCK)
+                    WHERE type = @name AND @id IS NULL
+                    ORDER BY died_at DESC, id DESC
+                ) AS n
+                UNION ALL
+                SELECT @id WHERE @id IS NOT NULL
+            ) AS d
+            INNER JOIN mq.dead AS e WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON e.id = d.id
+            -- With something after it: to this server blanks at the end do not count.
+            WHERE e.type = @name AND CONCAT(mq.error_group(e.error), N'.') COLLATE Latin1_General_100_BIN2 = @error + N'.'
+            OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
         WHILE @took > 0 AND @count < @most
         BEGIN
             DELETE FROM @found;
@@ -32,7 +54,9 @@ BEGIN
             SET @top = CASE WHEN @most - @count < @step THEN @most - @count ELSE @step END;
             -- First the ids, without keeping a lock, then the rows by their primary key: two calls that lock rows of one table
             -- through two indexes deadlock.
-            IF @id IS NULL
+            IF @error IS NOT NULL
+                DELETE TOP (@step) FROM @same OUTPUT deleted.id, deleted.died_at INTO @found (id, died_at);
+            ELSE IF @id IS NULL
                 INSERT INTO @found (id)
                 SELECT TOP (@top) id
                 FROM mq.dead WITH (READPAST, READCOMMITTEDLOCK)
@@ -46,13 +70,15 @@ BEGIN
             FROM @found AS f
             INNER JOIN mq.message AS m WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON m.id = f.id
             INNER JOIN mq.dead AS e WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON e.id = f.id
-            WHERE e.type = @name
+            WHERE e.type = @name AND (f.died_at IS NULL OR e.died_at = f.died_at)
             OPTION (FORCE ORDER, LOOP JOIN);
             SET @took = @@ROWCOUNT;
             SET @count = @count + @took;
             IF @took > 0
                 EXEC mq.place_ready @name, @back, @grouped, @ring;
-            IF @id IS NOT NULL
+            IF @error IS NOT NULL
+                SET @took = CASE WHEN EXISTS (SELECT * FROM @same) THEN 1 ELSE 0 END;
+            ELSE IF @id IS NOT NULL
                 SET @took = 0;
         END;
         IF @count > 0

@@ -13,11 +13,13 @@ import typer
 
 from .. import config
 from ..errors import Expected
-from .commands import Commands
+from .commands import COMPLETION, Commands
 
 app = typer.Typer(
     cls=Commands,
     help="A message queue in the database you already run. Every command calls the procedures that SQL can call too.",
+    epilog="`runner COMMAND --help` shows options and arguments. The database is --database URL, RUNNER_DATABASE, or"
+    " `database` in rowqueue.toml; without any, an embedded database is started.",
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -54,6 +56,10 @@ def _options(command: Any) -> Any:
 
 def main() -> None:
     """Run the command line and leave with its exit code; what can be expected to go wrong is told in one line."""
+    if COMPLETION in os.environ:
+        from .completion import answer
+
+        answer(app)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -63,7 +69,7 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1
-    except (typer.TyperException, Expected, OSError) as error:
+    except (typer.TyperException, typer.Abort, Expected, OSError) as error:
         code = int(getattr(error, "exit_code", 1))  # Typer's errors know theirs, too
         print(f"runner: {_line(error)}", file=sys.stderr)
     sys.exit(code)

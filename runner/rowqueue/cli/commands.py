@@ -8,20 +8,32 @@ from typer.core import TyperGroup
 
 # A panel; in it each command or group of commands, and the module of this package that has it.
 _PANELS = {
-    "Install": {"apply": "install", "sql": "install", "uninstall": "install", "doctor": "doctor"},
+    "Install": {
+        **{"apply": "install", "sql": "install", "uninstall": "install"},
+        **{"doctor": "doctor", "completion": "completion"},
+    },
     "Send and handle messages": {"send": "send", "topic": "topic", "schedule": "schedule", "consume": "consume"},
     "Look and operate": {
         "stats": "queue",
         "top": "top",
+        "consumers": "consumers",
+        "throughput": "consumers",
         "queue": "queue",
         "dead": "dead",
         "exporter": "exporter",
         "web": "web",
     },
-    "Tables of yours": {"table": "table", "feed": "feed", "subscription": "subscription"},
+    "Your own tables": {"table": "table", "feed": "feed", "subscription": "subscription"},
     "Try it out": {"demo": "trials", "bench": "trials"},
 }
 _MODULES = {name: module for panel in _PANELS.values() for name, module in panel.items()}
+
+# What an option takes, in its help, unless its own line says it.
+_VALUES = {"int": "N", "int range": "N", "float": "SECONDS", "float range": "SECONDS", "str": "TEXT"}
+_SECONDS = ("delay", "lease")
+
+# The script of `runner completion` sets it when a shell asks for completions.
+COMPLETION = "_RUNNER_COMPLETE"
 
 
 class Commands(TyperGroup):
@@ -35,10 +47,10 @@ class Commands(TyperGroup):
             return None
         module = import_module(f"{__package__}.{_MODULES[cmd_name]}")
         if hasattr(module, "top") and cmd_name in (commands := typer.main.get_group(module.top).commands):
-            return commands[cmd_name]
+            return _with_values(commands[cmd_name])
         group = typer.main.get_group(module.app)
         group.name = cmd_name
-        return group
+        return _with_values(group)
 
     @property
     def commands(self) -> dict[str, Any]:
@@ -50,9 +62,34 @@ class Commands(TyperGroup):
         """There are no others."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        width = formatter.width - 6 - max(map(len, _MODULES))
         longest = max(map(len, _MODULES))
         for panel, names in _PANELS.items():
             with formatter.section(panel):
-                helps = [(name, self.get_command(ctx, name).get_short_help_str(width)) for name in names]
-                formatter.write_dl([(name.ljust(longest), text) for name, text in helps])
+                formatter.write_dl([(name.ljust(longest), _line(self.get_command(ctx, name))) for name in names])
+
+
+class Group(TyperGroup):
+    """A group of commands, whose help has the whole first sentence of each."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _line(command)) for name, command in self.commands.items()])
+
+
+def _line(command: Any) -> str:
+    """What the help of all commands says of one: its first sentence, or the commands of a group."""
+    if hasattr(command, "commands"):
+        return f"{command.help.partition(':')[0]}: {', '.join(command.commands)}."
+    return str(command.help).partition("\n")[0].partition(". ")[0].rstrip(".") + "."
+
+
+def _with_values(command: Any) -> Any:
+    """The command, or the group, with names for the values of options in place of Python's types."""
+    for child in getattr(command, "commands", {}).values():
+        _with_values(child)
+    for option in command.params:
+        kind = getattr(getattr(option, "type", None), "name", None)
+        if option.metavar is None and option.opts[0].startswith("-") and not option.is_flag and kind in _VALUES:
+            is_time = option.name.endswith("_seconds") or option.name in _SECONDS
+            option.metavar = "SECONDS" if is_time else _VALUES[kind]
+    return command

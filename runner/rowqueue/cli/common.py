@@ -1,15 +1,42 @@
 """What the commands share: options that several have, the database they open, and how they print an outcome."""
 
+import re
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from threading import Thread
 from typing import Annotated, Any
 
 import typer
 
-from .. import output
-from ..databases import Database, Row, Session, open_database, open_embedded
+from .. import config, output
+from ..databases import Database, Session, open_database, open_embedded
 from ..errors import Expected
+from .commands import Group
+
+COMPLETION_SECONDS = 1.0  # nobody waits longer for the Tab key
+
+
+def known_types(context: typer.Context) -> list[str]:
+    """For completion: the queues in the database of a command line. None when it does not answer at once.
+
+    None of the embedded database either, which would have to be started. Left out are names that a shell would have to
+    quote: zsh evaluates what it gets.
+    """
+    found: list[str] = []
+
+    def ask() -> None:
+        with suppress(Exception):
+            url = context.params.get("database") or config.read(Path.cwd())[1]["database"]
+            with closing(open_database(url).connect("runner completion")) as session:
+                found.extend(row["type"] for row in session.call("queue_stats"))
+
+    thread = Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(COMPLETION_SECONDS)
+    return [type for type in found if re.fullmatch(r"[\w./@%+-]+", type)]
+
 
 Url = Annotated[
     str | None,
@@ -21,8 +48,10 @@ Url = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")]
-Type = Annotated[str, typer.Argument(metavar="TYPE", help="The queue.")]
-OptionalType = Annotated[str | None, typer.Argument(metavar="[TYPE]", help="The queue; all when left out.")]
+Type = Annotated[str, typer.Argument(metavar="TYPE", help="The queue.", autocompletion=known_types)]
+OptionalType = Annotated[
+    str | None, typer.Argument(metavar="[TYPE]", help="The queue; all when left out.", autocompletion=known_types)
+]
 Size = Annotated[int, typer.Option("--size", min=1, max=10_000, help="At most so many.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 Table = Annotated[str, typer.Argument(metavar="TABLE", help="The table, as its SQL names it.")]
@@ -34,7 +63,7 @@ class Failed(Expected):
 
 def group(help: str = "") -> typer.Typer:
     """A group of commands."""
-    return typer.Typer(help=help, rich_markup_mode=None, add_completion=False)
+    return typer.Typer(cls=Group, help=help, rich_markup_mode=None, add_completion=False)
 
 
 @contextmanager
@@ -69,11 +98,3 @@ def say(text: str, as_json: bool, **values: Any) -> None:
         output.rows([values], [], True)
     else:
         print(text)
-
-
-def until_none(call: Callable[[], list[Row]]) -> int:
-    """Repeat a bounded call until it finds nothing; the sum of its counts."""
-    total = 0
-    while count := call()[0]["count"]:
-        total += count
-    return total

@@ -6,14 +6,17 @@ import typer
 
 from ..consumer import Options, QueueSource
 from . import consuming
-from .common import Url, group
+from .common import Url, group, known_types
 
 top = group()
 
 
 @top.command()
 def consume(
-    type: Annotated[list[str], typer.Option("--type", metavar="TYPE", help="The queue; several take turns.")],
+    type: Annotated[
+        list[str],
+        typer.Option("--type", metavar="TYPE", help="The queue; several take turns.", autocompletion=known_types),
+    ],
     handler: consuming.HandlerPath = None,
     exec: consuming.Exec = None,
     worker: consuming.Worker = None,
@@ -46,6 +49,7 @@ def consume(
     health_port: consuming.HealthPort = None,
     log_level: consuming.Level = consuming.LogLevel.info,
     connect_timeout: consuming.ConnectTimeout = None,
+    report: consuming.Report = consuming.REPORT,
     database: Url = None,
 ) -> None:
     """Run a handler for each message until told to stop. SIGTERM and SIGINT finish what runs; a second one aborts."""
@@ -68,6 +72,7 @@ def consume(
             keep_results=keep_results,
             shutdown_timeout=shutdown_timeout,
             connect_timeout=connect_timeout,
+            report=report,
         )
     loaded = consuming.handler_of(handler, exec, worker, timeout, concurrency)
     with consuming.bad_options():

@@ -94,7 +94,17 @@ ConnectTimeout = Annotated[
     ),
 ]
 
+Report = Annotated[
+    int,
+    typer.Option(
+        **limits("report"),
+        metavar="SECONDS",
+        help="Report so often what this consumer does, for `runner consumers`; 0: never.",
+    ),
+]
+
 SHUTDOWN = 30.0
+REPORT = 10
 
 
 def log_to_stderr(level: LogLevel) -> None:

@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from .. import output
-from .common import Failed, Json, OptionalType, Size, Type, Url, connected, group, say, until_none
+from .common import Failed, Json, OptionalType, Size, Type, Url, connected, group, say
+from .progress import until_none
 
 app = group("Dead letters: messages whose attempts are used up.")
 
@@ -20,16 +21,24 @@ def dead_list(type: OptionalType = None, size: Size = 100, database: Url = None,
         output.rows(found, ["id", "type", "attempts", "changed_at", "error", "body"], json)
 
 
+@app.command("errors")
+def dead_errors(type: Type, size: Size = 20, database: Url = None, json: Json = False) -> None:
+    """Show what the newest 10,000 dead letters of a queue died of; errors that differ in numbers only are one."""
+    with connected(database) as session:
+        output.rows(session.call("list_errors", type, size), ["count", "last_at", "last_id", "error"], json)
+
+
 @app.command("redrive")
 def dead_redrive(
     type: Type,
     id: Annotated[int | None, typer.Option("--id", help="One message; all when left out.")] = None,
+    error: Annotated[str | None, typer.Option(help="Those only that `dead errors` counts under this error.")] = None,
     database: Url = None,
     json: Json = False,
 ) -> None:
     """Retry dead letters, with their attempts set back to 0."""
     with connected(database) as session:
-        count = until_none(lambda: session.call("redrive", type, id))
+        count = until_none(lambda: session.call("redrive", type, id, error), "redriving", "redriven")
     if id is not None and not count:
         raise Failed(f"message {id} is not a dead letter of {type!r}")
     say(f"{count} redriven", json, count=count)

@@ -40,7 +40,7 @@ def exporter(
     ] = 500,
     log_level: consuming.Level = consuming.LogLevel.info,
 ) -> None:
-    """Serve /metrics of all queues for Prometheus, and /live and /ready."""
+    """Serve the metrics of all queues for Prometheus."""
     from .. import exporter as serving  # prometheus_client takes long to load
 
     consuming.log_to_stderr(log_level)

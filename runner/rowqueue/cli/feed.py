@@ -8,7 +8,7 @@ from .. import feeds, output
 from . import consuming
 from .common import Failed, Json, Url, connected, group, opened, say
 
-app = group("Feeds: rows of a table of yours in the order of their publishing.")
+app = group("Feeds: rows of your own table in the order of their commits.")
 
 Feed = Annotated[str, typer.Argument(metavar="FEED", help="The feed.")]
 Consumer = Annotated[str, typer.Option("--consumer", metavar="NAME", help="Whose position in the feed.")]

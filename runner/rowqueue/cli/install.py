@@ -20,7 +20,7 @@ def apply(
     ] = 0,
     json: Json = False,
 ) -> None:
-    """Install the queue, or bring it to this release; a second run changes nothing."""
+    """Install the queue, or upgrade it to this release. A second run changes nothing."""
     with opened(database) as target:
         applied = link.when_there(lambda: install.apply(target, break_lock), connect_timeout)
     for notice in [*(f"was wrong: {problem}" for problem in applied.mended), *applied.notices]:
@@ -40,7 +40,7 @@ def apply(
 def sql(
     engine: Annotated[str, typer.Option("--database", metavar="NAME", help="The kind of database, not a URL.")],
 ) -> None:
-    """Print the whole installation as one script for the database's own client."""
+    """Print the installation as one script of SQL."""
     try:
         parts = install.script(engine)
     except (LookupError, ValueError) as error:
@@ -60,7 +60,7 @@ def uninstall(
         bool, typer.Option("--cascade", help="Drop or break your views and other objects that use the queue's.")
     ] = False,
 ) -> None:
-    """Release adopted tables, then remove the queue and all its messages from the database."""
+    """Remove the queue and all its messages from the database. Adopted tables are released first."""
     if not yes:
         if not sys.stdin.isatty():
             raise typer.BadParameter("needed when nobody can be asked: all messages will be lost", param_hint="--yes")

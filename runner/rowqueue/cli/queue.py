@@ -7,7 +7,8 @@ import typer
 
 from .. import output
 from ..databases import Row
-from .common import Failed, Json, OptionalType, Size, Type, Url, connected, group, say, until_none
+from .common import Failed, Json, OptionalType, Size, Type, Url, connected, group, say
+from .progress import until_none
 
 top = group()
 app = group("One queue: set its policy, look at its messages, pause it, delete from it.")
@@ -17,6 +18,18 @@ _LIMIT = 1_000_000
 _DAY = 86_400
 
 _STATS = ("type", "ready", "delayed", "active", "expired", "dead", "oldest_ready_seconds", "paused")
+_MESSAGE = ("id", "state", "attempts", "priority", "created_at", "run_at", "reader", "error", "body")
+_POLICY = (
+    "type",
+    "lease_seconds",
+    "max_attempts",
+    "backoff_seconds",
+    "on_complete",
+    "ordered",
+    "max_active",
+    "rate",
+    "paused",
+)
 _COUNTS = ("ready", "delayed", "active", "expired", "dead")
 _CAP = 10_000
 
@@ -47,7 +60,7 @@ class Purgeable(StrEnum):
 
 @top.command()
 def stats(type: OptionalType = None, database: Url = None, json: Json = False) -> None:
-    """What each queue holds; numbers above 10,000 are not counted further."""
+    """Show what each queue holds. Numbers above 10,000 are not counted further."""
     with connected(database) as session:
         found = session.call("queue_stats", type)
     if not json:
@@ -93,7 +106,7 @@ def queue_set(
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Set a queue's policy, and show all of it; what is left out stays as it is."""
+    """Set a queue's policy, and show all of it. What is left out stays as it is."""
     flags = [None if flag is None else int(flag) for flag in (ordered, notify)]
     policy = (lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete and on_complete.value)
     limits = (max_active, rate, rate_seconds, group_max_active, group_rate, group_rate_seconds)
@@ -114,13 +127,35 @@ def peek(
     """Look at messages without claiming them."""
     with connected(database) as session:
         found = session.call("peek", type, state.value, size)
-    columns = ["id", "state", "attempts", "priority", "created_at", "run_at", "reader", "error", "body"]
-    output.rows(found, columns, json)
+    output.rows(found, _MESSAGE, json)
+
+
+@app.command("find")
+def queue_find(
+    type: OptionalType = None,
+    id: Annotated[int | None, typer.Option("--id", help="The message.")] = None,
+    dedup_key: Annotated[str | None, typer.Option(help="The dedup key it was sent with.")] = None,
+    group_key: Annotated[str | None, typer.Option(help="The group key it was sent with.")] = None,
+    size: Size = 10,
+    database: Url = None,
+    json: Json = False,
+) -> None:
+    """Find messages by number, dedup key or group key, whatever their state; without a type by number only."""
+    with connected(database) as session:
+        found = session.call("find_messages", type, id, dedup_key, group_key, size)
+    output.rows(found, ["type", *_MESSAGE], json)
+
+
+@app.command("list")
+def queue_list(type: OptionalType = None, database: Url = None, json: Json = False) -> None:
+    """Show the policies of queues."""
+    with connected(database) as session:
+        output.rows(session.call("list_queues", type), _POLICY, json)
 
 
 @app.command()
 def pause(type: Type, database: Url = None, json: Json = False) -> None:
-    """Let claims return nothing until resume; sending and finishing go on."""
+    """Let claims return nothing until resume. Sending and finishing go on."""
     with connected(database) as session:
         count = session.call("pause", type)[0]["count"]
     say("paused" if count else "was paused already", json, count=count)
@@ -155,5 +190,5 @@ def purge(
 ) -> None:
     """Delete all messages of one queue and state."""
     with connected(database) as session:
-        count = until_none(lambda: session.call("purge", type, state.value))
+        count = until_none(lambda: session.call("purge", type, state.value), "purging", "purged")
     say(f"{count} purged", json, count=count)

@@ -6,7 +6,7 @@ import typer
 
 from .. import output
 from ..messages import plain
-from .common import Failed, Json, OptionalType, Url, connected, group, say
+from .common import Failed, Json, OptionalType, Url, connected, group, known_types, say
 
 app = group("Schedules: messages at the times of a cron expression.")
 
@@ -22,7 +22,10 @@ _COLUMNS = ("name", "type", "cron", "time_zone", "next_at", "last_at", "last_id"
 def schedule_set(
     name: Name,
     cron: Cron,
-    type: Annotated[str, typer.Option("--type", metavar="TYPE", help="The queue that gets the messages.")],
+    type: Annotated[
+        str,
+        typer.Option("--type", metavar="TYPE", help="The queue that gets the messages.", autocompletion=known_types),
+    ],
     body: Annotated[str, typer.Option("--body", metavar="BODY", help="The body of each message.")] = "",
     time_zone: Zone = None,
     headers: Annotated[str | None, typer.Option(help="Metadata beside the body, such as JSON.")] = None,

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, BinaryIO
 
@@ -13,7 +14,8 @@ import typer
 
 from .. import tracing
 from ..databases import DatabaseError, Disconnected, QueueError, Session
-from .common import Failed, Json, Url, connected, group, say
+from .common import Failed, Json, Url, connected, group, known_types, say
+from .progress import work
 
 top = group()
 
@@ -35,7 +37,7 @@ LONGEST_LINE = 100 << 20  # a body of 16 MiB with every character escaped
 
 @top.command()
 def send(
-    type: Annotated[str, typer.Option("--type", metavar="TYPE", help="The queue.")],
+    type: Annotated[str, typer.Option("--type", metavar="TYPE", help="The queue.", autocompletion=known_types)],
     body: Annotated[
         str | None, typer.Argument(metavar="[BODY]", help="The message; - reads a list from stdin.")
     ] = None,
@@ -88,8 +90,11 @@ def send(
         return
     due = _time(run_at)
     with connected(database) as session:
-        arguments = (type, body, due, *options[:4], tracing.injected(headers), source, delay, on_conflict)
-        row = session.call("send_message", *arguments)[0]
+        with tracing.sending("send", (type,), {}) as span:
+            arguments = (type, body, due, *options[:4], tracing.injected(headers), source, delay, on_conflict)
+            row = session.call("send_message", *arguments)[0]
+            if span is not None:
+                span.id = row["id"]
         if not row["created"]:
             what = "changed" if row["changed"] else "not sent"
             print(f"runner: {what}: message {row['id']} has this dedup key and is live", file=sys.stderr)
@@ -146,19 +151,15 @@ def _binary(file: str) -> BinaryIO:
 
 def _send_list(session: Session, type: str, stream: BinaryIO) -> int:
     """Send a list chunk by chunk and return how many. Raises Failed with the lines that were not sent."""
-    from rich.console import Console  # it takes long to load
-    from rich.progress import Progress
-
-    sent = 0
-    console = Console(stderr=True)
     size = os.fstat(stream.fileno()).st_size if stream.seekable() else None
-    with Progress(console=console, disable=not console.is_terminal, transient=True) as progress:
-        task = progress.add_task("sending", total=size or None)
+    with work("sending", "sent", size or None) as found:
         for first, lines in _chunks(stream):
-            where = f"lines {first} to {first + len(lines) - 1}"
+            last = first + len(lines) - 1
+            where = f"lines {first} to {last}"
             try:
                 text = b"\n".join(lines).decode("utf-8")
-                sent += session.call("send_batch", type, text)[0]["count"]
+                call = partial(session.call, "send_batch", type, text)
+                found.call(call, sum(map(len, lines)) + len(lines), f"; go on from line {last + 1}")
             except UnicodeDecodeError as error:
                 line = first + error.object.count(b"\n", 0, error.start)
                 raise Failed(f"line {line} is not UTF-8; {where} were not sent, all before were") from None
@@ -166,8 +167,7 @@ def _send_list(session: Session, type: str, stream: BinaryIO) -> int:
                 raise Failed(f"{where} may not have been sent, all before were: {error}") from error
             except (QueueError, DatabaseError) as error:
                 raise Failed(f"{where} were not sent, all before were; counting from line {first}: {error}") from error
-            progress.advance(task, sum(map(len, lines)) + len(lines))
-    return sent
+    return found.count
 
 
 def _chunks(stream: BinaryIO) -> Iterator[tuple[int, list[bytes]]]:

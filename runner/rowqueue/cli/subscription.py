@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from .. import output
-from .common import Failed, Json, Table, Url, connected, group, say
+from .common import Failed, Json, Table, Url, connected, group, known_types, say
 
 app = group("Subscriptions: messages to queues when a table changes.")
 
@@ -49,7 +49,10 @@ def subscription_add(
     table: Table,
     action: Annotated[str, typer.Option("--action", metavar="LETTERS", help="Of I, U, D: insert, update, delete.")],
     type: Annotated[
-        str | None, typer.Option("--type", metavar="TYPE", help="The queue that gets the messages; or --topic.")
+        str | None,
+        typer.Option(
+            "--type", metavar="TYPE", help="The queue that gets the messages; or --topic.", autocompletion=known_types
+        ),
     ] = None,
     topic: Annotated[str | None, typer.Option(metavar="TOPIC", help="The topic whose queues get the messages.")] = None,
     database: Url = None,
@@ -66,7 +69,10 @@ def subscription_add(
 @app.command("remove")
 def subscription_remove(
     table: Table,
-    type: Annotated[str | None, typer.Option("--type", metavar="TYPE", help="The queue; all when left out.")] = None,
+    type: Annotated[
+        str | None,
+        typer.Option("--type", metavar="TYPE", help="The queue; all when left out.", autocompletion=known_types),
+    ] = None,
     topic: Annotated[str | None, typer.Option(metavar="TOPIC", help="The topic; all when left out.")] = None,
     action: Annotated[
         str | None, typer.Option("--action", metavar="LETTERS", help="Of I, U, D; all when left out.")

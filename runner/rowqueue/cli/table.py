@@ -9,9 +9,10 @@ from .. import output
 from ..consumer import Options, process_name
 from ..polling import TableSource
 from . import consuming
-from .common import Failed, Json, Size, Url, connected, group, say, until_none
+from .common import Failed, Json, Size, Url, connected, group, say
+from .progress import until_none
 
-app = group("Polling tables: rows of a table of yours, claimed as work.")
+app = group("Polling tables: rows of your own table, claimed as work.")
 
 Adopted = Annotated[str, typer.Argument(metavar="NAME", help="What the table is adopted as.")]
 
@@ -111,8 +112,20 @@ def table_retry(
 ) -> None:
     """Retry dead rows, with all their attempts."""
     with connected(database) as session:
-        count = until_none(lambda: session.call("retry_rows", name, id))
+        count = until_none(lambda: session.call("retry_rows", name, id), "retrying", "to be tried again")
     say(f"{count} to be tried again", json, count=count)
+
+
+@app.command("list")
+def table_list(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="What the table is adopted as; all.")] = None,
+    database: Url = None,
+    json: Json = False,
+) -> None:
+    """Show the polling tables, and how many of their rows are claimed, wait or are dead."""
+    with connected(database) as session:
+        columns = ("name", "table", "key_columns", "status_column", "on_complete", "active", "waiting", "dead")
+        output.rows(session.call("list_tables", name), columns, json)
 
 
 @app.command("peek")

@@ -5,14 +5,16 @@ from typing import Annotated
 import typer
 
 from .. import output, tracing
-from .common import Failed, Json, Url, connected, group, say
+from .common import Failed, Json, Url, connected, group, known_types, say
 
-app = group("Topics: one message for each queue that is bound to a topic.")
+app = group("Topics: a message is sent to each queue that is bound to its topic.")
 
 Pattern = Annotated[
     str, typer.Argument(metavar="PATTERN", help="Words with dots between them; * is one word, # any number of words.")
 ]
-BoundType = Annotated[str, typer.Option("--type", metavar="TYPE", help="The queue that gets the messages.")]
+BoundType = Annotated[
+    str, typer.Option("--type", metavar="TYPE", help="The queue that gets the messages.", autocompletion=known_types)
+]
 
 
 @app.command()
@@ -28,7 +30,10 @@ def unbind(
     pattern: Annotated[
         str | None, typer.Argument(metavar="[PATTERN]", help="As it was bound; with --type all when left out.")
     ] = None,
-    type: Annotated[str | None, typer.Option("--type", metavar="TYPE", help="The queue; all when left out.")] = None,
+    type: Annotated[
+        str | None,
+        typer.Option("--type", metavar="TYPE", help="The queue; all when left out.", autocompletion=known_types),
+    ] = None,
     database: Url = None,
     json: Json = False,
 ) -> None:
@@ -72,7 +77,7 @@ def publish(
     json: Json = False,
 ) -> None:
     """Send one message to each queue that is bound to the topic."""
-    with connected(database) as session:
+    with connected(database) as session, tracing.sending("publish", (topic,), {}):
         options = (None, priority, group_key, dedup_key, max_attempts, tracing.injected(headers), source, delay)
         count = session.call("publish", topic, body, *options)[0]["count"]
     say(f"{count} sent", json, count=count)

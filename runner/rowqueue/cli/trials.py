@@ -1,7 +1,9 @@
 """`runner demo` and `runner bench`."""
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
 
@@ -11,18 +13,28 @@ from .common import Json, Url, group, opened
 top = group()
 
 
+def _option(context: typer.Context, url: str | None) -> str:
+    """The --database of this command line, for another one; a password is not shown again."""
+    source = context.get_parameter_source("database")
+    if url is None or source is None or source.name != "COMMANDLINE":
+        return ""
+    is_secret = "password" in url or urlsplit(url).password is not None
+    return f" --database {'URL' if is_secret else quote(url)}"
+
+
 @top.command()
 def demo(
+    context: typer.Context,
     maildir: Annotated[
         Path, typer.Option(metavar="FOLDER", help="Where the mails go: new, empty, or an earlier demo's.")
     ] = Path("demo-mail"),
     database: Url = None,
 ) -> int:
-    """Send and deliver over a thousand mails, on this machine only."""
+    """Send and deliver over 1,000 mails, on this machine only."""
     from .. import demo  # needs the extra `demo`
 
     with opened(database) as target:
-        return demo.run(target, maildir, database is None)
+        return demo.run(target, maildir, _option(context, database))
 
 
 @top.command()
@@ -32,7 +44,7 @@ def bench(
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Measure the queue on this database, in a queue of its own that is removed afterwards."""
+    """Measure the queue on this database. What it makes is removed afterwards."""
     with opened(database) as target:
         from .. import bench as benchmark
 

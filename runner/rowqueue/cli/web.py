@@ -43,9 +43,10 @@ def web(
     ] = False,
     log_level: consuming.Level = consuming.LogLevel.info,
 ) -> None:
-    """Show the queues of one or several databases as a web page, and /metrics; prints its address with a token.
+    """Show the queues of several databases as a web page.
 
-    The token is new at each start, unless the environment variable RUNNER_WEB_TOKEN has one.
+    Prints its address with a token, which is new at each start unless the environment variable RUNNER_WEB_TOKEN has
+    one. /metrics is there too.
     """
     if root_path and (not root_path.startswith("/") or root_path.startswith("//") or not root_path.isprintable()):
         raise typer.BadParameter("must begin with one slash, such as /queues", param_hint="--root-path")

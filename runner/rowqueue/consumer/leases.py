@@ -11,6 +11,7 @@ from typing import Any
 from ..databases import Conflict, Disconnected
 from ..link import Link
 from ..messages import Item
+from .reports import Reports
 from .tally import Tally
 
 # A lease has 1 second at least. After this long a handler is worth the question how much of it is left.
@@ -74,9 +75,11 @@ class Leases:
             with self._lock:
                 del self._held[batch.key]
 
-    def beat(self, link: Link, ended: threading.Event) -> None:
-        """Extend leases until `ended` is set; the work of a thread."""
-        while not ended.wait(self._until_next_beat()):
+    def beat(self, link: Link, ended: threading.Event, reports: Reports) -> None:
+        """Extend leases, and report what was done, until `ended` is set; the work of a thread."""
+        reports.send_if_due(link)
+        while not ended.wait(min(self._until_next_beat(), reports.seconds_left())):
+            reports.send_if_due(link)
             now = time.monotonic()
             with self._lock:
                 due = [batch for batch in self._held.values() if batch.beat_at <= now and not batch.lost]

@@ -15,6 +15,7 @@ from .claims import Claims
 from .leases import Leases
 from .options import Options
 from .poller import Poller, TakePoller
+from .reports import Reports
 from .resting import Rest
 from .sources import Source
 from .taking import TakeWorker
@@ -46,7 +47,10 @@ class Consumer:
         self._stop = threading.Event()  # claim nothing more and start nothing more
         self._ended = threading.Event()  # all workers are done
         self._error: BaseException | None = None
-        self._tally = Tally(metrics)
+        # Polling tables are no queues: nobody would look for their consumers there.
+        every = options.report if source.reports else 0
+        self._reports = Reports(options.types, options.reader, every, counts_dead=options.transaction)
+        self._tally = Tally(metrics, self._reports)
         awaits_writer = not (options.drain or options.once)
         self._outage = Outage(options.connect_timeout, awaits_writer, self._tally.reconnected)
         self._claims = Claims(source, options, self._stop)
@@ -117,7 +121,8 @@ class Consumer:
 
     def _beat(self) -> None:
         link = self._link()
-        self._leases.beat(link, self._ended)
+        self._leases.beat(link, self._ended, self._reports)
+        self._reports.send_last(link)
         link.close()
 
     def _poll(self) -> None:

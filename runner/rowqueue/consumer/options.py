@@ -18,6 +18,7 @@ LIMITS: dict[str, tuple[int, int | None]] = {
     "idle_timeout": (0, None),
     "shutdown_timeout": (0, None),
     "connect_timeout": (0, None),
+    "report": (0, 3_600),
 }
 
 
@@ -36,7 +37,7 @@ class Options:
     """What `runner consume` or `runner table consume` was asked for; seconds everywhere, None for no limit.
 
     `lease` None leaves the length of a lease to the queue's policy. `connect_timeout`: how long the database may be
-    away.
+    away. `report`: a queue's consumer says so often in the database what it does, 0 for never.
     """
 
     types: tuple[str, ...]
@@ -53,6 +54,7 @@ class Options:
     keep_results: bool = False
     shutdown_timeout: float = 30.0
     connect_timeout: float | None = None
+    report: int = 10
 
     @property
     def may_end(self) -> bool:

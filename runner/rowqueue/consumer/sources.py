@@ -25,6 +25,7 @@ class Source(ABC):
     chains: ClassVar[bool]  # finishing a batch claims the next one
     wakes: ClassVar[bool]  # the database may tell when there is something to do
     keeps_whole: ClassVar[bool]  # a batch that is begun is ended, told to stop or not
+    reports: ClassVar[bool]  # there is a report_consumer for it
     longest_blind_poll: ClassVar[float]
 
     def __init__(self, options: Options) -> None:
@@ -59,6 +60,7 @@ class QueueSource(Source):
     chains = True
     wakes = True
     keeps_whole = False
+    reports = True
     longest_blind_poll = LONGEST_BLIND_POLL
 
     def claim(self, link: Link, stop: threading.Event, type: str, size: int) -> list[Row]:

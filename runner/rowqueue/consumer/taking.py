@@ -46,8 +46,9 @@ class TakeWorker(Worker):
             with session.transaction() as connection:
                 rows = session.call("take_batch", type, size)
                 messages.extend(Message(**{**row, "connection": connection}) for row in rows)
-                claims.last_claim = claims.last_work = time.monotonic()
+                handled.began = claims.last_claim = claims.last_work = time.monotonic()
                 self._handler.run(messages, handled, lambda: not handled.failures)
+                handled.seconds = time.monotonic() - handled.began
                 if handled.failures or handled.crash:
                     raise _RollBack from handled.cause
 
@@ -76,11 +77,12 @@ class TakeWorker(Worker):
     def _settle(self, link: Link, type: str, messages: list[Message], handled: Handled) -> None:
         """Count the failed attempts of a take that was rolled back, and those only."""
 
-        def count(session: Session) -> None:
+        def count(session: Session) -> int:
             with session.transaction():
-                for f in handled.failures:
-                    session.call("fail", f.id, None, f.error, f.retry_after)
+                calls = [session.call("fail", f.id, None, f.error, f.retry_after) for f in handled.failures]
+            return sum(row["state"] == "E" for rows in calls for row in rows)
 
+        dead = 0
         if self._crashed(handled):
             return
         if handled.failures:
@@ -88,5 +90,5 @@ class TakeWorker(Worker):
             messages = [message for message in messages if message.id in failed]
             # Not tried again: when the connection is lost, it was probably lost to the handler as well.
             with suppress(Disconnected, Conflict):
-                link.once(count)
-        self._tally.finished(type, messages, handled)
+                dead = link.once(count)
+        self._tally.finished(type, messages, handled, dead)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..handlers import Handled
 from ..messages import Item
+from .reports import Reports
 
 if TYPE_CHECKING:  # prometheus_client takes long to load, and few ask for it
     from ..metrics import Metrics
@@ -16,10 +17,10 @@ log = logging.getLogger("rowqueue")
 
 
 class Tally:
-    """Counts for all workers."""
+    """Counts for all workers; `reports` gets what the database is told from time to time."""
 
-    def __init__(self, metrics: "Metrics | None") -> None:
-        self._metrics = metrics
+    def __init__(self, metrics: "Metrics | None", reports: Reports) -> None:
+        self._metrics, self._reports = metrics, reports
         self._lock = threading.Lock()
         self._totals: Counter[str] = Counter()
 
@@ -51,8 +52,8 @@ class Tally:
         if self._metrics is not None:
             self._metrics.reconnects.inc()
 
-    def finished(self, type: str, started: Sequence[Item], handled: Handled) -> None:
-        """Log the failures and count the messages of a finished batch."""
+    def finished(self, type: str, started: Sequence[Item], handled: Handled, dead: int = 0) -> None:
+        """Log the failures and count the messages of a finished batch; `dead` of them are known to be dead letters."""
         if handled.failures:
             attempts = {message.id: message.attempt for message in started}
             for f in handled.failures:
@@ -61,3 +62,4 @@ class Tally:
         self.count(type, "completed", len(started) - len(handled.failures))
         self.count(type, "failed", len(handled.failures) - discarded)
         self.count(type, "discarded", discarded)
+        self._reports.finished(type, started, handled, dead)

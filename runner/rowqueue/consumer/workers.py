@@ -133,10 +133,11 @@ class BatchWorker(Worker):
 
     def _run_handler(self, batch: Batch) -> Handled:
         handled = Handled(keeps_results=self._options.keep_results)
-        began = time.monotonic()
+        handled.began = time.monotonic()
         with self._leases.kept(batch):
             self._handler.run(batch.messages, handled, partial(self._may_start, batch))
-        self._tally.ran(batch.type, len(batch.messages), time.monotonic() - began)
+        handled.seconds = time.monotonic() - handled.began
+        self._tally.ran(batch.type, len(batch.messages), handled.seconds)
         return handled
 
     def _may_start(self, batch: Batch) -> bool:

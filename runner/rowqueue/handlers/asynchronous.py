@@ -85,7 +85,7 @@ class AsyncWholeBatch(Handler):
 
     async def _all(self, messages: Sequence[Item], handled: Handled) -> None:
         try:
-            with tracing.consuming(*messages):
+            with tracing.consuming(*messages, is_batch=True, failures=handled.failures):
                 note_batch(messages, handled, await self._function(list(messages)))
         except BaseException as error:
             for message in messages:

@@ -20,7 +20,8 @@ class HandlerError(Expected):
 class Handled:
     """What became of a batch: failures, messages never started, an exception that must end the process, and results.
 
-    `cause`: the first exception of a handler that it did not mean for the queue.
+    `cause`: the first exception of a handler that it did not mean for the queue. `began` (of the monotonic clock) and
+    `seconds`: when the handler ran, and for how long.
     """
 
     failures: list[Failure] = field(default_factory=list)
@@ -29,6 +30,8 @@ class Handled:
     crash: BaseException | None = None
     keeps_results: bool = False
     results: dict[int, str] = field(default_factory=dict)
+    began: float = 0.0
+    seconds: float = 0.0
 
     def keep(self, message: Item, value: Any) -> None:
         """Note what a handler has returned for a message, if that is wanted: a text as it is, anything else as JSON.

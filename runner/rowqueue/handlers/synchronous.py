@@ -39,7 +39,7 @@ class WholeBatch(Handler):
             handled.unstarted.extend(messages)
             return
         try:
-            with tracing.consuming(*messages):
+            with tracing.consuming(*messages, is_batch=True, failures=handled.failures):
                 note_batch(messages, handled, self._function(list(messages)))
         except BaseException as error:
             for message in messages:

@@ -45,7 +45,7 @@ class Workers(Handler):
                 handled.unstarted.extend(turn)
                 continue
             try:
-                with tracing.consuming(*turn):
+                with tracing.consuming(*turn, failures=handled.failures):
                     self._turn(turn, handled)
             except Exception as error:
                 handled.crash = error

@@ -25,6 +25,7 @@ from .looking import (
     message,
     overview,
     queue,
+    recent_overview,
     search,
     table_rows,
 )
@@ -54,6 +55,7 @@ __all__ = [
     "overview",
     "perform",
     "queue",
+    "recent_overview",
     "search",
     "table_rows",
 ]

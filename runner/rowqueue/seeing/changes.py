@@ -4,7 +4,8 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from .looking import STATES
+from ..databases import Row
+from .looking import STATES, Looking
 from .watched import Watched
 
 CHANGE_SECONDS = 20.0  # of a change that is repeated until nothing is left
@@ -68,6 +69,11 @@ def retry_rows(name: str, id: int | None = None) -> Change:
     return Change("retry_rows", (name, id), f"Retry {which} of {name}?", "{count} retried.", id is None)
 
 
+def _call(looking: Looking, change: Change) -> list[Row]:
+    looking.forget()
+    return looking.session.call(change.procedure, *change.arguments)
+
+
 def perform(watched: Watched, change: Change, seconds: float = CHANGE_SECONDS) -> str:
     """Make a change, and say what it has done. What is bounded is repeated for at most `seconds`; others look between.
 
@@ -76,7 +82,7 @@ def perform(watched: Watched, change: Change, seconds: float = CHANGE_SECONDS) -
     deadline = time.monotonic() + seconds
     total = 0
     while True:
-        [row] = watched.ask(lambda session: session.session.call(change.procedure, *change.arguments), seconds, False)
+        [row] = watched.ask(lambda looking: _call(looking, change), max(seconds, CHANGE_SECONDS), again=False)
         count = next(iter(row.values()))
         total += count if change.repeats else 0
         if not change.repeats:

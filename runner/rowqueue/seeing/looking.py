@@ -1,12 +1,14 @@
 """What a person wants to see of one database: plain functions over `Looking`, which calls the contract only."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar, cast
 
-from ..databases import Forbidden, Row, Session
+from ..databases import DatabaseError, Forbidden, Row, Session
+
+T = TypeVar("T")
 
 MINUTES = 60  # of a sparkline and a chart
 BODY_LENGTH = 300  # characters of each body in a list
@@ -15,6 +17,13 @@ SIZE = 50
 STATES = {"N": "new", "A": "active", "E": "dead", "C": "archived"}
 FORBIDDEN_SECONDS = 60.0  # what is forbidden is asked for so seldom: each time is an error in the server's log
 HEALTH_SECONDS = 10.0  # queue_health reads much: what it said is shown for so long
+OVERVIEW_SECONDS = 1.0
+ERRORS_SECONDS = 5.0  # and list_errors reads 10,000 dead letters
+SEARCH_SECONDS = 3.0
+
+
+class TooSlow(DatabaseError):
+    """What was asked for would take too long; the message says what to ask for instead."""
 
 
 class Looking:
@@ -23,8 +32,7 @@ class Looking:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.left_out: list[str] = []
-        self._health: list[Row] = []
-        self._health_until = 0.0
+        self._kept: dict[Any, tuple[float, Any]] = {}
         self._forbidden_until: dict[str, float] = {}
 
     def rows(self, what: str, procedure: str, *arguments: Any) -> list[Row]:
@@ -39,14 +47,24 @@ class Looking:
             self.left_out.append(what)
         return []
 
+    def kept(self, key: Any, seconds: float, work: Callable[[], T]) -> T:
+        """What `work` returns, at most `seconds` old, or four times what it takes, or until `forget`."""
+        now = time.monotonic()
+        until, value = self._kept.get(key, (now, None))
+        if now >= until:
+            self._kept = {name: entry for name, entry in self._kept.items() if now < entry[0]}
+            value = work()
+            took = time.monotonic() - now
+            self._kept[key] = (now + took + max(seconds, 4 * took), value)
+        return cast(T, value)
+
+    def forget(self) -> None:
+        """After a change, nothing old is shown."""
+        self._kept = {}
+
     def health(self) -> list[Row]:
-        """What queue_health says, at most HEALTH_SECONDS old, or twenty times what it takes."""
-        began = time.monotonic()
-        if began >= self._health_until:
-            self._health = self.rows("health", "queue_health")
-            took = time.monotonic() - began
-            self._health_until = began + max(HEALTH_SECONDS, 20 * took)
-        return self._health
+        """What queue_health says, some seconds old."""
+        return self.kept("health", HEALTH_SECONDS, lambda: self.rows("health", "queue_health"))
 
 
 @dataclass(frozen=True)
@@ -133,6 +151,11 @@ class MessageDetail:
     left_out: list[str]
 
 
+def recent_overview(looking: Looking) -> Overview:
+    """As `overview`, but what several people look at is read once a second, and less often where it takes long."""
+    return looking.kept("overview", OVERVIEW_SECONDS, lambda: overview(looking))
+
+
 def overview(looking: Looking, with_health: bool = True) -> Overview:
     """All queues with their last hour, the consumers, and what hurts unless `with_health` is False: it may be slow."""
     looking.left_out.clear()
@@ -172,7 +195,10 @@ def queue(
     bindings = [row for row in looking.rows("bindings", "list_bindings") if row["type"] == type]
     policy = policies[0] if policies else None
     line = _queue(stats[0] if stats else _empty(type, policy), policy, history, consumers, now)
-    errors = looking.rows("errors", "list_errors", type, 100) if line.dead and with_errors else []
+    errors: list[Row] = []
+    if line.dead and with_errors:
+        key = ("errors", type, line.dead)
+        errors = looking.kept(key, ERRORS_SECONDS, lambda: looking.rows("errors", "list_errors", type, 100))
     return QueueDetail(now, line, state, messages, errors, consumers, schedules, bindings, list(looking.left_out))
 
 
@@ -195,9 +221,23 @@ def search(
     size: int = SIZE,
     body_length: int = BODY_LENGTH,
 ) -> list[Row]:
-    """Messages by their number, dedup_key or group_key."""
+    """Messages by their number, dedup_key or group_key; by a key, and without a type, of one queue after the other.
+
+    Raises TooSlow when that takes more than SEARCH_SECONDS.
+    """
     looking.left_out.clear()
-    return looking.rows("messages", "find_messages", type, id, dedup_key, group_key, size, body_length)
+    types = [type]
+    if type is None and id is None:
+        types = [row["type"] for row in looking.rows("queues", "queue_stats")]
+    deadline = time.monotonic() + SEARCH_SECONDS
+    found: list[Row] = []
+    for name in types:
+        if time.monotonic() > deadline:
+            raise TooSlow("there are too many queues to search them all: name one")
+        if len(found) < size:
+            keys = (name, id, dedup_key, group_key)
+            found += looking.rows("messages", "find_messages", *keys, size - len(found), body_length)
+    return found
 
 
 # A list that is one call, by the name of its page: what a screen shows as a table.

@@ -52,7 +52,7 @@ def change(site: Site, form: Form) -> Page | str:
     if wanted.question and form.get("sure") != "1":
         fields = {name: value for name, value in form.items() if name not in ("csrf", "sure")}
         values = {"title": wanted.question, "question": wanted.question, "fields": fields, "back": back}
-        return Page("confirm.html", values | {"db": watched.name})
+        return Page("confirm.html", values | {"db": watched.name}, follows=False)
     said = perform(watched, wanted)
     return f"{back}{'&' if '?' in back else '?'}done={site.note(f'{watched.name}: {said}')}"
 

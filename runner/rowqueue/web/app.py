@@ -54,12 +54,14 @@ def _error(error: Exception) -> Page:
     """The page that says what is wrong."""
     if isinstance(error, HTTPException):
         said = {404: "There is no such page.", 405: "This cannot be done here."}.get(error.status_code, error.detail)
-        return Page("error.html", {"title": "Not possible", "error": said}, error.status_code)
+        return Page("error.html", {"title": "Not possible", "error": said}, error.status_code, False)
     if isinstance(error, Forbidden):
-        return Page("error.html", {"title": "Forbidden", "error": f"The database's role may not do this: {error}"}, 403)
+        return Page(
+            "error.html", {"title": "Forbidden", "error": f"The database's role may not do this: {error}"}, 403, False
+        )
     status = 404 if isinstance(error, NotFound) else 503 if isinstance(error, Away) else 400
     title = {404: "Not found", 503: "The database is away", 400: "Not possible"}[status]
-    return Page("error.html", {"title": title, "error": str(error)}, status)
+    return Page("error.html", {"title": title, "error": str(error)}, status, False)
 
 
 def _page(site: Site, request: Request, page: Page) -> HTMLResponse:

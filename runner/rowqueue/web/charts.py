@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 from xml.etree import ElementTree
 
+import pygal
 from markupsafe import Markup
 
 from ..seeing import Minute
@@ -23,8 +24,6 @@ def sparkline(minutes: Sequence[Minute]) -> Markup:
 
 @lru_cache(4096)
 def _sparkline(values: tuple[int, ...]) -> Markup:
-    import pygal
-
     chart = pygal.Line(
         width=120,
         height=24,
@@ -45,8 +44,6 @@ def _sparkline(values: tuple[int, ...]) -> Markup:
 @lru_cache(512)
 def minute_chart(minutes: tuple[Minute, ...]) -> Markup:
     """Completed and failed messages of each minute as bars, one above the other."""
-    import pygal
-
     chart = pygal.StackedBar(
         width=960,
         height=200,

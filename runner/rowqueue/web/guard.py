@@ -10,10 +10,11 @@ import hmac
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from html import escape
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 HEADERS = {
@@ -138,7 +139,7 @@ class Guard:
             rest = urlencode([(name, value) for name, value in query if name != "token"])
             # One slash: two would be another host's address.
             path = f"{self._rules.root}/{scope['path'].lstrip('/')}"
-            response = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
+            response = _onward(f"{path}?{rest}" if rest else path, headers)
             response.set_cookie(
                 self._rules.cookie_name,
                 self._rules.cookie,
@@ -159,6 +160,16 @@ class Guard:
     def _is_https(self, scope: Scope, headers: Headers) -> bool:
         forwarded = headers.get("x-forwarded-proto", "") if self._rules.believes_proxy else ""
         return (forwarded.rpartition(",")[2].strip() or scope["scheme"]) == "https"
+
+
+def _onward(address: str, headers: Headers) -> Response:
+    """A redirect. After a link on another site, a page that goes on by itself: only so the strict cookie is sent."""
+    if headers.get("sec-fetch-site") in (None, "none", "same-origin"):
+        return RedirectResponse(address, 303)
+    return HTMLResponse(
+        '<!doctype html><html lang="en"><title>rowqueue</title>'
+        f'<meta http-equiv="refresh" content="0; url={escape(address)}"><a href="{escape(address)}">Go on</a>'
+    )
 
 
 def _cookies(headers: Headers, name: str) -> list[str]:

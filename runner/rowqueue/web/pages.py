@@ -6,13 +6,13 @@ from typing import Any
 
 from .. import seeing
 from ..databases import Row
-from ..seeing import LISTS, SIZE, STATES, WHOLE_BODY, Looking
+from ..seeing import ANSWER_SECONDS, LISTS, SIZE, STATES, WHOLE_BODY, Looking
 from . import shown
 from .site import BadQuery, NotFound, Page, Site
 
 Query = Mapping[str, str]
 
-SIZES = (20, 50, 200, 1_000)
+SIZES = (20, 50, 200, 500)
 _ROW_STATES = {"A": "claimed", "N": "waiting", "E": "dead"}
 
 
@@ -137,7 +137,7 @@ LISTINGS = {
 
 def overview(site: Site, query: Query) -> Page:
     """All queues of all databases, and what hurts."""
-    return Page("overview.html", {"title": "Overview", "found": site.every(seeing.overview)})
+    return Page("overview.html", {"title": "Overview", "found": site.every(seeing.recent_overview)})
 
 
 def listing(name: str) -> Callable[[Site, Query], Page]:
@@ -224,7 +224,7 @@ def search(site: Site, query: Query) -> Page:
             rows = seeing.search(looking, type or None, size=size, body_length=site.body_length, **key)
             return looking.session.now(), rows
 
-        values["found"] = site.every(look)
+        values["found"] = site.every(look, ANSWER_SECONDS)
     return Page("search.html", values)
 
 

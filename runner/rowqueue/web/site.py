@@ -40,11 +40,12 @@ class Options:
 
 @dataclass
 class Page:
-    """A template and what it shows."""
+    """A template and what it shows. `follows`: it is kept up to date."""
 
     template: str
     values: dict[str, Any]
     status: int = 200
+    follows: bool = True
 
 
 @dataclass(frozen=True)
@@ -101,13 +102,13 @@ class Site:
             raise NotFound("There is no such database here.")
         return self.databases[name]
 
-    def every(self, work: Callable[[Looking], T]) -> list[Found[T]]:
-        """What each database answers; all are asked at the same time."""
+    def every(self, work: Callable[[Looking], T], seconds: float = _EVERY_SECONDS) -> list[Found[T]]:
+        """What each database answers within so many seconds; all are asked at the same time."""
         asked = [
             (watched, watched.submit(lambda looking: (work(looking), list(looking.left_out))))
             for watched in self.databases.values()
         ]
-        deadline = time.monotonic() + _EVERY_SECONDS
+        deadline = time.monotonic() + seconds
         found: list[Found[T]] = []
         for watched, future in asked:
             try:
@@ -138,7 +139,7 @@ class Site:
             databases=list(self.databases),
             path=path,
             here=self.link(path, **here),
-            events=self.link("/events", page=path, **here),
+            events=self.link("/events", page=path, **here) if page.follows else "",
             note=self._notes.get(query.get("done", "")),
             **page.values,
         )

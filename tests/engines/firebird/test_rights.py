@@ -46,7 +46,7 @@ def test_no_role_reaches_a_table_the_view_a_sequence_or_an_exception(user: Clien
         [column, *_] = sql(
             f"SELECT TRIM(rdb$field_name) AS name FROM rdb$relation_fields WHERE rdb$relation_name = '{table}'"
         )
-        name = column["name"]
+        name = f'"{column["name"]}"'  # some are words of SQL
         assert_denied(user, f"SELECT * FROM {table}")
         assert_denied(user, f"DROP {'VIEW' if table == 'MQ_MESSAGE_STATE' else 'TABLE'} {table}")
         if table == "MQ_MESSAGE_STATE":

@@ -18,7 +18,8 @@ pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_version]
 CONTRACT = contract.load()
 QUOTED = "'mq_owner'@'localhost'"
 PUBLISHED = set(CONTRACT.procedures_of("mysql"))
-INTERNAL = set(CONTRACT.objects("mysql")) - PUBLISHED - {"message_state"}
+VIEWS = {"message_state", "error_group"}
+INTERNAL = set(CONTRACT.objects("mysql")) - PUBLISHED - VIEWS
 ROLES = {"mq_producer", "mq_consumer", "mq_operator"}
 OWNER = "mq_owner@localhost"
 # What touches a user's table, and what that calls.
@@ -181,11 +182,11 @@ def calls(schema: str, type: str) -> list[str]:
         f"CALL {schema}.mq_wait_for_message('{type}', 0)",
         f"CALL {schema}.mq_rescue_expired('{type}')",
         f"CALL {schema}.mq_queue_stats(NULL)",
-        f"CALL {schema}.mq_peek('{type}', 'N', 10)",
+        f"CALL {schema}.mq_peek('{type}', 'N', 10, NULL)",
         f"CALL {schema}.mq_set_queue('{type}', 1, NULL, NULL, NULL, 'archive', NULL, NULL, 5, 6, 7, NULL, NULL, NULL)",
         f"CALL {schema}.mq_pause('{type}')",
         f"CALL {schema}.mq_resume('{type}')",
-        f"CALL {schema}.mq_redrive('{type}', NULL)",
+        f"CALL {schema}.mq_redrive('{type}', NULL, NULL)",
         f"CALL {schema}.mq_purge('{type}', 'N')",
         f"CALL {schema}.mq_purge_archive('2001-01-01', 10)",
         f"CALL {schema}.mq_queue_health()",

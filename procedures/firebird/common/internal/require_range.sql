@@ -15,7 +15,8 @@ CREATE OR ALTER PROCEDURE mq_require_range (
 )
 AS
 DECLARE v_from varchar(20) CHARACTER SET ASCII;
-DECLARE v_to varchar(20) CHARACTER SET ASCII;
+DECLARE v_to varchar(30) CHARACTER SET ASCII;
+DECLARE v_place integer;
 BEGIN
     IF (p_value NOT BETWEEN p_from AND p_to) THEN
     BEGIN
@@ -24,12 +25,12 @@ BEGIN
         -- 315360000 reads as 315,360,000.
         IF (CHAR_LENGTH(v_from) > 4) THEN
             v_from = LEFT(v_from, CHAR_LENGTH(v_from) - 3) || ',' || RIGHT(v_from, 3);
-        IF (CHAR_LENGTH(v_to) > 9) THEN
-            v_to = LEFT(v_to, CHAR_LENGTH(v_to) - 9) || ',' || SUBSTRING(v_to FROM CHAR_LENGTH(v_to) - 8);
-        IF (CHAR_LENGTH(v_to) > 6) THEN
-            v_to = LEFT(v_to, CHAR_LENGTH(v_to) - 6) || ',' || SUBSTRING(v_to FROM CHAR_LENGTH(v_to) - 5);
-        IF (CHAR_LENGTH(v_to) > 3) THEN
-            v_to = LEFT(v_to, CHAR_LENGTH(v_to) - 3) || ',' || RIGHT(v_to, 3);
+        v_place = CHAR_LENGTH(v_to) - 3;
+        WHILE (v_place > 0) DO
+        BEGIN
+            v_to = LEFT(v_to, v_place) || ',' || SUBSTRING(v_to FROM v_place + 1);
+            v_place = v_place - 3;
+        END
         EXECUTE PROCEDURE mq_raise_error('invalid_argument',
             p_argument || ': must be ' || v_from || ' to ' || v_to || ', not ' || p_value);
     END

@@ -29,6 +29,13 @@ DECLARE
     v_dead bigint := p_dead;
 BEGIN
     SELECT * INTO v_old FROM mq.consumer AS c WHERE c.type = p_type AND c.reader = p_reader FOR UPDATE;
+    IF NOT FOUND THEN
+        -- Another process may have this name, too: whoever comes second goes on with the first one's row.
+        INSERT INTO mq.consumer (started_at, reported_at, counted_at, completed, failed, dead, busy_ms, waited_ms, type, reader)
+        VALUES (p_now, p_now, p_now, 0, 0, 0, 0, 0, p_type, p_reader)
+        ON CONFLICT DO NOTHING;
+        SELECT * INTO v_old FROM mq.consumer AS c WHERE c.type = p_type AND c.reader = p_reader FOR UPDATE;
+    END IF;
     v_goes_on := coalesce(v_old.due_at >= p_now, false);
     IF v_dead IS NULL THEN
         SELECT count(*) INTO v_dead
@@ -40,10 +47,7 @@ BEGIN
         ) AS d
         WHERE v_goes_on AND d.reader = p_reader;
     END IF;
-    INSERT INTO mq.consumer AS c (started_at, reported_at, due_at, counted_at, completed, failed, dead, busy_ms, waited_ms, type,
-        reader)
-    VALUES (p_now, p_now, v_due, p_now, p_completed, p_failed, v_dead, p_busy_ms, p_waited_ms, p_type, p_reader)
-    ON CONFLICT (type, reader) DO UPDATE
+    UPDATE mq.consumer AS c
     SET started_at = CASE WHEN v_goes_on THEN c.started_at ELSE p_now END,
         reported_at = p_now,
         due_at = v_due,
@@ -52,7 +56,8 @@ BEGIN
         failed = p_failed + CASE WHEN v_goes_on THEN c.failed ELSE 0 END,
         dead = v_dead + CASE WHEN v_goes_on THEN c.dead ELSE 0 END,
         busy_ms = p_busy_ms + CASE WHEN v_goes_on THEN c.busy_ms ELSE 0 END,
-        waited_ms = p_waited_ms + CASE WHEN v_goes_on THEN c.waited_ms ELSE 0 END;
+        waited_ms = p_waited_ms + CASE WHEN v_goes_on THEN c.waited_ms ELSE 0 END
+    WHERE c.type = p_type AND c.reader = p_reader;
     RETURN v_dead;
 END
 $$;

@@ -13,13 +13,15 @@ CREATE OR ALTER PROCEDURE mq.require_range
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @detail nvarchar(2000);
+    DECLARE @detail nvarchar(2000), @most varchar(40), @last varchar(40) = '';
     IF @value NOT BETWEEN @low AND @high
     BEGIN
-        -- Money in style 1 has commas in every language; FORMAT would need the server's .NET.
+        -- Money in style 1 has commas in every language; FORMAT would need the server's .NET. It ends below 10 to the 15th.
+        IF @high >= 100000000000000
+            SELECT @last = CONCAT(',', RIGHT(CAST(@high AS varchar(20)), 3)), @high = @high / 1000;
+        SET @most = CONCAT(REPLACE(RTRIM(CONVERT(varchar(30), CAST(@high AS money), 1)), '.00', ''), @last);
         SET @detail = CONCAT(
-            @argument, N': must be ', REPLACE(RTRIM(CONVERT(varchar(30), CAST(@low AS money), 1)), '.00', ''),
-            N' to ', REPLACE(RTRIM(CONVERT(varchar(30), CAST(@high AS money), 1)), '.00', '')
+            @argument, N': must be ', REPLACE(RTRIM(CONVERT(varchar(30), CAST(@low AS money), 1)), '.00', ''), N' to ', @most
         );
         EXEC mq.raise_error 'invalid_argument', @detail;
     END;

@@ -15,7 +15,8 @@ from .errors import translate
 
 SETS = False  # a call has one result
 
-_RESERVED = {"count", "value", "position", "row", "table"}  # words of SQL: these columns have quoted names, in capitals
+# Words of SQL: these columns have quoted names, in capitals.
+_RESERVED = {"count", "minute", "value", "position", "row", "table"}
 
 # This driver takes 0.2 ms more for a BLOB than for a VARCHAR, in either direction: short texts go as such.
 _SHORT = 2000  # bytes

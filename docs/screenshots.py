@@ -1,0 +1,117 @@
+"""Makes docs/images: `runner web` on an embedded PostgreSQL with a queue for the picture, seen by Debian's Chromium.
+
+Usage: make screenshots
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from rowqueue import install
+from rowqueue.databases import Session, open_embedded
+
+FOLDER = Path(__file__).parent / "images"
+TOKEN = "only-for-screenshots"
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
+WIDTH, HEIGHT = 1180, 700
+RATES = (("mail-1", "email", 410), ("mail-2", "email", 380), ("shop-1", "orders", 60), ("billing-1", "invoices", 90))
+
+
+def fill(session: Session) -> int:
+    """Queues as a shop might have them; returns the number of a dead letter."""
+    session.call("set_queue", "invoices", 30, 5, 10, 600, "archive", None, None, 20, 100, 60)
+    session.call("set_queue", "orders", 30, 5, 10, 600, "delete", 1, None)
+    mails = [json.dumps({"to": f"user{n}@example.com", "subject": "Your invoice", "invoice": n}) for n in range(900)]
+    session.call("send_batch", "email", "\n".join(mails))
+    session.call("send_batch", "invoices", "\n".join(mails[:230]))
+    session.call("send_batch", "thumbnails", "\n".join(mails[:40]))
+    for number in range(12):
+        values = (None, 0, f"customer-{number % 5}", f"order-{number}", None, '{"trace": "4bf92f35"}', "shop")
+        session.call("send_message", "orders", json.dumps({"order": number, "items": [17, 4]}), *values)
+    session.call("send_message", "email", mails[0], None, None, None, None, None, None, None, 3600)
+    dead(session, 417, "ConnectionRefusedError: [Errno 111] mail.example.com:25 refused the connection")
+    dead(session, 38, "SMTPRecipientsRefused: 550 no such mailbox")
+    session.call("claim_batch", "invoices", 15, "billing-1", 600)
+    session.call("pause", "thumbnails")
+    session.call("set_schedule", "nightly report", "invoices", "0 3 * * *", '{"report": "daily"}', "Europe/Berlin")
+    session.call("bind_topic", "order.*", "orders")
+    now = session.now()
+    for reader, type, rate in RATES:
+        session.call("report_consumer", reader, type, rate, rate // 40, 0, rate * 60, rate * 300, rate, now, 60)
+        history(session, now, reader, type, rate)
+    [letter] = session.call("peek", "email", "E", 1)
+    number: int = letter["id"]
+    return number
+
+
+def dead(session: Session, count: int, error: str) -> None:
+    rows = session.call("claim_batch", "email", count, "mail-1")
+    session.call("finish_batch", rows[0]["batch_key"], "\n".join(f"{row['id']},-1,{error}" for row in rows))
+
+
+def history(session: Session, now: datetime, reader: str, type: str, rate: int) -> None:
+    """The hour before. A report is of now, so what would have been reported is written into the table."""
+    with session.transaction() as connection:
+        for back in range(1, 60):
+            completed = rate * (100 + back * 37 % 50) // 120 if not 20 < back < 27 else rate // 5
+            failed = completed // 40 if completed > rate // 5 else rate // 2
+            minute = now.replace(second=0, microsecond=0) - timedelta(minutes=back)
+            connection.execute(
+                "INSERT INTO mq.report VALUES (%s, %s, %s, %s, 0, %s, %s, %s, %s)",
+                [minute, completed, completed, failed, completed * 300, completed * 60, type, reader],
+            )
+
+
+def shoot(base: str, letter: int) -> None:
+    from playwright.sync_api import sync_playwright
+
+    FOLDER.mkdir(exist_ok=True)
+    pages = {
+        "overview-light": ("/", "light"),
+        "overview-dark": ("/", "dark"),
+        "queue": ("/queue?type=email&state=E", "light"),
+        "message": (f"/message?id={letter}", "light"),
+    }
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=FLAGS)
+        for name, (address, scheme) in pages.items():
+            context = browser.new_context(color_scheme=scheme, viewport={"width": WIDTH, "height": HEIGHT})
+            page = context.new_page()
+            page.goto(f"{base}/?token={TOKEN}")
+            page.goto(base + address)
+            page.screenshot(path=FOLDER / f"{name}.png")
+            context.close()
+        browser.close()
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory(prefix="rowqueue-screenshots-") as folder:
+        Path(folder).chmod(0o755)  # as root, the server is another user's
+        with open_embedded(Path(folder) / "data") as database:
+            install.apply(database)
+            session = database.connect("screenshots")
+            letter = fill(session)
+            session.close()
+            serve_and_shoot(database.url, letter)
+
+
+def serve_and_shoot(url: str, letter: int) -> None:
+    command = [sys.executable, "-m", "rowqueue.cli", "web", "--port", "0", "--database", f"shop={url}"]
+    environment = os.environ | {"RUNNER_WEB_TOKEN": TOKEN}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as server:
+        assert server.stdout
+        found = re.match(r"(http://\S+)/\?token=", server.stdout.readline())
+        try:
+            assert found
+            shoot(found[1], letter)
+        finally:
+            server.terminate()
+
+
+if __name__ == "__main__":
+    main()

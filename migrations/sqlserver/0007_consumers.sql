@@ -1,0 +1,33 @@
+-- Reports of consumers: who works, and what became of messages minute by minute. See docs/decisions/0018_reports.md.
+-- Keys of two names are NONCLUSTERED: a clustered key has 900 bytes at most.
+
+-- One row per consumer and type, with totals since started_at. due_at: when its next report is overdue; NULL: it has stopped.
+-- counted_at: its dead letters are counted up to then.
+CREATE TABLE mq.consumer (
+    started_at datetime2(7) NOT NULL,
+    reported_at datetime2(7) NOT NULL,
+    due_at datetime2(7),
+    counted_at datetime2(7) NOT NULL,
+    completed bigint NOT NULL,
+    failed bigint NOT NULL,
+    dead bigint NOT NULL,
+    busy_ms bigint NOT NULL,
+    waited_ms bigint NOT NULL,
+    type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    reader nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    CONSTRAINT consumer_pk PRIMARY KEY NONCLUSTERED (type, reader)
+);
+
+-- What consumers report, per minute, type and consumer: no two consumers write the same row. Rows are kept for a day.
+CREATE TABLE mq.report (
+    minute datetime2(7) NOT NULL,
+    sent bigint NOT NULL,
+    completed bigint NOT NULL,
+    failed bigint NOT NULL,
+    dead bigint NOT NULL,
+    waited_ms bigint NOT NULL,
+    busy_ms bigint NOT NULL,
+    type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    reader nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    CONSTRAINT report_pk PRIMARY KEY NONCLUSTERED (minute, type, reader)
+);

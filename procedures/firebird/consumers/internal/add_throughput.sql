@@ -1,0 +1,42 @@
+-- add_throughput: add to the figures of a consumer, a type and a minute; a new minute forgets what is older than a day.
+-- Arguments:   p_type, p_reader, p_at (in that minute), p_sent, p_completed, p_failed, p_dead, p_waited_ms, p_busy_ms
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's
+-- Example:     EXECUTE PROCEDURE mq_add_throughput('email', 'worker-1', mq_utc_now(), 0, 120, 3, 0, 400, 9500);
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_add_throughput (
+    p_type mq_name,
+    p_reader mq_name,
+    p_at timestamp,
+    p_sent bigint,
+    p_completed bigint,
+    p_failed bigint,
+    p_dead bigint,
+    p_waited_ms bigint,
+    p_busy_ms bigint
+)
+AS
+DECLARE c_base timestamp = TIMESTAMP '2000-01-01 00:00:00';
+DECLARE v_minute timestamp;
+BEGIN
+    v_minute = DATEADD(DATEDIFF(MINUTE FROM c_base TO p_at) MINUTE TO c_base);
+    UPDATE mq_report AS t
+    SET t.sent = t.sent + :p_sent,
+        t.completed = t.completed + :p_completed,
+        t.failed = t.failed + :p_failed,
+        t.dead = t.dead + :p_dead,
+        t.waited_ms = t.waited_ms + :p_waited_ms,
+        t.busy_ms = t.busy_ms + :p_busy_ms
+    WHERE t."MINUTE" = :v_minute AND t.type = :p_type AND t.reader = :p_reader;
+    IF (ROW_COUNT = 0) THEN
+    BEGIN
+        INSERT INTO mq_report ("MINUTE", sent, completed, failed, dead, waited_ms, busy_ms, type, reader)
+        VALUES (:v_minute, :p_sent, :p_completed, :p_failed, :p_dead, :p_waited_ms, :p_busy_ms, :p_type, :p_reader);
+        EXECUTE PROCEDURE mq_forget_reports(mq_utc_now());
+    END
+END^
+
+SET TERM ; ^

@@ -1,0 +1,53 @@
+-- forget_reports: delete what reports say of minutes more than a day ago, consumers that stopped more than an hour ago, and
+--              those that have been silent for a day; at most 1,000 rows of each.
+-- Arguments:   p_now
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's; passes over rows that others have locked
+-- Example:     EXECUTE PROCEDURE mq_forget_reports(mq_utc_now());
+--
+-- This is the body for Firebird 5.0 and later, beside forget_reports.sql.
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_forget_reports (
+    p_now timestamp
+)
+AS
+DECLARE v_at timestamp;
+DECLARE v_rows integer = 0;
+BEGIN
+    FOR SELECT t."MINUTE"
+        FROM mq_report AS t
+        WHERE t."MINUTE" < DATEADD(-24 HOUR TO :p_now)
+        PLAN (t ORDER mq_report_pk)
+        ORDER BY t."MINUTE", t.type, t.reader
+        WITH LOCK SKIP LOCKED
+        INTO v_at AS CURSOR old
+    DO
+    BEGIN
+        DELETE FROM mq_report WHERE CURRENT OF old;
+        v_rows = v_rows + 1;
+        IF (v_rows = 1000) THEN
+            LEAVE;
+    END
+    -- As many rows as there were consumers within a day.
+    v_rows = 0;
+    FOR SELECT c.reported_at
+        FROM mq_consumer AS c
+        WHERE c.reported_at < DATEADD(IIF(c.due_at IS NULL, -1, -24) HOUR TO :p_now)
+        WITH LOCK SKIP LOCKED
+        INTO v_at AS CURSOR gone
+    DO
+    BEGIN
+        DELETE FROM mq_consumer WHERE CURRENT OF gone;
+        v_rows = v_rows + 1;
+        IF (v_rows = 1000) THEN
+            LEAVE;
+    END
+    -- What another has changed since this transaction's snapshot: a later report comes by again.
+    WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+        v_at = NULL;
+END^
+
+SET TERM ; ^

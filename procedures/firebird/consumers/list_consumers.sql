@@ -1,0 +1,51 @@
+-- list_consumers: who consumes, since when, how fast, and who has stopped without saying so.
+-- Arguments:   p_type (NULL: all)
+-- Returns:     one row per consumer and type, by type and reader; status working, silent (its report is overdue) or stopped;
+--              totals since started_at; rate_per_minute and load (handlers busy at one time) are of the last whole minute
+-- Errors:      50002 invalid_argument
+-- Transaction: reads only, without locks
+-- Example:     SELECT reader, status, rate_per_minute FROM mq_list_consumers('email');
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_list_consumers (
+    p_type mq_argument = NULL
+)
+RETURNS (
+    reader mq_name,
+    type mq_name,
+    status varchar(7) CHARACTER SET UTF8,
+    started_at timestamp,
+    reported_at timestamp,
+    completed bigint,
+    failed bigint,
+    dead bigint,
+    busy_ms bigint,
+    waited_ms bigint,
+    rate_per_minute double precision,
+    load double precision
+)
+AS
+DECLARE c_base timestamp = TIMESTAMP '2000-01-01 00:00:00';
+DECLARE v_now timestamp;
+DECLARE v_minute timestamp;
+BEGIN
+    EXECUTE PROCEDURE mq_require_name('type', p_type, 1);
+    EXECUTE PROCEDURE mq_require_record_version;
+    v_now = mq_utc_now();
+    v_minute = DATEADD(DATEDIFF(MINUTE FROM c_base TO v_now) - 1 MINUTE TO c_base);
+    FOR
+        SELECT c.reader, c.type,
+            TRIM(CASE WHEN c.due_at IS NULL THEN 'stopped' WHEN c.due_at < :v_now THEN 'silent' ELSE 'working' END),
+            c.started_at, c.reported_at, c.completed, c.failed, c.dead, c.busy_ms, c.waited_ms,
+            COALESCE(t.completed + t.failed, 0), COALESCE(t.busy_ms, 0) / 6e4
+        FROM mq_consumer AS c
+        LEFT JOIN mq_report AS t ON t."MINUTE" = :v_minute AND t.type = c.type AND t.reader = c.reader
+        WHERE :p_type IS NULL OR c.type = :p_type
+        ORDER BY c.type, c.reader
+        INTO reader, type, status, started_at, reported_at, completed, failed, dead, busy_ms, waited_ms, rate_per_minute, load
+    DO
+        SUSPEND;
+END^
+
+SET TERM ; ^

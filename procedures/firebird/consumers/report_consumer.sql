@@ -1,0 +1,60 @@
+-- report_consumer: say that a consumer works, and what it did since its last report.
+-- Arguments:   p_reader, p_type, p_completed, p_failed, p_dead (NULL: its dead letters are counted here), p_busy_ms
+--              (time in handlers), p_waited_ms (from sending to the first attempt), p_sent (messages whose first
+--              attempt it began, sent in the minute of p_sent_at, UTC; NULL: now), p_next_seconds (until its next
+--              report; 0: it stops; NULL: 60)
+-- Returns:     reported_at
+-- Errors:      50002 invalid_argument
+-- Transaction: joins the caller's; no two consumers write the same row. Of two reports in one name at the same time, one fails with
+--              a lock conflict, an update conflict or isc_unique_key_violation
+-- Example:     SELECT reported_at FROM mq_report_consumer('worker-1', 'email', 120, 3, NULL, 9500);
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_report_consumer (
+    p_reader mq_argument,
+    p_type mq_argument,
+    p_completed bigint = NULL,
+    p_failed bigint = NULL,
+    p_dead bigint = NULL,
+    p_busy_ms bigint = NULL,
+    p_waited_ms bigint = NULL,
+    p_sent bigint = NULL,
+    p_sent_at timestamp = NULL,
+    p_next_seconds bigint = NULL
+)
+RETURNS (
+    reported_at timestamp
+)
+AS
+DECLARE v_now timestamp;
+DECLARE v_reader mq_name;
+DECLARE v_dead bigint;
+DECLARE v_sent_at timestamp;
+BEGIN
+    EXECUTE PROCEDURE mq_require_name('reader', p_reader, 0);
+    EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
+    EXECUTE PROCEDURE mq_require_range('completed', p_completed, 0, 1000000000);
+    EXECUTE PROCEDURE mq_require_range('failed', p_failed, 0, 1000000000);
+    EXECUTE PROCEDURE mq_require_range('dead', p_dead, 0, 1000000000);
+    EXECUTE PROCEDURE mq_require_range('busy_ms', p_busy_ms, 0, 1000000000000000);
+    EXECUTE PROCEDURE mq_require_range('waited_ms', p_waited_ms, 0, 1000000000000000);
+    EXECUTE PROCEDURE mq_require_range('sent', p_sent, 0, 1000000000);
+    EXECUTE PROCEDURE mq_require_range('next_seconds', p_next_seconds, 0, 3600);
+    EXECUTE PROCEDURE mq_require_record_version;
+    v_now = mq_utc_now();
+    v_sent_at = MINVALUE(COALESCE(p_sent_at, v_now), v_now);
+    v_reader = p_reader;
+    EXECUTE PROCEDURE mq_save_report(p_type, v_reader, v_now, COALESCE(p_completed, 0), COALESCE(p_failed, 0), p_dead,
+        COALESCE(p_busy_ms, 0), COALESCE(p_waited_ms, 0), COALESCE(p_next_seconds, 60))
+    RETURNING_VALUES v_dead;
+    IF (p_completed > 0 OR p_failed > 0 OR v_dead > 0 OR p_busy_ms > 0 OR p_waited_ms > 0) THEN
+        EXECUTE PROCEDURE mq_add_throughput(p_type, v_reader, v_now, 0, COALESCE(p_completed, 0), COALESCE(p_failed, 0), v_dead,
+            COALESCE(p_waited_ms, 0), COALESCE(p_busy_ms, 0));
+    IF (p_sent > 0 AND v_sent_at > DATEADD(-24 HOUR TO v_now)) THEN
+        EXECUTE PROCEDURE mq_add_throughput(p_type, v_reader, v_sent_at, p_sent, 0, 0, 0, 0, 0);
+    reported_at = v_now;
+    SUSPEND;
+END^
+
+SET TERM ; ^

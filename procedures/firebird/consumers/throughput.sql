@@ -1,0 +1,45 @@
+-- throughput: what became of messages, per minute and type, as their consumers report it.
+-- Arguments:   p_type (NULL: all), p_since (UTC; NULL: an hour ago; reports are kept for 24 hours)
+-- Returns:     type, minute, sent (in that minute, of those claimed meanwhile), completed, failed (attempts, dead letters
+--              included), dead, waited_ms (from sending to the first attempt) and busy_ms (time in handlers); no row for
+--              a minute without any
+-- Errors:      50002 invalid_argument
+-- Transaction: reads only, without locks
+-- Example:     SELECT "MINUTE", completed, busy_ms / MAXVALUE(completed, 1) FROM mq_throughput('email');
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_throughput (
+    p_type mq_argument = NULL,
+    p_since timestamp = NULL
+)
+RETURNS (
+    type mq_name,
+    "MINUTE" timestamp,
+    sent bigint,
+    completed bigint,
+    failed bigint,
+    dead bigint,
+    waited_ms bigint,
+    busy_ms bigint
+)
+AS
+DECLARE c_base timestamp = TIMESTAMP '2000-01-01 00:00:00';
+DECLARE v_since timestamp;
+BEGIN
+    EXECUTE PROCEDURE mq_require_name('type', p_type, 1);
+    EXECUTE PROCEDURE mq_require_record_version;
+    -- The minute that p_since lies in, too.
+    v_since = DATEADD(DATEDIFF(MINUTE FROM c_base TO COALESCE(p_since, DATEADD(-1 HOUR TO mq_utc_now()))) MINUTE TO c_base);
+    FOR
+        SELECT t.type, t."MINUTE", SUM(t.sent), SUM(t.completed), SUM(t.failed), SUM(t.dead), SUM(t.waited_ms), SUM(t.busy_ms)
+        FROM mq_report AS t
+        WHERE t."MINUTE" >= :v_since AND (:p_type IS NULL OR t.type = :p_type)
+        GROUP BY t.type, t."MINUTE"
+        ORDER BY t.type, t."MINUTE"
+        INTO type, "MINUTE", sent, completed, failed, dead, waited_ms, busy_ms
+    DO
+        SUSPEND;
+END^
+
+SET TERM ; ^

@@ -1,0 +1,34 @@
+-- error_group: what errors that differ in numbers only have in common: the first line, with # for each run of digits.
+-- Arguments:   p_error
+-- Returns:     up to 200 characters, made of the first 500; '' for no error
+-- Errors:      none
+-- Transaction: reads nothing
+-- Example:     SELECT mq_error_group('order 4711: timeout after 30 s') FROM rdb$database; -- order #: timeout after # s
+
+SET TERM ^ ;
+
+CREATE OR ALTER FUNCTION mq_error_group (
+    p_error mq_error
+)
+RETURNS mq_name
+AS
+DECLARE v_line varchar(500) CHARACTER SET UTF8;
+DECLARE v_digit integer = 0;
+BEGIN
+    v_line = LEFT(COALESCE(p_error, ''), 500);
+    IF (POSITION(ASCII_CHAR(13), v_line) > 0) THEN
+        v_line = LEFT(v_line, POSITION(ASCII_CHAR(13), v_line) - 1);
+    IF (POSITION(ASCII_CHAR(10), v_line) > 0) THEN
+        v_line = LEFT(v_line, POSITION(ASCII_CHAR(10), v_line) - 1);
+    WHILE (v_digit < 10) DO
+    BEGIN
+        v_line = REPLACE(v_line, v_digit, '#');
+        v_digit = v_digit + 1;
+    END
+    -- Half as many each time.
+    WHILE (POSITION('##', v_line) > 0) DO
+        v_line = REPLACE(v_line, '##', '#');
+    RETURN LEFT(v_line, 200);
+END^
+
+SET TERM ; ^

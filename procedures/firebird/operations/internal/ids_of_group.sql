@@ -1,0 +1,71 @@
+-- ids_of_group: the messages of a group. In a queue with groups the due ones are found by an index; others are searched
+--              among the first 10,000 of each state, so that no search reads a backlog.
+-- Arguments:   p_type, p_group_key (NULL: none is found), p_size
+-- Returns:     id: the lowest p_size of those found, in order
+-- Errors:      none
+-- Transaction: reads only
+-- Example:     SELECT id FROM mq_ids_of_group('invoice', 'customer-17', 10);
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_ids_of_group (
+    p_type mq_name,
+    p_group_key mq_name,
+    p_size integer
+)
+RETURNS (
+    id bigint
+)
+AS
+DECLARE c_cap integer = 10000;
+BEGIN
+    IF (p_group_key IS NULL) THEN
+        EXIT;
+    FOR
+        SELECT g.id
+        FROM (
+            SELECT o.id FROM mq_grouped AS o
+            WHERE o.type = :p_type AND o.group_key = :p_group_key
+            PLAN (o ORDER mq_grouped_pk)
+            ORDER BY o.type, o.group_key, o.id
+            ROWS :p_size
+        ) AS g
+        UNION
+        SELECT m.id
+        FROM (
+            SELECT r.id
+            FROM (
+                -- In a queue with groups these are tickets.
+                SELECT o.id FROM mq_ready AS o WHERE o.type = :p_type
+                PLAN (o ORDER mq_ready_pk) ORDER BY o.type, o.priority, o.run_at, o.id ROWS :c_cap
+            ) AS r
+            UNION ALL
+            SELECT d.id
+            FROM (
+                SELECT o.id FROM mq_delayed AS o WHERE o.type = :p_type
+                PLAN (o ORDER mq_delayed_due) ORDER BY o.type, o.run_at, o.id ROWS :c_cap
+            ) AS d
+            UNION ALL
+            SELECT a.id
+            FROM (
+                SELECT COALESCE(b.id, c.id) AS id
+                FROM mq_batch AS b
+                LEFT JOIN mq_claimed AS c ON c.batch_key = b.batch_key
+                WHERE b.type = :p_type
+                PLAN JOIN (b ORDER mq_batch_lease, c INDEX (mq_claimed_pk))
+                ORDER BY b.type, b.lease_until
+                ROWS :c_cap
+            ) AS a
+            UNION ALL
+            SELECT n.id FROM mq_newest_dead(:p_type, 0) AS n
+        ) AS x
+        LEFT JOIN mq_message AS m ON m.id = x.id
+        WHERE m.group_key = :p_group_key
+        ORDER BY 1
+        ROWS :p_size
+        INTO id
+    DO
+        SUSPEND;
+END^
+
+SET TERM ; ^

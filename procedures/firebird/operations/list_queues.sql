@@ -1,0 +1,53 @@
+-- list_queues: the policies of queues.
+-- Arguments:   p_type (NULL: all that set_queue, pause or resume have named)
+-- Returns:     one row per type, as set_queue returns it; a type asked for by name that has no policy has the defaults
+-- Errors:      50002 invalid_argument
+-- Transaction: reads only, without locks
+-- Example:     SELECT type, max_attempts, on_complete, paused FROM mq_list_queues;
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_list_queues (
+    p_type mq_argument = NULL
+)
+RETURNS (
+    type mq_name,
+    lease_seconds bigint,
+    max_attempts bigint,
+    backoff_seconds bigint,
+    backoff_max_seconds bigint,
+    on_complete varchar(7) CHARACTER SET UTF8,
+    ordered bigint,
+    notify bigint,
+    max_active bigint,
+    rate bigint,
+    rate_seconds bigint,
+    group_max_active bigint,
+    group_rate bigint,
+    group_rate_seconds bigint,
+    paused bigint
+)
+AS
+BEGIN
+    EXECUTE PROCEDURE mq_require_name('type', p_type, 1);
+    EXECUTE PROCEDURE mq_require_record_version;
+    FOR
+        SELECT q.type
+        FROM mq_queue AS q
+        WHERE CHAR_LENGTH(q.type) > 0 AND :p_type IS NULL
+        UNION ALL
+        SELECT CAST(:p_type AS mq_name) FROM rdb$database WHERE :p_type IS NOT NULL
+        ORDER BY 1
+        INTO type
+    DO
+    BEGIN
+        SELECT p.lease_seconds, p.max_attempts, p.backoff_seconds, p.backoff_max_seconds, p.on_complete, p.ordered, p.notify,
+            p.max_active, p.rate, p.rate_seconds, p.group_max_active, p.group_rate, p.group_rate_seconds, p.paused
+        FROM mq_policy(:type) AS p
+        INTO lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, max_active, rate,
+            rate_seconds, group_max_active, group_rate, group_rate_seconds, paused;
+        SUSPEND;
+    END
+END^
+
+SET TERM ; ^

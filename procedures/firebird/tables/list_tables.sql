@@ -1,0 +1,58 @@
+-- list_tables: the polling tables, how each was adopted, and how many of its rows are claimed, wait or are dead.
+-- Arguments:   p_name (NULL: all)
+-- Returns:     one row per polling table, by name; active, waiting and dead are counted up to 10,000
+-- Errors:      50002 invalid_argument
+-- Transaction: reads only, without locks; the tables themselves are not read
+-- Example:     SELECT name, "TABLE", active, dead FROM mq_list_tables;
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_list_tables (
+    p_name mq_argument = NULL
+)
+RETURNS (
+    name mq_name,
+    "TABLE" mq_name,
+    key_columns mq_text,
+    order_column mq_name,
+    status_column mq_name,
+    ready_value mq_text,
+    active_value mq_text,
+    done_value mq_text,
+    error_value mq_text,
+    on_complete varchar(6) CHARACTER SET UTF8,
+    late_seconds bigint,
+    equal_rows bigint,
+    max_attempts bigint,
+    active bigint,
+    waiting bigint,
+    dead bigint
+)
+AS
+DECLARE v_columns mq_text;
+BEGIN
+    EXECUTE PROCEDURE mq_require_name('name', p_name, 1);
+    EXECUTE PROCEDURE mq_require_record_version;
+    FOR
+        SELECT p.name, p.table_name, p.key_columns, p.order_column, p.status_column, p.ready_value, p.active_value, p.done_value,
+            p.error_value, TRIM(p.on_complete), p.late_seconds, p.equal_rows, p.max_attempts
+        FROM mq_polled AS p
+        WHERE :p_name IS NULL OR p.name = :p_name
+        ORDER BY p.name
+        INTO name, "TABLE", v_columns, order_column, status_column, ready_value, active_value, done_value, error_value, on_complete,
+            late_seconds, equal_rows, max_attempts
+    DO
+    BEGIN
+        key_columns = NULL;
+        IF (v_columns IS NOT NULL) THEN
+            SELECT LIST(IIF(n.name SIMILAR TO '[A-Z][A-Z0-9_$]*', n.name, '"' || REPLACE(n.name, '"', '""') || '"'), ', ')
+            FROM mq_split_names('key_columns', :v_columns) AS n
+            INTO key_columns;
+        active = mq_count_polled(name, 'A');
+        waiting = mq_count_polled(name, 'N');
+        dead = mq_count_polled(name, 'E');
+        SUSPEND;
+    END
+END^
+
+SET TERM ; ^

@@ -1,0 +1,38 @@
+-- add_throughput: add to the figures of a consumer, a type and a minute; a new minute forgets what is older than a day.
+-- Arguments:   p_type, p_reader, p_at (in that minute), p_sent, p_completed, p_failed, p_dead, p_waited_ms, p_busy_ms
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's
+-- Example:     CALL mq_add_throughput('email', 'worker-1', UTC_TIMESTAMP(6), 0, 120, 3, 0, 400, 9500);
+
+DROP PROCEDURE IF EXISTS mq_add_throughput;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_add_throughput(
+    IN p_type varchar(200) CHARACTER SET utf8mb4,
+    IN p_reader varchar(200) CHARACTER SET utf8mb4,
+    IN p_at datetime(6),
+    IN p_sent bigint,
+    IN p_completed bigint,
+    IN p_failed bigint,
+    IN p_dead bigint,
+    IN p_waited_ms bigint,
+    IN p_busy_ms bigint
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_minute datetime(6) DEFAULT DATE_FORMAT(p_at, '%Y-%m-%d %H:%i:00');
+    INSERT INTO mq_report (minute, type, reader, sent, completed, failed, dead, waited_ms, busy_ms)
+    VALUES (v_minute, p_type, p_reader, p_sent, p_completed, p_failed, p_dead, p_waited_ms, p_busy_ms)
+    ON DUPLICATE KEY UPDATE mq_report.sent = mq_report.sent + p_sent, mq_report.completed = mq_report.completed + p_completed,
+        mq_report.failed = mq_report.failed + p_failed, mq_report.dead = mq_report.dead + p_dead,
+        mq_report.waited_ms = mq_report.waited_ms + p_waited_ms, mq_report.busy_ms = mq_report.busy_ms + p_busy_ms;
+    -- A changed row counts as two.
+    IF ROW_COUNT() = 1 THEN
+        CALL mq_forget_reports(UTC_TIMESTAMP(6));
+    END IF;
+END//
+
+DELIMITER ;

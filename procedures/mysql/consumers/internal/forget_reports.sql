@@ -1,0 +1,69 @@
+-- forget_reports: delete what reports say of minutes more than a day ago, consumers that stopped more than an hour ago, and
+--              those that have been silent for a day; at most 1,000 rows of each.
+-- Arguments:   p_now
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's, where it is READ COMMITTED; passes over rows that others have locked
+-- Example:     CALL mq_forget_reports(UTC_TIMESTAMP(6));
+
+DROP PROCEDURE IF EXISTS mq_forget_reports;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_forget_reports(
+    IN p_now datetime(6)
+)
+SQL SECURITY DEFINER
+MODIFIES SQL DATA
+BEGIN
+    DECLARE c_rows int DEFAULT 1000;
+    DECLARE v_rows longtext CHARACTER SET utf8mb4;
+    -- Elsewhere the gaps between the rows would stay locked, where other consumers write.
+    IF NOT @mq_joined OR /*M! @@SESSION.tx_isolation */ /*!80000 @@SESSION.transaction_isolation */ = 'READ-COMMITTED' THEN
+        SELECT CONCAT('[', GROUP_CONCAT('["', x.minute, '",', JSON_QUOTE(x.type), ',', JSON_QUOTE(x.reader), ']'), ']')
+        INTO v_rows
+        FROM (
+            SELECT r.minute, r.type, r.reader FROM mq_report AS r FORCE INDEX (PRIMARY)
+            WHERE r.minute < p_now - INTERVAL 24 HOUR
+            ORDER BY r.minute, r.type, r.reader
+            LIMIT c_rows
+            FOR UPDATE SKIP LOCKED
+        ) AS x;
+        IF v_rows IS NOT NULL THEN
+            DELETE r
+            FROM JSON_TABLE(v_rows, '$[*]' COLUMNS (minute datetime(6) PATH '$[0]',
+                type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[1]',
+                reader varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[2]')) AS j
+            STRAIGHT_JOIN mq_report AS r FORCE INDEX (PRIMARY)
+                ON r.minute = j.minute AND r.type = j.type AND r.reader = j.reader;
+        END IF;
+        -- First without locks: most rows of mq_consumer belong to consumers that work.
+        SELECT CONCAT('[', GROUP_CONCAT('[', JSON_QUOTE(x.type), ',', JSON_QUOTE(x.reader), ']'), ']') INTO v_rows
+        FROM (
+            SELECT c.type, c.reader FROM mq_consumer AS c
+            WHERE c.reported_at < p_now - INTERVAL IF(c.due_at IS NULL, 1, 24) HOUR
+            LIMIT c_rows
+        ) AS x;
+        IF v_rows IS NOT NULL THEN
+            SELECT CONCAT('[', GROUP_CONCAT('[', JSON_QUOTE(x.type), ',', JSON_QUOTE(x.reader), ']'), ']') INTO v_rows
+            FROM (
+                SELECT c.type, c.reader
+                FROM JSON_TABLE(v_rows, '$[*]' COLUMNS (
+                    type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[0]',
+                    reader varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[1]')) AS j
+                STRAIGHT_JOIN mq_consumer AS c FORCE INDEX (PRIMARY) ON c.type = j.type AND c.reader = j.reader
+                WHERE c.reported_at < p_now - INTERVAL IF(c.due_at IS NULL, 1, 24) HOUR
+                FOR UPDATE /*!80000 OF c */ SKIP LOCKED
+            ) AS x;
+        END IF;
+        IF v_rows IS NOT NULL THEN
+            DELETE c
+            FROM JSON_TABLE(v_rows, '$[*]' COLUMNS (
+                type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[0]',
+                reader varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[1]')) AS j
+            STRAIGHT_JOIN mq_consumer AS c FORCE INDEX (PRIMARY) ON c.type = j.type AND c.reader = j.reader;
+        END IF;
+    END IF;
+END//
+
+DELIMITER ;

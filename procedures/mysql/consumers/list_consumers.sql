@@ -1,0 +1,32 @@
+-- list_consumers: who consumes, since when, how fast, and who has stopped without saying so.
+-- Arguments:   p_type (NULL: all)
+-- Returns:     one row per consumer and type, by type and reader; status working, silent (its report is overdue) or stopped;
+--              totals since started_at; rate_per_minute and load (handlers busy at one time) are of the last whole minute
+-- Errors:      50002 invalid_argument
+-- Transaction: reads only
+-- Example:     CALL mq_list_consumers('email');
+
+DROP PROCEDURE IF EXISTS mq_list_consumers;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_list_consumers(
+    IN p_type longtext CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+READS SQL DATA
+BEGIN
+    DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
+    DECLARE v_minute datetime(6) DEFAULT DATE_FORMAT(v_now - INTERVAL 1 MINUTE, '%Y-%m-%d %H:%i:00');
+    CALL mq_require_name('type', p_type, 1);
+    SELECT c.reader, c.type,
+        CASE WHEN c.due_at IS NULL THEN 'stopped' WHEN c.due_at < v_now THEN 'silent' ELSE 'working' END AS status,
+        c.started_at, c.reported_at, c.completed, c.failed, c.dead, c.busy_ms, c.waited_ms,
+        COALESCE(t.completed + t.failed, 0) + 0e0 AS rate_per_minute, COALESCE(t.busy_ms, 0) / 60000e0 AS `load`
+    FROM mq_consumer AS c
+    LEFT JOIN mq_report AS t FORCE INDEX (PRIMARY) ON t.minute = v_minute AND t.type = c.type AND t.reader = c.reader
+    WHERE p_type IS NULL OR c.type = p_type
+    ORDER BY c.type ASC, c.reader;
+END//
+
+DELIMITER ;

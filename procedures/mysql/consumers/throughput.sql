@@ -1,0 +1,34 @@
+-- throughput: what became of messages, per minute and type, as their consumers report it.
+-- Arguments:   p_type (NULL: all), p_since (NULL: an hour ago; reports are kept for 24 hours)
+-- Returns:     type, minute, sent (in that minute, of those claimed meanwhile), completed, failed (attempts, dead letters
+--              included), dead, waited_ms (from sending to the first attempt) and busy_ms (time in handlers); no row for
+--              a minute without any
+-- Errors:      50002 invalid_argument
+-- Transaction: reads only
+-- Example:     CALL mq_throughput('email', NULL);
+
+DROP PROCEDURE IF EXISTS mq_throughput;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_throughput(
+    IN p_type longtext CHARACTER SET utf8mb4,
+    IN p_since datetime(6)
+)
+SQL SECURITY DEFINER
+READS SQL DATA
+BEGIN
+    -- From the beginning of the minute.
+    DECLARE v_since datetime(6)
+        DEFAULT DATE_FORMAT(COALESCE(p_since, UTC_TIMESTAMP(6) - INTERVAL 1 HOUR), '%Y-%m-%d %H:%i:00');
+    CALL mq_require_name('type', p_type, 1);
+    SELECT t.type, t.minute, CAST(SUM(t.sent) AS SIGNED) AS sent, CAST(SUM(t.completed) AS SIGNED) AS completed,
+        CAST(SUM(t.failed) AS SIGNED) AS failed, CAST(SUM(t.dead) AS SIGNED) AS dead,
+        CAST(SUM(t.waited_ms) AS SIGNED) AS waited_ms, CAST(SUM(t.busy_ms) AS SIGNED) AS busy_ms
+    FROM mq_report AS t FORCE INDEX (PRIMARY)
+    WHERE t.minute >= v_since AND (p_type IS NULL OR t.type = p_type)
+    GROUP BY t.type, t.minute
+    ORDER BY t.type ASC, t.minute;
+END//
+
+DELIMITER ;

@@ -1,0 +1,30 @@
+-- list_queues: the policies of queues.
+-- Arguments:   p_type (NULL: all that set_queue, pause or resume have named)
+-- Returns:     one row per type, as set_queue returns it; a type asked for by name that has no policy has the defaults
+-- Errors:      50002 invalid_argument
+-- Transaction: reads only
+-- Example:     CALL mq_list_queues(NULL);
+
+DROP PROCEDURE IF EXISTS mq_list_queues;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_list_queues(
+    IN p_type longtext CHARACTER SET utf8mb4
+)
+SQL SECURITY DEFINER
+READS SQL DATA
+BEGIN
+    CALL mq_require_name('type', p_type, 1);
+    SELECT COALESCE(p_type, q.type) AS type, q.lease_seconds, q.max_attempts, q.backoff_seconds, q.backoff_max_seconds,
+        q.on_complete, q.ordered, q.notify, q.max_active, q.rate, q.rate_seconds, q.group_max_active, q.group_rate,
+        q.group_rate_seconds, q.paused
+    FROM (
+        (SELECT * FROM mq_queue WHERE p_type IS NULL AND type <> '')
+        UNION ALL
+        (SELECT * FROM mq_queue WHERE type IN (p_type, '') AND p_type IS NOT NULL ORDER BY type DESC LIMIT 1)
+    ) AS q
+    ORDER BY q.type ASC;
+END//
+
+DELIMITER ;

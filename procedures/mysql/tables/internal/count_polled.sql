@@ -1,0 +1,26 @@
+-- count_polled: how many rows of a polling table are in a state, counted up to 10,000.
+-- Arguments:   p_name, p_state (A, N or E)
+-- Returns:     p_count
+-- Errors:      none
+-- Transaction: reads only
+-- Example:     CALL mq_count_polled('orders', 'E', v_count);
+
+DROP PROCEDURE IF EXISTS mq_count_polled;
+
+DELIMITER //
+
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_count_polled(
+    IN p_name varchar(200) CHARACTER SET utf8mb4,
+    IN p_state char(1) CHARACTER SET ascii,
+    OUT p_count bigint
+)
+SQL SECURITY DEFINER
+READS SQL DATA
+BEGIN
+    SELECT COUNT(*) INTO p_count
+    FROM (
+        SELECT 1 FROM mq_polled_row AS r FORCE INDEX (polled_row_due) WHERE r.name = p_name AND r.state = p_state LIMIT 10000
+    ) AS r;
+END//
+
+DELIMITER ;

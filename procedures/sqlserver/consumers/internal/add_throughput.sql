@@ -1,0 +1,36 @@
+-- add_throughput: add to the figures of a consumer, a type and a minute; a new minute forgets what is older than a day.
+-- Arguments:   @type, @reader, @at (in that minute), @sent, @completed, @failed, @dead, @waited_ms, @busy_ms
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's, which is READ COMMITTED and has locked the row of the consumer: so nobody else adds to this one
+-- Example:     EXEC mq.add_throughput N'email', N'worker-1', @now, 0, 120, 3, 0, 400, 9500;
+
+CREATE OR ALTER PROCEDURE mq.add_throughput
+    @type nvarchar(400),
+    @reader nvarchar(400),
+    @at datetime2(7),
+    @sent bigint,
+    @completed bigint,
+    @failed bigint,
+    @dead bigint,
+    @waited_ms bigint,
+    @busy_ms bigint
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @base datetime2(7) = '2000-01-01', @minute datetime2(7), @now datetime2(7) = SYSUTCDATETIME();
+    SET @minute = DATEADD(MINUTE, DATEDIFF(MINUTE, @base, @at), @base);
+    -- By the index, and its entry stays locked: forget_reports passes over the entry, and would wait for the row.
+    UPDATE t
+    SET sent = t.sent + @sent, completed = t.completed + @completed, failed = t.failed + @failed, dead = t.dead + @dead,
+        waited_ms = t.waited_ms + @waited_ms, busy_ms = t.busy_ms + @busy_ms
+    FROM mq.report AS t WITH (UPDLOCK, ROWLOCK, INDEX (report_pk))
+    WHERE t.minute = @minute AND t.type = @type AND t.reader = @reader;
+    IF @@ROWCOUNT = 0
+    BEGIN
+        INSERT INTO mq.report (minute, sent, completed, failed, dead, waited_ms, busy_ms, type, reader)
+        VALUES (@minute, @sent, @completed, @failed, @dead, @waited_ms, @busy_ms, @type, @reader);
+        EXEC mq.forget_reports @now;
+    END;
+END;
+GO

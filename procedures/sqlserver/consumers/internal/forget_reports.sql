@@ -1,0 +1,46 @@
+-- forget_reports: delete what reports say of minutes more than a day ago, consumers that stopped more than an hour ago, and
+--              those that have been silent for a day; at most 1,000 rows of each.
+-- Arguments:   @now
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's, which is READ COMMITTED; passes over rows that others have locked
+-- Example:     EXEC mq.forget_reports @now;
+
+CREATE OR ALTER PROCEDURE mq.forget_reports
+    @now datetime2(7)
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @step int = 1000, @hour_ago datetime2(7) = DATEADD(HOUR, -1, @now), @day_ago datetime2(7) = DATEADD(HOUR, -24, @now);
+    DECLARE @old TABLE (
+        minute datetime2(7), type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+        reader nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL
+    );
+    -- First the keys, without keeping a lock, then each row by its key, of which others have locked none that is found here.
+    INSERT INTO @old (minute, type, reader)
+    SELECT TOP (@step) minute, type, reader
+    FROM mq.report WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, INDEX (report_pk))
+    WHERE minute < @day_ago
+    ORDER BY minute, type, reader;
+    IF @@ROWCOUNT > 0
+        DELETE t
+        FROM @old AS o
+        INNER JOIN mq.report AS t WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK, INDEX (report_pk))
+            ON t.minute = o.minute AND t.type = o.type AND t.reader = o.reader
+        OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+    DELETE FROM @old;
+    -- As many rows as there were consumers within a day.
+    INSERT INTO @old (type, reader)
+    SELECT TOP (@step) type, reader
+    FROM mq.consumer WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
+    WHERE reported_at < CASE WHEN due_at IS NULL THEN @hour_ago ELSE @day_ago END;
+    IF @@ROWCOUNT > 0
+        DELETE c
+        FROM @old AS o
+        INNER JOIN mq.consumer AS c WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK, INDEX (consumer_pk))
+            ON c.type = o.type AND c.reader = o.reader
+        -- It may have reported meanwhile.
+        WHERE c.reported_at < CASE WHEN c.due_at IS NULL THEN @hour_ago ELSE @day_ago END
+        OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+END;
+GO

@@ -1,0 +1,70 @@
+-- save_report: write the row of a consumer. A report after silence, or after it had stopped, begins its totals again.
+-- Arguments:   @type, @reader, @now, @completed, @failed, @dead (NULL: count them), @busy_ms, @waited_ms, @next_seconds (0: it stops)
+-- Returns:     @dead: the dead letters of this report
+-- Errors:      none
+-- Transaction: joins the caller's, which is READ COMMITTED; the row is locked until its end
+-- Example:     EXEC mq.save_report N'email', N'worker-1', @now, 120, 3, @dead OUTPUT, 9500, 400, 10;
+--
+-- The index is named in hints: a table of few rows would be scanned, and the scan would wait for the rows of other consumers.
+
+CREATE OR ALTER PROCEDURE mq.save_report
+    @type nvarchar(400),
+    @reader nvarchar(400),
+    @now datetime2(7),
+    @completed bigint,
+    @failed bigint,
+    @dead bigint OUTPUT,
+    @busy_ms bigint,
+    @waited_ms bigint,
+    @next_seconds bigint
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    -- What dies now may not be committed yet: the next report counts it. The last one comes when all is done.
+    DECLARE @margin int = CASE @next_seconds WHEN 0 THEN 0 ELSE 2 END, @most int = 10000;
+    DECLARE @until datetime2(7) = DATEADD(SECOND, -@margin, @now), @due datetime2(7), @counted_at datetime2(7);
+    DECLARE @goes_on bit, @resource nvarchar(255);
+    IF @next_seconds > 0
+        SET @due = DATEADD(SECOND, 2 * CAST(@next_seconds AS int), @now);
+    SELECT @goes_on = CASE WHEN due_at >= @now THEN 1 ELSE 0 END, @counted_at = counted_at
+    FROM mq.consumer WITH (UPDLOCK, ROWLOCK, INDEX (consumer_pk))
+    WHERE type = @type AND reader = @reader;
+    IF @goes_on IS NULL
+    BEGIN
+        -- Of two processes with one name the second waits here, and finds the row then. No lock of a range: other consumers go on.
+        SET @resource = mq.lock_name('consumer', @type, @reader);
+        EXEC sp_getapplock @Resource = @resource, @LockMode = 'Exclusive', @LockOwner = 'Transaction', @LockTimeout = -1;
+        SELECT @goes_on = CASE WHEN due_at >= @now THEN 1 ELSE 0 END, @counted_at = counted_at
+        FROM mq.consumer WITH (UPDLOCK, ROWLOCK, INDEX (consumer_pk))
+        WHERE type = @type AND reader = @reader;
+    END;
+    IF @dead IS NULL AND @goes_on = 1
+        SELECT @dead = COUNT(*)
+        FROM (
+            SELECT TOP (@most) id
+            FROM mq.dead WITH (READPAST, READCOMMITTEDLOCK)
+            WHERE type = @type AND died_at > @counted_at AND died_at <= @until
+            ORDER BY died_at, id
+        ) AS d
+        INNER JOIN mq.dead AS e WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON e.id = d.id
+        WHERE e.reader = @reader COLLATE Latin1_General_100_BIN2
+        OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+    SET @dead = COALESCE(@dead, 0);
+    IF @goes_on IS NULL
+        INSERT INTO mq.consumer (started_at, reported_at, due_at, counted_at, completed, failed, dead, busy_ms, waited_ms, type, reader)
+        VALUES (@now, @now, @due, @now, @completed, @failed, @dead, @busy_ms, @waited_ms, @type, @reader);
+    ELSE
+        UPDATE c
+        SET started_at = CASE @goes_on WHEN 1 THEN c.started_at ELSE @now END,
+            reported_at = @now,
+            due_at = @due,
+            counted_at = CASE WHEN @goes_on = 0 THEN @now WHEN c.counted_at > @until THEN c.counted_at ELSE @until END,
+            completed = @completed + CASE @goes_on WHEN 1 THEN c.completed ELSE 0 END,
+            failed = @failed + CASE @goes_on WHEN 1 THEN c.failed ELSE 0 END,
+            dead = @dead + CASE @goes_on WHEN 1 THEN c.dead ELSE 0 END,
+            busy_ms = @busy_ms + CASE @goes_on WHEN 1 THEN c.busy_ms ELSE 0 END,
+            waited_ms = @waited_ms + CASE @goes_on WHEN 1 THEN c.waited_ms ELSE 0 END
+        FROM mq.consumer AS c WITH (UPDLOCK, ROWLOCK, INDEX (consumer_pk))
+        WHERE c.type = @type AND c.reader = @reader;
+END;
+GO

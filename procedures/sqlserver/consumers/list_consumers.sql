@@ -1,0 +1,31 @@
+-- list_consumers: who consumes, since when, how fast, and who has stopped without saying so.
+-- Arguments:   @type (NULL: all)
+-- Returns:     one row per consumer and type, by type and reader; status working, silent (its report is overdue) or stopped;
+--              totals since started_at; rate_per_minute and load (handlers busy at one time) are of the last whole minute
+-- Errors:      50002 invalid_argument
+-- Transaction: reads only and waits for nobody; where the database does not keep versions it sees uncommitted reports
+-- Example:     EXEC mq.list_consumers N'email';
+
+CREATE OR ALTER PROCEDURE mq.list_consumers
+    @type nvarchar(max) = NULL
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
+    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    DECLARE @name nvarchar(400), @now datetime2(7) = SYSUTCDATETIME(), @base datetime2(7) = '2000-01-01', @minute datetime2(7);
+    EXEC mq.require_name 'type', @type, 1;
+    IF EXISTS (SELECT * FROM sys.databases WHERE name = DB_NAME() AND is_read_committed_snapshot_on = 0)
+        SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED;
+    ELSE
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    SELECT @name = @type, @minute = DATEADD(MINUTE, DATEDIFF(MINUTE, @base, @now) - 1, @base);
+    SELECT c.reader, c.type, CASE WHEN c.due_at IS NULL THEN 'stopped' WHEN c.due_at < @now THEN 'silent' ELSE 'working' END AS status,
+        c.started_at, c.reported_at, c.completed, c.failed, c.dead, c.busy_ms, c.waited_ms,
+        CAST(COALESCE(t.completed + t.failed, 0) AS float) AS rate_per_minute,
+        CAST(COALESCE(t.busy_ms, 0) AS float) / 60000 AS [load]
+    FROM mq.consumer AS c
+    LEFT JOIN mq.report AS t ON t.minute = @minute AND t.type = c.type AND t.reader = c.reader
+    WHERE @name IS NULL OR c.type = @name
+    ORDER BY c.type, c.reader;
+END;
+GO

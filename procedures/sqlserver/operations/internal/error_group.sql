@@ -1,0 +1,27 @@
+-- error_group: what errors that differ in numbers only have in common: the first line, with # for each run of digits.
+-- Arguments:   @error
+-- Returns:     up to 200 characters, made of the first 500; '' for no error
+-- Errors:      none
+-- Transaction: reads nothing
+-- Example:     SELECT mq.error_group(N'order 4711: timeout after 30 s');  -- order #: timeout after # s
+
+CREATE OR ALTER FUNCTION mq.error_group (@error nvarchar(max))
+RETURNS nvarchar(400)
+AS
+BEGIN
+    DECLARE @cr nchar(1) = NCHAR(13), @lf nchar(1) = NCHAR(10), @line nvarchar(2000);
+    -- Code unit by code unit; but what is cut by its length is cut between characters.
+    DECLARE @lines nvarchar(max) = REPLACE(CONCAT(@error, NCHAR(10)) COLLATE Latin1_General_100_BIN2, NCHAR(13), NCHAR(10));
+    SET @lines = LEFT(@lines COLLATE Latin1_General_100_BIN2, CHARINDEX(@lf, @lines COLLATE Latin1_General_100_BIN2) - 1);
+    SET @line = LEFT(@lines COLLATE Latin1_General_100_CI_AS_SC, 500);
+    SET @line = REPLACE(REPLACE(REPLACE(REPLACE(REPLACE(@line COLLATE Latin1_General_100_BIN2, N'0', N'#'), N'1', N'#'), N'2', N'#'),
+        N'3', N'#'), N'4', N'#');
+    SET @line = REPLACE(REPLACE(REPLACE(REPLACE(REPLACE(@line COLLATE Latin1_General_100_BIN2, N'5', N'#'), N'6', N'#'), N'7', N'#'),
+        N'8', N'#'), N'9', N'#');
+    -- The line holds neither CR nor LF: each # becomes this pair, where two pairs meet the middle is taken out, and pairs become #.
+    SET @line = REPLACE(@line COLLATE Latin1_General_100_BIN2, N'#', @cr + @lf);
+    SET @line = REPLACE(@line COLLATE Latin1_General_100_BIN2, @lf + @cr, N'');
+    SET @line = REPLACE(@line COLLATE Latin1_General_100_BIN2, @cr + @lf, N'#');
+    RETURN LEFT(@line COLLATE Latin1_General_100_CI_AS_SC, 200);
+END;
+GO

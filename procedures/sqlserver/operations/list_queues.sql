@@ -1,0 +1,32 @@
+-- list_queues: the policies of queues.
+-- Arguments:   @type (NULL: all that set_queue, pause or resume have named)
+-- Returns:     one row per type, as set_queue returns it; a type asked for by name that has no policy has the defaults
+-- Errors:      50002 invalid_argument
+-- Transaction: reads only and waits for nobody; where the database does not keep versions it sees uncommitted policies
+-- Example:     EXEC mq.list_queues;
+
+CREATE OR ALTER PROCEDURE mq.list_queues
+    @type nvarchar(max) = NULL
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
+    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    DECLARE @name nvarchar(400), @one nvarchar(400);
+    EXEC mq.require_name 'type', @type, 1;
+    SET @name = @type;
+    IF EXISTS (SELECT * FROM sys.databases WHERE name = DB_NAME() AND is_read_committed_snapshot_on = 0)
+        SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED;
+    ELSE
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    -- Not from mq.policy: that reads what is committed, and would wait for an open set_queue. The type without a name holds the
+    -- defaults.
+    IF @name IS NOT NULL
+        SET @one = CASE WHEN EXISTS (SELECT * FROM mq.queue WHERE type = @name) THEN @name ELSE N'' END;
+    SELECT COALESCE(@name, type) AS type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete,
+        CAST(ordered AS smallint) AS ordered, CAST(notify AS smallint) AS notify, max_active, rate, rate_seconds,
+        group_max_active, group_rate, group_rate_seconds, CAST(paused AS smallint) AS paused
+    FROM mq.queue
+    WHERE type = @one OR (@name IS NULL AND type <> N'')
+    ORDER BY type;
+END;
+GO

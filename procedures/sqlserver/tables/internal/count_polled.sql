@@ -1,0 +1,23 @@
+-- count_polled: how many rows of a polling table are in a state, counted up to 10,000.
+-- Arguments:   @name, @state (A, N or E)
+-- Returns:     the count
+-- Errors:      none
+-- Transaction: reads only, at READ COMMITTED; passes over what another call is changing
+-- Example:     SELECT mq.count_polled(N'orders', 'E');
+
+CREATE OR ALTER FUNCTION mq.count_polled (@name nvarchar(400), @state char(1))
+RETURNS bigint
+AS
+BEGIN
+    DECLARE @cap int = 10000;
+    RETURN (
+        SELECT COUNT_BIG(*)
+        FROM (
+            SELECT TOP (@cap) id
+            FROM mq.polled_row WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
+            WHERE name = @name AND state = @state
+            ORDER BY run_at, id
+        ) AS r
+    );
+END;
+GO

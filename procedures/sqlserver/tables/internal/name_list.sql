@@ -1,0 +1,30 @@
+-- name_list: the names of columns as a user writes them.
+-- Arguments:   @columns (quoted, with commas between them)
+-- Returns:     the names with commas between them, in brackets only where they need these; NULL for NULL
+-- Errors:      none
+-- Transaction: reads nothing
+-- Example:     SELECT mq.name_list(N'[region], [order no]');  -- region, [order no]
+
+CREATE OR ALTER FUNCTION mq.name_list (@columns nvarchar(max))
+RETURNS nvarchar(max)
+AS
+BEGIN
+    DECLARE @list nvarchar(max), @name nvarchar(400), @n int = 1, @count int;
+    DECLARE @names TABLE (n int NOT NULL PRIMARY KEY, name nvarchar(400));
+    INSERT INTO @names (n, name) SELECT n, name FROM mq.split_names(@columns, N',');
+    -- 0 of no columns.
+    SELECT @count = MAX(n) FROM @names;
+    WHILE @n <= @count
+    BEGIN
+        SET @name = NULL;
+        SELECT @name = name FROM @names WHERE n = @n;
+        -- A plain name is read as itself; with something after it, because blanks at the end would not count.
+        IF NOT EXISTS (
+            SELECT * FROM mq.split_names(@name, N',') WHERE n = 1 AND (name + N'.') COLLATE Latin1_General_100_BIN2 = @name + N'.'
+        )
+            SET @name = QUOTENAME(CAST(@name AS nvarchar(128)));
+        SELECT @list = CONCAT(@list + N', ', @name), @n = @n + 1;
+    END;
+    RETURN @list;
+END;
+GO

@@ -1,0 +1,28 @@
+-- list_tables: the polling tables, how each was adopted, and how many of its rows are claimed, wait or are dead.
+-- Arguments:   @name (NULL: all)
+-- Returns:     one row per polling table, by name; active, waiting and dead are counted up to 10,000
+-- Errors:      50002 invalid_argument
+-- Transaction: reads only, and waits for nobody: passes over what another call is changing; the tables themselves are not read
+-- Example:     EXEC mq.list_tables;
+
+CREATE OR ALTER PROCEDURE mq.list_tables
+    @name nvarchar(max) = NULL
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
+    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    -- For as long as this call: it passes over locked rows, which no higher level allows.
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    DECLARE @id nvarchar(400);
+    EXEC mq.require_name 'name', @name, 1;
+    SET @id = @name;
+    SELECT p.name, CONCAT(CASE WHEN p.table_schema <> N'dbo' THEN p.table_schema + N'.' END, p.table_name) AS [table],
+        mq.name_list(p.key_columns) AS key_columns, (SELECT MAX(name) FROM mq.split_names(p.order_column, N',')) AS order_column,
+        (SELECT MAX(name) FROM mq.split_names(p.status_column, N',')) AS status_column, p.ready_value, p.active_value, p.done_value,
+        p.error_value, p.on_complete, p.late_seconds, CAST(p.equal_rows AS smallint) AS equal_rows, p.max_attempts,
+        mq.count_polled(p.name, 'A') AS active, mq.count_polled(p.name, 'N') AS waiting, mq.count_polled(p.name, 'E') AS dead
+    FROM mq.polled AS p WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
+    WHERE @id IS NULL OR p.name = @id
+    ORDER BY p.name;
+END;
+GO

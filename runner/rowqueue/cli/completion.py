@@ -1,0 +1,46 @@
+"""`runner completion`: commands, options and queues are completed by the Tab key of a shell."""
+
+import os
+import sys
+from enum import StrEnum
+from typing import Annotated, NoReturn
+
+import typer
+
+from .commands import COMPLETION
+from .common import group
+
+top = group()
+
+
+class Shell(StrEnum):
+    """The shells that the completion is tested with."""
+
+    bash = "bash"
+    zsh = "zsh"
+    fish = "fish"
+
+
+@top.command()
+def completion(shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")]) -> None:
+    """Print the script that completes commands and queues by Tab."""
+    from typer.completion import get_completion_script  # type: ignore[attr-defined]
+
+    print(get_completion_script(prog_name="runner", complete_var=COMPLETION, shell=shell.value))
+
+
+def answer(app: typer.Typer) -> NoReturn:
+    """Print what a shell has asked for, and leave at once, whatever a connection may still be waiting for."""
+    from typer.completion import completion_init  # type: ignore[attr-defined]
+
+    code = 1
+    try:
+        completion_init()
+        app(prog_name="runner", complete_var=COMPLETION)  # ends by SystemExit
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    finally:
+        try:
+            sys.stdout.flush()
+        finally:
+            os._exit(code)

@@ -1,0 +1,34 @@
+"""`runner consumers` and `runner throughput`: who works, and what became of messages."""
+
+from datetime import timedelta
+from typing import Annotated
+
+import typer
+
+from .. import output
+from .common import Json, OptionalType, Url, connected, group
+
+top = group()
+
+_CONSUMERS = ("type", "reader", "status", "reported_at", "rate_per_minute", "load", "completed", "failed", "dead")
+_THROUGHPUT = ("type", "minute", "sent", "completed", "failed", "dead", "waited_ms", "busy_ms")
+
+
+@top.command()
+def consumers(type: OptionalType = None, database: Url = None, json: Json = False) -> None:
+    """Show who consumes, how fast, and who is silent."""
+    with connected(database) as session:
+        output.rows(session.call("list_consumers", type), _CONSUMERS, json)
+
+
+@top.command()
+def throughput(
+    type: OptionalType = None,
+    minutes: Annotated[int, typer.Option(min=1, max=1440, help="The last so many minutes.")] = 15,
+    database: Url = None,
+    json: Json = False,
+) -> None:
+    """Show what became of messages, minute by minute."""
+    with connected(database) as session:
+        since = session.now() - timedelta(minutes=minutes - 1)
+        output.rows(session.call("throughput", type, since), _THROUGHPUT, json)

@@ -1,0 +1,143 @@
+"""Reports: every few seconds the consumer says in the database that it works, and what it did since the last time."""
+
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import cast
+
+from ..databases import Conflict, DatabaseError, Disconnected, Session
+from ..handlers import Handled
+from ..link import Link
+from ..messages import Item, Message
+
+log = logging.getLogger("rowqueue")
+
+# The limit of report_consumer.
+_MOST_MS = 1_000_000_000_000_000
+
+
+@dataclass
+class Figures:
+    """What became of the messages of one queue since the last report."""
+
+    completed: int = 0
+    failed: int = 0
+    dead: int = 0
+    busy: float = 0.0  # seconds in handlers
+    first: int = 0  # first attempts
+    began: float = 0.0  # the sum of their beginnings, on this process's clock
+    created: float = 0.0  # the sum of their times of sending, on the server's clock
+    sent: Counter[datetime] = field(default_factory=Counter)  # by minute of sending
+
+    def add(self, other: "Figures") -> None:
+        """Take back what could not be reported."""
+        for name in ("completed", "failed", "dead", "busy", "first", "began", "created"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.sent.update(other.sent)
+
+    def begin(self, messages: Sequence[Message], began: float, base: float) -> None:
+        """Count the first attempts among messages of one batch. `base` keeps the sums small, and so exact."""
+        times = [message.created_at for message in messages if message.attempt == 1]
+        if not times:
+            return
+        self.first += len(times)
+        self.began += began * len(times)
+        self.created += sum(map(datetime.timestamp, times)) - base * len(times)
+        minute, last = _minute(min(times)), _minute(max(times))
+        if minute == last:  # which is true of nearly every batch
+            self.sent[minute] += len(times)
+        else:
+            self.sent.update(map(_minute, times))
+
+
+class Reports:
+    """Figures of all worker threads by queue, and the calls that report them; `every` seconds, 0 for never.
+
+    `counts_dead`: the caller knows which messages became dead letters; else the database counts them.
+    """
+
+    def __init__(self, types: Sequence[str], reader: str, every: int, counts_dead: bool) -> None:
+        self._types, self._reader, self._every, self._counts_dead = types, reader, every, counts_dead
+        self._lock = threading.Lock()
+        self._figures: dict[str, Figures] = {}
+        self._base = time.time()
+        self._server_ahead = 0.0  # the server's clock, less `_base`, less the monotonic clock
+        self._due = 0.0 if every else float("inf")
+
+    def finished(self, type: str, messages: Sequence[Item], handled: Handled, dead: int) -> None:
+        """Count what was started of a batch; `dead` messages are known to be dead letters."""
+        if not self._every:
+            return
+        with self._lock:
+            figures = self._figures.setdefault(type, Figures())
+            figures.completed += len(messages) - len(handled.failures)
+            figures.failed += len(handled.failures)
+            figures.dead += dead
+            figures.busy += handled.seconds
+            figures.begin(cast("Sequence[Message]", messages), handled.began, self._base)
+
+    def seconds_left(self) -> float:
+        """Until the next report is due."""
+        return self._due - time.monotonic()
+
+    def send_if_due(self, link: Link) -> None:
+        """Report all queues when it is time to. What the database refuses is logged; the consumer goes on."""
+        if self.seconds_left() <= 0:
+            self._due = time.monotonic() + self._every
+            self._send(link, self._every)
+
+    def send_last(self, link: Link) -> None:
+        """Say that the consumer stops."""
+        if self._due < float("inf"):
+            self._send(link, 0)
+
+    def _send(self, link: Link, next_seconds: int) -> None:
+        with self._lock:
+            figures, self._figures = self._figures, {}
+
+        def report(session: Session) -> datetime:
+            with session.transaction():
+                for type in self._types:
+                    now = self._report(session, type, figures.get(type, Figures()), next_seconds)
+            return now
+
+        asked_at = time.monotonic()
+        try:
+            now = link.once(report)
+        except (Disconnected, Conflict):  # the next report tells it
+            with self._lock:
+                for type, left in figures.items():
+                    self._figures.setdefault(type, Figures()).add(left)
+        except DatabaseError as error:
+            log.warning("this consumer no longer reports what it does: %s", error)
+            self._due = float("inf")
+        else:
+            self._server_ahead = now.timestamp() - self._base - (asked_at + time.monotonic()) / 2
+
+    def _report(self, session: Session, type: str, of: Figures, next_seconds: int) -> datetime:
+        waited = of.began + self._server_ahead * of.first - of.created
+        minutes = sorted(of.sent)
+        last = minutes.pop() if minutes else None
+        # Minutes before the last one are of a backlog: each has a call of its own.
+        for minute in minutes:
+            self._call(session, type, 0, 0, 0, 0, 0, of.sent[minute], minute, next_seconds)
+        dead = of.dead if self._counts_dead else None
+        sent = of.sent[last] if last else 0
+        figures = (of.completed, of.failed, dead, _ms(of.busy), _ms(waited), sent)
+        return self._call(session, type, *figures, last, next_seconds)
+
+    def _call(self, session: Session, type: str, *figures: object) -> datetime:
+        at: datetime = session.call("report_consumer", self._reader, type, *figures)[0]["reported_at"]
+        return at
+
+
+def _minute(time: datetime) -> datetime:
+    return time.replace(second=0, microsecond=0)
+
+
+def _ms(seconds: float) -> int:
+    return min(max(round(seconds * 1000), 0), _MOST_MS)

@@ -1,0 +1,315 @@
+"""MySQL and MariaDB: reports of consumers at every isolation level, and what the looking procedures read."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from rowqueue import install
+from rowqueue.databases import Database, Session, open_database
+from servers import Server
+from servers.mysql import Client
+
+from .test_sessions import SETTINGS
+
+pytestmark = pytest.mark.product("mysql", "mariadb")
+
+Rows = list[dict[str, Any]]
+Sql = Callable[..., Rows]
+LEVELS = ["READ COMMITTED", "REPEATABLE READ"]
+BACKLOG = 200_000
+ACTIVE = 20_000
+DEAD = 20_000
+
+
+@pytest.fixture
+def client(server: Server, database: Database) -> Iterator[Callable[[str], Client]]:
+    """Makes connections of this isolation level whose statements fail when they wait for a lock."""
+    made: list[Client] = []
+
+    def connect(level: str) -> Client:
+        made.append(server.client(database.url))
+        made[-1].execute(f"SET SESSION TRANSACTION ISOLATION LEVEL {level}")
+        made[-1].execute("SET SESSION innodb_lock_wait_timeout = 1")
+        return made[-1]
+
+    yield connect
+    for each in made:
+        each.close()
+
+
+def run(connection: Client, text: str, *parameters: object) -> Rows:
+    cursor = connection.execute(text, parameters)
+    rows = list(cursor.fetchall()) if cursor.description else []
+    while cursor.nextset():
+        pass
+    cursor.close()
+    return rows
+
+
+def report(connection: Client, queue: str, reader: str, completed: int = 1) -> None:
+    run(
+        connection,
+        "CALL mq_report_consumer(%s, %s, %s, NULL, NULL, NULL, NULL, 1, UTC_TIMESTAMP(6) - INTERVAL 3 MINUTE, 60)",
+        reader,
+        queue,
+        completed,
+    )
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("known", [["b", "d"], [], ["a", "b", "c", "d", "e"]], ids=["some", "none", "all"])
+def test_an_open_transaction_with_a_report_is_in_no_other_consumers_way(
+    client: Callable[[str], Client], session: Session, queue: str, sql: Sql, level: str, known: list[str]
+) -> None:
+    """Not even at REPEATABLE READ, where InnoDB locks gaps: of names before, after and between."""
+    for reader in known:
+        report(client(level), queue, reader)
+    first, second = client(level), client(level)
+    first.begin()
+    second.begin()
+    for reader in ("b", "d"):
+        report(first, queue, reader, 10)
+    for reader in ("a", "c", "e"):
+        report(second, queue, reader, 10)
+    report(client("READ COMMITTED"), queue, "f", 10)
+    first.commit()
+    second.commit()
+    rows = {row["reader"]: row["completed"] for row in session.call("list_consumers", queue)}
+    assert rows == {reader: 10 + (reader in known) for reader in "abcdef"}
+    assert sql("SELECT SUM(completed) AS n FROM mq_report WHERE type = %s", queue)[0]["n"] == sum(rows.values())
+
+
+def make_old(sql: Sql, queue: str, readers: str) -> None:
+    for reader in readers:
+        sql("UPDATE mq_report SET minute = minute - INTERVAL 2 DAY WHERE type = %s AND reader = %s", queue, reader)
+        sql(
+            "UPDATE mq_consumer SET reported_at = reported_at - INTERVAL 2 DAY WHERE type = %s AND reader = %s",
+            queue,
+            reader,
+        )
+
+
+def left(sql: Sql, queue: str) -> dict[str, str]:
+    """Whose rows are in each of the two tables."""
+    return {
+        table: "".join(
+            row["reader"]
+            for row in sql(f"SELECT DISTINCT reader FROM mq_{table} WHERE type = %s ORDER BY reader", queue)
+        )
+        for table in ("consumer", "report")
+    }
+
+
+def test_what_is_locked_is_forgotten_by_another_report(client: Callable[[str], Client], queue: str, sql: Sql) -> None:
+    first, second = client("READ COMMITTED"), client("READ COMMITTED")
+    for reader in "abc":
+        report(first, queue, reader)
+    make_old(sql, queue, "abc")
+    second.begin()
+    for table in ("consumer", "report"):
+        run(second, f"SELECT * FROM mq_{table} WHERE type = %s AND reader = 'b' FOR UPDATE", queue)
+    report(first, queue, "x")
+    assert left(sql, queue) == {"consumer": "bx", "report": "bx"}
+    second.rollback()
+    report(first, queue, "y")
+    assert left(sql, queue) == {"consumer": "xy", "report": "xy"}
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_transaction_with_a_new_minute_locks_nothing_of_consumers_that_work(
+    client: Callable[[str], Client], queue: str, sql: Sql, level: str
+) -> None:
+    """It forgets old rows at READ COMMITTED, and where gaps would be locked leaves them to others."""
+    first, second, third = client(level), client(level), client("READ COMMITTED")
+    for reader in "abcd":
+        report(first, queue, reader)
+    make_old(sql, queue, "ac")
+    first.begin()
+    report(first, queue, "x")
+    for other in (second, third):
+        for reader in "bdewz":
+            report(other, queue, reader)
+    first.commit()
+    assert left(sql, queue) == {"consumer": "bdewxz", "report": "bdewxz"}
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["autocommit", "transaction"])
+def test_a_session_at_repeatable_read_forgets_in_a_transaction_of_its_own(
+    client: Callable[[str], Client], queue: str, sql: Sql, own: bool
+) -> None:
+    first = client("REPEATABLE READ")
+    for reader in "ab":
+        report(first, queue, reader)
+    make_old(sql, queue, "ab")
+    if not own:
+        first.begin()
+    report(first, queue, "x")
+    first.commit()
+    assert left(sql, queue) == ({"consumer": "x", "report": "x"} if own else {"consumer": "abx", "report": "abx"})
+
+
+def test_dead_letters_are_those_of_a_name_to_the_last_blank(session: Session, queue: str) -> None:
+    for reader in ("w", "w ", "W"):
+        session.call("report_consumer", reader, queue)
+    session.call("send_batch", queue, "1\n2\n3\n4\n5\n6")
+    for reader, count in (("w", 1), ("w ", 2), ("W", 3)):
+        for row in session.call("claim_batch", queue, count, reader):
+            session.call("fail", row["id"], row["batch_key"], "broken", -1)
+    for reader in ("w", "w ", "W"):
+        session.call("report_consumer", reader, queue, *[None] * 7, 0)
+    found = {row["reader"]: row["dead"] for row in session.call("list_consumers", queue)}
+    assert found == {"w": 1, "w ": 2, "W": 3}
+
+
+def test_two_errors_are_redriven_at_one_time(database: Database, session: Session, queue: str) -> None:
+    session.call("send_batch", queue, "1\n2\n3")
+    for row, error in zip(session.call("claim_batch", queue, 3), ("busy 1", "gone", "busy 2"), strict=True):
+        session.call("fail", row["id"], row["batch_key"], error, -1)
+    with closing(database.connect("other")) as other, session.transaction():
+        assert session.call("redrive", queue, None, "busy #")[0]["count"] == 2
+        assert other.call("redrive", queue, None, "busy #")[0]["count"] == 0
+        assert other.call("redrive", queue, None, "gone")[0]["count"] == 1
+
+
+@pytest.mark.one_version
+# Of the calls that only read, the session's limit of rows is the limit.
+@pytest.mark.parametrize("name", sorted(SETTINGS.keys() - {"big-selects", "timestamps"}))
+def test_a_session_may_have_set_what_it_likes_to_report_and_to_look(
+    server: Server, database: Database, queue: str, name: str
+) -> None:
+    with server.client(database.url) as connection:
+        connection.autocommit(True)
+        connection.execute(f"SET SESSION {SETTINGS[name]}")
+        for n in range(3):
+            run(
+                connection,
+                "CALL mq_send_message(%s, 'b\u00e9', NULL, 0, %s, %s, NULL, NULL, NULL, NULL, NULL)",
+                queue,
+                "g" * 200,
+                f"{n} ",
+            )
+        for row in run(connection, "CALL mq_claim_batch(%s, 2, 'w', NULL)", queue):
+            error = "\u00c9t\u00e9 12\\34\n5" if name != "latin1" else "34\\12\n5"
+            run(connection, "CALL mq_fail(%s, %s, %s, -1)", row["id"], row["batch_key"], error)
+        for next_seconds in (60, 0, 60):
+            run(connection, "CALL mq_report_consumer('w', %s, 2, 1, 1, 1, 1, 1, NULL, %s)", queue, next_seconds)
+        [consumer] = run(connection, "CALL mq_list_consumers(%s)", queue)
+        assert (consumer["status"], consumer["completed"]) == ("working", 2)
+        assert run(connection, "CALL mq_throughput(%s, NULL)", queue)[-1]["completed"] in (2, 4, 6)
+        [group] = run(connection, "CALL mq_list_errors(%s, NULL)", queue)
+        assert group["count"] == 2 and "#\\#" in group["error"]
+        found = run(connection, "CALL mq_find_messages(%s, NULL, NULL, %s, NULL, 1)", queue, "g" * 200)
+        assert [(row["state"], row["body"]) for row in found] == [("E", "b"), ("E", "b"), ("N", "b")]
+        [one] = run(connection, "CALL mq_find_messages(%s, NULL, '2 ', NULL, NULL, NULL)", queue)
+        assert one["id"] == found[2]["id"]
+        assert run(connection, "CALL mq_list_queues(%s)", queue)[0]["type"] == queue
+        run(connection, "CALL mq_list_tables(NULL)")
+        assert run(connection, "CALL mq_redrive(%s, NULL, %s)", queue, group["error"]) == [{"count": 2}]
+
+
+# ---- what is read ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def backlog(server: Server) -> Iterator[str]:
+    """The queue q: ACTIVE claimed messages, DEAD dead letters and the rest of BACKLOG ready, each with both keys."""
+    url = server.create_database()
+    install.apply(open_database(url))
+    with server.client(url) as connection:
+        for _ in range(BACKLOG // 10_000):
+            run(connection, "CALL mq_send_batch('q', %s)", "x\n" * 9_999 + "x" * 1_000)
+        run(connection, "UPDATE mq_message SET dedup_key = CONCAT('d', id), group_key = IF(id MOD 100, 'other', 'g')")
+        run(connection, "INSERT INTO mq_dedup (type, dedup_key, id) SELECT type, dedup_key, id FROM mq_message")
+        for _ in range(ACTIVE // 1_000):
+            run(connection, "CALL mq_claim_batch('q', 1000, 'w', 3600)")
+        run(connection, f"CREATE TABLE moved AS SELECT * FROM mq_ready ORDER BY id LIMIT {DEAD}")
+        run(connection, "DELETE r FROM moved AS o JOIN mq_ready AS r USING (type, priority, run_at, id)")
+        run(
+            connection,
+            "INSERT INTO mq_dead (id, died_at, attempts, type, reader, error)"
+            " SELECT id, UTC_TIMESTAMP(6), 1, 'q', 'w', CONCAT('order ', id, ' failed') FROM moved",
+        )
+        run(connection, "DROP TABLE moved")
+    yield url
+    server.drop_database(url)
+
+
+def reads(connection: Client) -> int:
+    rows = run(connection, "SHOW SESSION STATUS LIKE 'Handler_read%%'")
+    return sum(int(row["Value"]) for row in rows)
+
+
+def rows_read(connection: Client, call: str, *arguments: object) -> tuple[int, Rows]:
+    """How many rows the call has read, those of lists and temporary tables included, and what it returned."""
+    before = reads(connection)
+    own = reads(connection) - before
+    found = run(connection, f"CALL mq_{call}", *arguments)
+    return reads(connection) - before - 2 * own, found
+
+
+@pytest.mark.parametrize("state", ["A", "E", "N"])
+@pytest.mark.parametrize("key", ["id", "dedup_key"])
+def test_one_message_is_found_without_reading_others(server: Server, backlog: str, state: str, key: str) -> None:
+    with server.client(backlog) as connection:
+        [row] = run(connection, "CALL mq_peek('q', %s, 1, 0)", state)
+        by_id = key == "id"
+        count, [found] = rows_read(
+            connection,
+            "find_messages(%s, %s, %s, NULL, NULL, 0)",
+            None if by_id else "q",
+            row["id"] if by_id else None,
+            None if by_id else row["dedup_key"],
+        )
+        assert found == row
+        # Of an active one, the list of its claim as well, once to take it apart and once to search it.
+        assert count < (100 + ACTIVE // 1_000 if state != "A" else 3_000)
+
+
+@pytest.mark.parametrize("group", ["g", "none"])
+def test_a_search_by_group_reads_ten_thousand_of_each_state(server: Server, backlog: str, group: str) -> None:
+    with server.client(backlog) as connection:
+        count, found = rows_read(connection, "find_messages('q', NULL, NULL, %s, 10000, 0)", group)
+        assert {row["state"] for row in found} == ({"N", "A", "E"} if group == "g" else set())
+        assert len(found) == (300 if group == "g" else 0)
+        # Three states, with the messages and what the server writes down in between.
+        assert count < 130_000
+
+
+def test_errors_are_those_of_the_newest_ten_thousand(server: Server, backlog: str) -> None:
+    with server.client(backlog) as connection:
+        count, [found] = rows_read(connection, "list_errors('q', NULL)")
+        assert (found["error"], found["count"]) == ("order # failed", 10_000)
+        assert count < 35_000
+        [newest] = run(connection, "SELECT MAX(id) AS id FROM mq_dead")
+        assert found["last_id"] == newest["id"]
+
+
+def test_the_dead_letters_of_a_report_are_found_by_their_time(server: Server, backlog: str) -> None:
+    with server.client(backlog) as connection:
+        run(connection, "CALL mq_report_consumer('w', 'q', 1, 1, NULL, NULL, NULL, NULL, NULL, 3600)")
+        run(connection, "UPDATE mq_consumer SET counted_at = UTC_TIMESTAMP(6) WHERE reader = 'w'")
+        count, _ = rows_read(connection, "report_consumer('w', 'q', 1, 1, NULL, NULL, NULL, NULL, NULL, 0)")
+        assert count < 50
+
+
+def test_a_piece_of_a_body_is_all_that_is_sent(server: Server, backlog: str) -> None:
+    with server.client(backlog) as connection:
+        [newest] = run(connection, "SELECT MAX(id) AS id FROM mq_message")
+        for call, arguments in (("peek('q', 'N', 10000, %s)", []), ("find_messages(NULL, %s, NULL, NULL, 1, %s)", [1])):
+            bodies = [
+                [row["body"] for row in run(connection, f"CALL mq_{call}", *[newest["id"] for _ in arguments], length)]
+                for length in (None, 5, 0)
+            ]
+            whole, piece, nothing = bodies
+            assert any(len(body) == 1_000 for body in whole)
+            assert piece == [body[:5] for body in whole]
+            assert set(nothing) == {""}
+
+
+def test_the_clock_of_a_minute_is_the_servers(session: Session, queue: str) -> None:
+    at = session.call("report_consumer", "w", queue, 1)[0]["reported_at"]
+    [row] = session.call("throughput", queue, at)
+    assert row["minute"] == at.replace(second=0, microsecond=0)
+    assert session.call("throughput", queue, at + timedelta(minutes=1)) == []

@@ -1,0 +1,88 @@
+"""What `runner top` and `runner web` see of a database, and change there, without a screen."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import pytest
+from rowqueue import seeing
+from rowqueue.databases import Database, QueueError, Session, open_database
+from rowqueue.seeing import Looking, Watched, changes, looking
+
+pytestmark = pytest.mark.any_engine
+
+
+@pytest.fixture
+def watched(database: Database) -> Iterator[Watched]:
+    watched = Watched("here", database, "test")
+    yield watched
+    watched.close()
+
+
+def test_after_a_change_nothing_old_is_shown(watched: Watched, session: Session, queue: str) -> None:
+    session.call("send", queue, "x")
+
+    def seen() -> seeing.Queue:
+        return next(one for one in watched.ask(seeing.recent_overview, 60).queues if one.type == queue)
+
+    assert not seen().paused
+    assert (
+        seeing.perform(watched, changes.pause(queue))
+        == f"{queue} is paused: claims return nothing until it is resumed."
+    )
+    assert seen().paused
+
+
+def test_a_name_with_braces_is_said_as_it_is(watched: Watched, queue: str) -> None:
+    assert seeing.perform(watched, changes.resume(f"{queue} {{0}} {{x}}")) == f"{queue} {{0}} {{x}} is resumed."
+
+
+def test_a_change_that_is_bounded_is_repeated_until_nothing_is_left(
+    watched: Watched, session: Session, queue: str
+) -> None:
+    for _ in range(3):
+        session.call("send_batch", queue, "\n".join("x" * 5_000))
+    assert seeing.perform(watched, changes.purge(queue, "N"), 120) == "15,000 deleted."
+
+
+def test_a_change_whose_time_is_over_says_that_there_may_be_more(
+    watched: Watched, session: Session, queue: str
+) -> None:
+    for _ in range(3):
+        session.call("send_batch", queue, "\n".join("x" * 5_000))
+    said = seeing.perform(watched, changes.purge(queue, "N"), 0)
+    assert said == "10,000 deleted. There may be more: the time for one call was over. Do it again."
+    assert session.call("queue_stats", queue)[0]["ready"] == 5_000
+
+
+def test_what_the_contract_refuses_is_raised_and_not_away(watched: Watched) -> None:
+    with pytest.raises(QueueError, match="type: must be 1 to 200 characters"):
+        watched.ask(lambda looking: seeing.queue(looking, "x" * 201), 60)
+
+
+def test_a_search_of_too_many_queues_says_to_name_one(
+    session: Session, queue: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session.call("send_message", queue, "x", None, None, None, queue)
+    assert [row["type"] for row in seeing.search(Looking(session), dedup_key=queue)] == [queue]
+    monkeypatch.setattr(looking, "SEARCH_SECONDS", -1)
+    with pytest.raises(looking.TooSlow, match="name one"):
+        seeing.search(Looking(session), dedup_key=queue)
+
+
+def test_minutes_have_no_gaps_and_end_with_now(session: Session, queue: str) -> None:
+    session.call("report_consumer", "reader", queue, 7, 2, 1, 50, 500, 7, session.now(), 60)
+    detail = seeing.queue(Looking(session), queue)
+    minutes = [minute.minute for minute in detail.queue.minutes]
+    assert len(minutes) == seeing.MINUTES
+    assert {(later - minute).seconds for minute, later in pairwise(minutes)} == {60}
+    assert sum(minute.completed for minute in detail.queue.minutes) == 7
+    assert sum(minute.failed for minute in detail.queue.minutes) == 2
+
+
+def test_a_database_that_cannot_be_reached_is_away_and_says_why() -> None:
+    watched = Watched("gone", open_database("postgresql://user:hush@127.0.0.1:1/x"), "test")
+    for _ in range(2):
+        with pytest.raises(seeing.Away, match="Connection refused") as caught:
+            watched.ask(seeing.overview, 60)
+        assert "hush" not in str(caught.value)
+    watched.close()
