@@ -73,7 +73,7 @@ def one_line(done: subprocess.CompletedProcess[str], code: int, *words: str) -> 
 def test_commands_are_those_of_the_design() -> None:
     assert {" ".join(words) for words in COMMANDS} == {
         *("apply", "sql", "doctor", "uninstall", "completion", "demo", "bench", "send", "consume", "stats"),
-        *("consumers", "throughput", "exporter", "web"),
+        *("consumers", "throughput", "exporter", "top", "web"),
         *("queue list", "queue find", "dead errors", "table list"),
         *("queue set", "queue peek", "queue pause", "queue resume", "queue cancel", "queue purge"),
         *("dead list", "dead redrive"),

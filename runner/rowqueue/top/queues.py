@@ -148,12 +148,12 @@ class QueuesScreen(Live):
         working = len({row["reader"] for row in found.consumers if row["status"] == "working"})
         parts = [
             f"{len(found.queues)} queues",
+            f"filter: {inert(self._filter)}" if self._filter else "",
             f"{_sum(found.queues, 'ready')} ready",
             f"{_sum(found.queues, 'active', 'expired')} active",
             f"{_sum(found.queues, 'dead')} dead",
             f"{working} consumers at work",
             f"{silent} silent" if silent else "",
-            f"filter: {inert(self._filter)}" if self._filter else "",
             f"not allowed to see: {', '.join(found.left_out)}" if found.left_out else "",
         ]
         return Text("  ".join(filter(None, parts)), no_wrap=True, overflow="ellipsis")
@@ -213,7 +213,7 @@ class QueuesScreen(Live):
         table.show(
             list(zip(heads, widths, strict=True)),
             {
-                f"{row['reader']}\n{row['type']}": [
+                f"{row['reader']}\0{row['type']}": [
                     _cut(row["reader"], widths[0] - 1),
                     _cut(row["type"], widths[1] - 1),
                     cell(row["status"], _STATUS.get(row["status"], "")),
@@ -254,7 +254,8 @@ class QueuesScreen(Live):
         if event.data_table.id == "hurts":
             self._read_health(key)
         else:
-            self.app.push_screen(QueueScreen(key.rpartition("\n")[2]))
+            # Of a consumer the key has its queue after the NUL; no name has one.
+            self.app.push_screen(QueueScreen(key.rpartition("\0")[2]))
 
     def _read_health(self, name: str) -> None:
         for row in self._found.hurts if self._found else []:
