@@ -450,5 +450,5 @@ def test_in_a_real_terminal_it_follows_keys_and_size_and_leaves_the_terminal_as_
     shown = terminal.until("ended with", "ready>")
     assert f"ended with {0 if end == 'q' else 143}" in shown
     assert "READY" not in shown, "the screen before it is back"
-    terminal.tmux("send-keys", "stty -a | tr ';' '\\n' | grep -c -w -e '-echo'; echo typed", "Enter")
-    terminal.until("typed")
+    terminal.tmux("send-keys", "stty -a | grep -qw -e '-echo' && echo raw$((1)) || echo cooked$((1))", "Enter")
+    assert "cooked1" in terminal.until("1\nready>")
