@@ -48,6 +48,7 @@ class Outage:
         self._since = 0.0
         self._is_read_only = False
         self.has_worked = False  # some call has been answered
+        self.renewed_at = 0.0  # of the monotonic clock: when a lost connection was last made anew
 
     def begin(self, link: object, error: Exception) -> None:
         """Note that a connection is lost."""
@@ -68,6 +69,7 @@ class Outage:
             return
         with self._lock:
             self._links.discard(link)
+            self.renewed_at = time.monotonic()
             self._reconnected()
             if not self._links:
                 log.warning("%s is back after %.1f s", self._name, time.monotonic() - self._since)
@@ -103,6 +105,7 @@ class Link:
         self._listen_to = listen_to
         self._is_over = is_over
         self._session: Session | None = None
+        self._worked_at = 0.0
         self._missing_since = self._missing_last = float("-inf")
         self.is_woken = False  # the database tells us when there is something to do
 
@@ -137,6 +140,8 @@ class Link:
     def once(self, work: Callable[[Session], T]) -> T:
         """Do some calls, and drop the session when it is lost."""
         try:
+            if self._worked_at < self._outage.renewed_at:
+                self.close()  # not used since another one was lost: it is lost too, and that is no further outage
             if self._session is None:
                 self._session = self._database.connect(self._name)
                 if self._listen_to:
@@ -145,6 +150,7 @@ class Link:
             # Not before a call has worked: a standby takes connections too.
             self._outage.end(self)
             self._outage.has_worked = True
+            self._worked_at = time.monotonic()
             return result
         except Disconnected as error:
             self._outage.begin(self, error)

@@ -222,6 +222,7 @@ def test_after_a_jump_late_rows_of_a_polling_table_are_claimed_in_their_order(
 
 
 @pytest.mark.any_engine
+@pytest.mark.long
 def test_wait_for_message_ends_on_time_over_a_jump(
     clock: Clock, sessions: Callable[[], Session], can: Capabilities
 ) -> None:

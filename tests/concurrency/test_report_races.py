@@ -16,7 +16,7 @@ from servers import Server
 
 pytestmark = pytest.mark.any_engine
 
-SECONDS = 8
+SECONDS = 5
 OWN, SHARED, KILLS = 8, 4, 6
 
 Sql = Callable[..., list[dict[str, Any]]]

@@ -8,7 +8,7 @@ from processes import Log, Running, until
 from rowqueue.databases import Database, open_database
 from servers.clock import Clock
 
-pytestmark = pytest.mark.any_engine
+pytestmark = [pytest.mark.any_engine, pytest.mark.long]
 
 Start = Callable[..., Running]
 

@@ -121,7 +121,7 @@ def test_a_narrow_table_names_what_it_leaves_out_and_a_wide_one_has_all(
     narrow = run(database, "dead", "list", queue)
     assert {"id", "type", "error", "body"} <= set(narrow.lines[0].split())
     assert queue[:10] in narrow.lines[1] and narrow.lines[1].count("…") >= 2, "the error and the body are cut"
-    wide = run(database, "queue", "peek", queue, "--state", "E", columns=200)
+    wide = run(database, "queue", "peek", queue, "--state", "E", columns=250)
     names = ["id", "state", "attempts", "priority", "created_at", "error", "body"]
     assert [name for name in wide.lines[0].split() if name in names] == names
     assert not wide.lines[-1].startswith("Not shown")

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from processes import COMMAND, FOLDER, environment
+from rich.cells import cell_len
 from rowqueue import install
 from rowqueue.databases import Database, Session, open_database
 from rowqueue.seeing import Watched
@@ -124,7 +125,6 @@ def test_the_first_screen_shows_queues_and_consumers(drive: Run, session: Sessio
     drive(steps, (100, 24))
 
 
-@pytest.mark.one_engine
 def test_a_queue_shows_its_messages_by_state_and_a_message_its_life(drive: Run, session: Session, name: str) -> None:
     body = json.dumps({"to": "someone", "items": [17, {"n": 1.50}]})
     id = dead(session, name, "smtp 550: no such mailbox", body)
@@ -153,7 +153,6 @@ def test_a_queue_shows_its_messages_by_state_and_a_message_its_life(drive: Run, 
     drive(steps)
 
 
-@pytest.mark.one_engine
 def test_each_change_is_asked_about_first_and_no_is_the_answer_of_enter(
     drive: Run, session: Session, name: str
 ) -> None:
@@ -213,7 +212,6 @@ def test_the_keys_change_what_they_say_once_the_answer_is_yes(drive: Run, sessio
     drive(steps)
 
 
-@pytest.mark.one_engine
 def test_hostile_names_and_bodies_are_inert_text(drive: Run, session: Session, name: str) -> None:
     hostile = f"{name}[bold red]\x1b[31m\n\u202e[/]"
     for body in ("[link=x]\x1b]0;title\x07", '{"a": "\x1b[2J[/]"}', "\u202egnp.exe\r\n\tx"):
@@ -231,7 +229,6 @@ def test_hostile_names_and_bodies_are_inert_text(drive: Run, session: Session, n
     drive(steps, (160, 30))
 
 
-@pytest.mark.one_engine
 def test_queues_are_filtered_and_sorted(drive: Run, session: Session, name: str) -> None:
     for suffix, count in (("a", 1), ("b", 3), ("c", 2)):
         session.call("send_batch", f"{name}{suffix}", "x\n" * count)
@@ -255,7 +252,6 @@ def test_queues_are_filtered_and_sorted(drive: Run, session: Session, name: str)
     drive(steps)
 
 
-@pytest.mark.one_engine
 @pytest.mark.parametrize("size", [(80, 24), (60, 16), (140, 45), (40, 10)])
 def test_the_screens_fit_and_follow_the_size_of_the_terminal(
     drive: Run, session: Session, name: str, size: tuple[int, int]
@@ -268,7 +264,7 @@ def test_the_screens_fit_and_follow_the_size_of_the_terminal(
         for shape in ((80, 24), size, (80, 24)):
             await driver.pilot.resize_terminal(*shape)
             await driver.until(
-                lambda shape=shape: {len(line) for line in driver.text().splitlines()} == {shape[0]}, f"{shape}"
+                lambda shape=shape: {cell_len(line) for line in driver.text().splitlines()} == {shape[0]}, f"{shape}"
             )
             assert len(driver.text().splitlines()) == shape[1]
             await driver.sees("READY", "↵ Open")
@@ -276,7 +272,6 @@ def test_the_screens_fit_and_follow_the_size_of_the_terminal(
     drive(steps)
 
 
-@pytest.mark.one_engine
 def test_new_messages_are_seen_without_a_key(drive: Run, session: Session, name: str) -> None:
     session.call("set_queue", name)
 
@@ -347,7 +342,6 @@ def test_a_user_with_few_rights_sees_what_the_role_may_see(
     assert states(session, name) == (2, 0, 0, 0)
 
 
-@pytest.mark.one_engine
 def test_a_long_backlog_and_long_bodies_are_read_in_part(drive: Run, session: Session, name: str) -> None:
     session.call("send", name, "x" * 5_000_000)
     for _ in range(3):
@@ -367,7 +361,6 @@ def test_a_long_backlog_and_long_bodies_are_read_in_part(drive: Run, session: Se
 # ---- as a process --------------------------------------------------------------------------------
 
 
-@pytest.mark.one_engine
 def test_without_a_terminal_there_is_one_line(database: Database) -> None:
     done = subprocess.run(
         [*COMMAND, "top"], capture_output=True, text=True, env=environment(database.url), stdin=subprocess.DEVNULL
@@ -413,7 +406,6 @@ def terminal(tmp_path: Path, database: Database, pytestconfig: pytest.Config) ->
         subprocess.run(["tmux", "-S", str(tmp_path / "tmux"), "kill-server"], check=False)
 
 
-@pytest.mark.one_engine
 @pytest.mark.parametrize("end", ["q", "SIGTERM"])
 def test_in_a_real_terminal_it_follows_keys_and_size_and_leaves_the_terminal_as_it_was(
     terminal: Terminal, session: Session, name: str, end: str

@@ -121,9 +121,11 @@ class Consumer:
 
     def _beat(self) -> None:
         link = self._link()
-        self._leases.beat(link, self._ended, self._reports)
-        self._reports.send_last(link)
-        link.close()
+        try:
+            self._leases.beat(link, self._ended, self._reports)
+            self._reports.send_last(link)
+        finally:
+            link.close()
 
     def _poll(self) -> None:
         reader = self._options.reader

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import cast
 
-from ..databases import Conflict, DatabaseError, Disconnected, Session
+from ..databases import Conflict, DatabaseError, Disconnected, QueueError, Session
 from ..handlers import Handled
 from ..link import Link
 from ..messages import Item, Message
@@ -112,7 +112,7 @@ class Reports:
             with self._lock:
                 for type, left in figures.items():
                     self._figures.setdefault(type, Figures()).add(left)
-        except DatabaseError as error:
+        except (DatabaseError, QueueError) as error:
             log.warning("this consumer no longer reports what it does: %s", error)
             self._due = float("inf")
         else:

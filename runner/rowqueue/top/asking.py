@@ -66,7 +66,7 @@ Arrows, PgUp, PgDn, Home and End move. q ends.
 On all screens
   p  pause the queue      r  resume it      d  redrive what is selected
 Queues
-  /  show only queues whose name contains a text (Esc: all)
+  /  show only queues whose name contains a text, and their consumers (Esc: all)
   s  sort by the next column      S  turn the order round
 A queue
   1 to 5  new, active, dead, archived messages; errors of dead letters

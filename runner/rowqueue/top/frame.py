@@ -35,8 +35,6 @@ class Top(App[int]):
     .sign.shown { display: block; }
     Rows { scrollbar-size-vertical: 1; overflow-x: hidden; width: 100%; }
     #queues, #messages { height: 1fr; min-height: 3; }
-    #consumers { height: auto; max-height: 30%; }
-    #hurts { height: auto; max-height: 5; }
     #filter { height: 1; border: none; padding: 0; display: none; }
     #filter.shown { display: block; }
     #life { height: 1fr; }

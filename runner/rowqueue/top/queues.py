@@ -176,15 +176,18 @@ class QueuesScreen(Live):
 
     def _lines(self, found: Overview, columns: list[Column]) -> list[QueueLine]:
         """The queues that the filter lets through, in order."""
-        wanted = self._filter.casefold()
         lines = [
             QueueLine(queue, queue.minutes[-2] if has_reports(queue) else None, self.top.growth.per_minute(queue.type))
             for queue in found.queues
-            if wanted in queue.type.casefold()
+            if self._lets_through(queue.type)
         ]
         if self._sorted_by >= 0:
             lines.sort(key=columns[self._sorted_by].order)
         return lines[::-1] if self._is_turned else lines
+
+    def _lets_through(self, type: str) -> bool:
+        """Whether the filter shows this queue and its consumers."""
+        return self._filter.casefold() in type.casefold()
 
     def _cells(self, line: QueueLine, columns: list[Column], width: int, bars: int) -> Cells:
         name = cell(line.queue.type)
@@ -203,13 +206,16 @@ class QueuesScreen(Live):
 
     def _show_consumers(self, found: Overview) -> None:
         table = self.query_one("#consumers", Rows)
-        table.display = bool(found.consumers)
+        table.display = any(self._lets_through(row["type"]) for row in found.consumers)
         width = max(40, table.size.width or self.size.width) - 1 - 47
         labels = ["CONSUMER", "QUEUE", "STATUS", "RATE/M", "LOAD", "FAILED", "DEAD", "REPORT"]
         widths = [width - width // 2, width // 2, 8, 7, 6, 7, 6, 13]
         heads = [Text(label, justify="left" if i < 3 else "right") for i, label in enumerate(labels)]
         order = {"silent": 0, "working": 1, "stopped": 2}
-        rows = sorted(found.consumers, key=lambda row: (order.get(row["status"], 3), row["type"], row["reader"]))
+        consumers = [row for row in found.consumers if self._lets_through(row["type"])]
+        rows = sorted(consumers, key=lambda row: (order.get(row["status"], 3), row["type"], row["reader"]))
+        # Said, not left to the layout: beside a second table of automatic height it came to nothing.
+        table.styles.height = min(len(rows) + 1, max(3, self.size.height * 3 // 10))
         table.show(
             list(zip(heads, widths, strict=True)),
             {
@@ -230,6 +236,7 @@ class QueuesScreen(Live):
     def _show_health(self, found: Overview) -> None:
         table = self.query_one("#hurts", Rows)
         table.display = bool(found.hurts)
+        table.styles.height = min(len(found.hurts) + 1, 5)
         width = max(40, table.size.width or self.size.width) - 1
         columns = [(Text(""), 5), (Text("WHAT HURTS"), 26), (Text(""), max(10, width - 31))]
         table.show(

@@ -249,6 +249,7 @@ def rows_read(connection: Client, call: str, *arguments: object) -> tuple[int, R
     return reads(connection) - before - 2 * own, found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("state", ["A", "E", "N"])
 @pytest.mark.parametrize("key", ["id", "dedup_key"])
 def test_one_message_is_found_without_reading_others(server: Server, backlog: str, state: str, key: str) -> None:
