@@ -17,6 +17,8 @@ FOLDER = Path(__file__).parent  # jobs.py is found here, as a user's handlers ar
 def environment(url: str | None, **more: str) -> dict[str, str]:
     """Our own, without what a user may have set, and with the database."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("RUNNER_", "JOBS_"))}
+    for name in ("COLUMNS", "LINES"):  # Textual sets them; they would be believed more than the terminal
+        kept.pop(name, None)
     return kept | ({"RUNNER_DATABASE": url} if url else {}) | more
 
 

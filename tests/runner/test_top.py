@@ -396,8 +396,6 @@ def terminal(tmp_path: Path, database: Database, pytestconfig: pytest.Config) ->
         pytest.skip("tmux is not installed")
     made = Terminal(tmp_path / "tmux")
     variables = environment(database.url, TERM="screen-256color", PS1="ready> ")
-    for name in ("COLUMNS", "LINES"):  # they would be believed more than the terminal
-        variables.pop(name, None)
     shell = ["env", "-i", *(f"{key}={value}" for key, value in variables.items()), "bash", "--norc", "--noprofile"]
     made.tmux("new-session", "-d", "-x", "80", "-y", "24", *shell)
     try:

@@ -20,7 +20,6 @@ AS
 DECLARE v_type mq_name;
 DECLARE v_group_key mq_name;
 DECLARE v_grouped smallint;
-DECLARE v_ordered smallint;
 DECLARE v_head bigint;
 DECLARE v_locked integer;
 DECLARE v_attempts smallint;
@@ -28,14 +27,13 @@ BEGIN
     SELECT m.type, COALESCE(m.group_key, '') FROM mq_message AS m WHERE m.id = :p_id INTO v_type, v_group_key;
     IF (v_type IS NULL) THEN
         EXIT;
-    SELECT grouped, ordered FROM mq_policy(:v_type) INTO v_grouped, v_ordered;
+    SELECT grouped FROM mq_policy(:v_type) INTO v_grouped;
     IF (v_grouped = 1) THEN
     BEGIN
         EXECUTE PROCEDURE mq_lock_group(v_type, v_group_key) RETURNING_VALUES v_locked;
         SELECT l.id FROM mq_group_lock AS l WHERE l.type = :v_type AND l.group_key = :v_group_key AND l.id = :p_id ROWS 1
         INTO v_head;
-        -- With limits by group alone, a failed take counts however many of the group are at work.
-        IF (v_locked = 0 OR v_ordered = 1 AND v_head IS NULL AND mq_group_places(v_type, v_group_key, NULL) = 0) THEN
+        IF (v_locked = 0 OR v_head IS NULL AND mq_group_places(v_type, v_group_key, NULL) = 0) THEN
             EXIT;
     END
 
