@@ -46,9 +46,12 @@ class Figures:
             return
         self.first += len(times)
         self.began += began * len(times)
-        self.created += sum(map(datetime.timestamp, times)) - base * len(times)
-        minute, last = _minute(min(times)), _minute(max(times))
-        if minute == last:  # which is true of nearly every batch
+        first, last = min(times), max(times)
+        # What was sent in one call has one time.
+        created = len(times) * first.timestamp() if first == last else sum(map(datetime.timestamp, times))
+        self.created += created - base * len(times)
+        minute = _minute(first)
+        if minute == _minute(last):  # which is true of nearly every batch
             self.sent[minute] += len(times)
         else:
             self.sent.update(map(_minute, times))
