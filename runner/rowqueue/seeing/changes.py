@@ -69,7 +69,8 @@ def retry_rows(name: str, id: int | None = None) -> Change:
     return Change("retry_rows", (name, id), f"Retry {which} of {name}?", "{count} retried.", id is None)
 
 
-def _call(looking: Looking, change: Change) -> list[Row]:
+def call(looking: Looking, change: Change) -> list[Row]:
+    """Make one call of a change, and forget what was kept of before it."""
     looking.forget()
     return looking.session.call(change.procedure, *change.arguments)
 
@@ -82,7 +83,7 @@ def perform(watched: Watched, change: Change, seconds: float = CHANGE_SECONDS) -
     deadline = time.monotonic() + seconds
     total = 0
     while True:
-        [row] = watched.ask(lambda looking: _call(looking, change), max(seconds, CHANGE_SECONDS), again=False)
+        [row] = watched.ask(lambda looking: call(looking, change), max(seconds, CHANGE_SECONDS), again=False)
         count = next(iter(row.values()))
         total += count if change.repeats else 0
         if not change.repeats:

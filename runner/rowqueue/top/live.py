@@ -138,9 +138,7 @@ class Live(Screen[None]):
 
     async def _perform(self, change: Change) -> int:
         """One call of a change. It is not made later when the database does not answer: who asked may be gone then."""
-        job = self.top.watched.submit(
-            lambda looking: looking.session.call(change.procedure, *change.arguments), again=False
-        )
+        job = self.top.watched.submit(lambda looking: changes.call(looking, change), again=False)
         try:
             [row] = await asyncio.wait_for(asyncio.wrap_future(job), PATIENCE)
         except TimeoutError:
