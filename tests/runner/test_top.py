@@ -105,6 +105,13 @@ def states(session: Session, name: str) -> tuple[int, int, int, int]:
     return row["ready"], row["active"], row["dead"], row["paused"]
 
 
+def test_what_is_to_be_shown_while_the_program_ends_is_passed_over(database: Database) -> None:
+    watched = Watched("top", database, PROGRAM)
+    top = Top(watched, QueuesScreen, place(database.url), 0.5)
+    top.progress("there is no screen any more")
+    watched.close()
+
+
 @pytest.mark.one_engine
 def test_the_first_screen_shows_queues_and_consumers(drive: Run, session: Session, name: str) -> None:
     dead(session, name, "broken")
