@@ -24,7 +24,7 @@ _WRONG_ISOLATION = "50001"
 
 
 class PostgreSQLSession(Session):
-    """One connection, in autocommit outside `transaction()`, without prepared statements: poolers may stand between."""
+    """One connection, in autocommit outside `transaction()`."""
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self._connection = connection
