@@ -38,11 +38,11 @@ BEGIN
             LIMIT 1
             FOR KEY SHARE SKIP LOCKED
         );
-        INSERT INTO mq.ready (run_at, id, priority, attempts, type)
-        SELECT m.run_at, m.id, m.priority, g.attempts, m.type
+        INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id)
+        SELECT m.run_at, m.id, m.priority, g.attempts, m.type, true
         FROM mq.message AS m
         JOIN mq.grouped AS g ON g.type = p_type AND g.group_key = v_group AND g.id = m.id
-        WHERE m.id = ANY (v_ids) AND NOT EXISTS (SELECT FROM mq.ready AS r WHERE r.type = p_type AND r.id = m.id)
+        WHERE m.id = ANY (v_ids) AND NOT EXISTS (SELECT FROM mq.ready AS r WHERE r.type = p_type AND r.by_id AND r.id = m.id)
         ON CONFLICT DO NOTHING;
     END LOOP;
 END
