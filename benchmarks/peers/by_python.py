@@ -51,9 +51,7 @@ class PgQueuer(Peer):
         if len(bodies) == 1:
             await self.queries.enqueue("bench", bodies[0].encode())
         else:
-            await self.queries.enqueue(
-                ["bench"] * len(bodies), [text.encode() for text in bodies], [0] * len(bodies)
-            )
+            await self.queries.enqueue(["bench"] * len(bodies), [text.encode() for text in bodies], [0] * len(bodies))
 
     async def work(self, setting: int) -> None:
         from pgqueuer import PgQueuer as Application

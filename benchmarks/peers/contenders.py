@@ -29,7 +29,6 @@ class Contender:
     name: str
     work: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
-    watch_options: tuple[str, ...] = ()
     share: float = 1.0
     send_share: float = 1.0
 
@@ -50,7 +49,9 @@ def _runner(key: str, label: str, handler: str, *options: str) -> Contender:
 RAW = Contender("raw", "raw", "sql", "raw", ("100",))
 TAKE = Contender("take", "rowqueue `take_batch`", "sql", "take")
 FINISH = Contender("finish", "rowqueue `finish_batch`", "sql", "finish")
-PGMQ = Contender("pgmq", "pgmq `read` + `delete`", "sql", "pgmq", ("1",))
+PGMQ = Contender("pgmq", "pgmq `read` + `delete`", "sql", "pgmq")
+PGMQ_SEND = Contender("pgmq", "pgmq `send`, `send_batch`", "sql", "pgmq")
+PGMQ_POLL = Contender("pgmq", "pgmq `read_with_poll`", "sql", "pgmq", ("1",))
 POP = Contender("pgmq-pop", "pgmq `pop`", "sql", "pgmq-pop")
 GRAPHILE = Contender("graphile", "graphile-worker", "node", "graphile", ("500",))
 PG_BOSS = Contender("pg-boss", "pg-boss", "node", "pg-boss", ("1000",), share=0.5)
@@ -78,8 +79,8 @@ PARTS: dict[str, dict[str, tuple[Contender, ...]]] = {
         "sql": (RAW, TAKE, FINISH, PGMQ, POP),
         "workers": (RAW, *RUNNERS, GRAPHILE, PG_BOSS, PGQUEUER, PROCRASTINATE),
         "snapshot": (RAW, TAKE, FINISH, PGMQ, POP, LIST, GRAPHILE, PG_BOSS, PGQUEUER),
-        "send": (RAW, SENDER, PGMQ, GRAPHILE, PG_BOSS, PGQUEUER, PROCRASTINATE),
-        "pick-up": (RUNNER, PGMQ, GRAPHILE, PG_BOSS, PGQUEUER, PROCRASTINATE),
+        "send": (RAW, SENDER, PGMQ_SEND, GRAPHILE, PG_BOSS, PGQUEUER, PROCRASTINATE),
+        "pick-up": (RUNNER, PGMQ_POLL, GRAPHILE, PG_BOSS, PGQUEUER, PROCRASTINATE),
     },
     "mysql": {
         "sql": (RAW, TAKE, FINISH),
@@ -131,7 +132,7 @@ SETTINGS: dict[str, dict[str, tuple[str, str]]] = {
             "github.com/janbjorge/pgqueuer, docs/guides/performance-tuning.md and tools/benchmark.py",
         ),
         "procrastinate": (
-            "The asynchronous `PsycopgConnector` with a pool, `concurrency` 20, `delete_jobs=\"always\"`,"
+            'The asynchronous `PsycopgConnector` with a pool, `concurrency` 20, `delete_jobs="always"`,'
             " LISTEN/NOTIFY on. Sent by `defer_async` and `batch_defer_async`.",
             "procrastinate.readthedocs.io, howto/production/delete_finished_jobs and howto/basics/worker",
         ),

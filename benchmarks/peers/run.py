@@ -57,7 +57,9 @@ def cases() -> list[Case]:
     found += [Case("workers", "1 process", 100_000), Case("workers", "4 processes", 160_000, 4)]
     for connections in (1, 4):
         for size, messages in ((1, 3_000), (1000, 100_000)):
-            name = f"{connections} connection{'s' * (connections > 1)}, {'one at a time' if size == 1 else '1,000 a call'}"
+            name = (
+                f"{connections} connection{'s' * (connections > 1)}, {'one at a time' if size == 1 else '1,000 a call'}"
+            )
             found.append(Case("send", name, messages * (1 if connections == 1 else 2), connections, size))
     found += [Case("snapshot", "200,000", 200_000, 1, 20), Case("pick-up", "idle", 60)]
     return found
@@ -358,6 +360,7 @@ def main(
     report: Annotated[bool, typer.Option("--report", help="Only write PEERS.md from results.json.")] = False,
 ) -> None:
     """rowqueue beside its peers: fills benchmarks/peers/results.json and benchmarks/PEERS.md."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the server is stopped, and its data removed
     if install_first:
         try:
             install()
@@ -392,7 +395,9 @@ def _measure(
                 some = [
                     c
                     for c in parts[case.section]
-                    if takes_part(c, case) and c.label not in absent and (not keys or c.key in keys or c.is_raw)
+                    if takes_part(c, case)
+                    and c.label not in absent
+                    and (not keys or c.key in keys or c.is_raw and case.section != "snapshot")
                 ]
                 if go_on:
                     some = [c for c in some if _repetitions(name, case, c) <= number]
@@ -424,9 +429,7 @@ def _repetitions(name: str, case: Case, contender: Contender) -> int:
     """How many there are already."""
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
     key = [name, case.section, case.name]
-    return sum(
-        contender.key in run["found"] for run in results if [run["server"], run["section"], run["case"]] == key
-    )
+    return sum(contender.key in run["found"] for run in results if [run["server"], run["section"], run["case"]] == key)
 
 
 if __name__ == "__main__":
