@@ -16,10 +16,10 @@ import tally
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-import lines  # noqa: E402  (benchmarks/ is no package that is installed)
-from lines import KEY, TYPE  # noqa: E402
-from rowqueue import install  # noqa: E402
-from rowqueue.databases import open_database  # noqa: E402
+import lines
+from lines import KEY, TYPE
+from rowqueue import install
+from rowqueue.databases import open_database
 
 
 def connect(url: str) -> lines.Client:

@@ -67,8 +67,8 @@ def _page(results: list[Run]) -> Iterator[str]:
     yield f"Machine: {_machine()}. Server and client share it, so at four processes the processors are"
     yield "full. Every server runs on fresh data and flushes each commit (fsync on; MySQL with a binary log, also"
     yield "flushed). Bodies are 100 bytes of JSON. Contenders take turns (A B C A B C), each in a fresh database,"
-    yield "vacuumed and checkpointed after the messages were sent. A figure is the median of the last three repetitions;"
-    yield "`¹` marks one that was measured once, `²` twice. **Bold** is the best of a column without `raw`.\n"
+    yield "vacuumed and checkpointed after the messages were sent. A figure is the median of the last three"
+    yield "repetitions; `¹` marks one that was measured once, `²` twice. **Bold** is the best of a column but for `raw`.\n"
     yield from _clients()
     for server in dict.fromkeys(run["server"] for run in results):
         mine = [run for run in results if run["server"] == server]

@@ -18,7 +18,6 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -28,7 +27,7 @@ from rich.console import Console
 
 sys.path.insert(0, str(ROOT / "tests"))
 
-import servers  # noqa: E402  (it is no package that is installed)
+import servers
 
 console = Console(highlight=False)
 _PATIENCE_SECONDS = 60  # without a message handled
@@ -99,7 +98,7 @@ class Programs:
 
     def __init__(self, commands: list[list[str]], environment: dict[str, str]) -> None:
         self.heard = Heard()
-        self._errors = tempfile.TemporaryFile("w+")
+        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115  (it lives as long as the programs)
         self._processes = [
             subprocess.Popen(
                 command,
@@ -392,13 +391,10 @@ def _measure(
         version = bench.version()
         for number in range(repeat):
             for case in wanted:
-                some = [
-                    c
-                    for c in parts[case.section]
-                    if takes_part(c, case)
-                    and c.label not in absent
-                    and (not keys or c.key in keys or c.is_raw and case.section != "snapshot")
-                ]
+                some = [c for c in parts[case.section] if takes_part(c, case) and c.label not in absent]
+                if keys:
+                    beside_raw = case.section != "snapshot"
+                    some = [c for c in some if c.key in keys or (c.is_raw and beside_raw)]
                 if go_on:
                     some = [c for c in some if _repetitions(name, case, c) <= number]
                 if some and any(not c.is_raw for c in some) and time.monotonic() < end:
