@@ -68,7 +68,8 @@ def _page(results: list[Run]) -> Iterator[str]:
     yield "full. Every server runs on fresh data and flushes each commit (fsync on; MySQL with a binary log, also"
     yield "flushed). Bodies are 100 bytes of JSON. Contenders take turns (A B C A B C), each in a fresh database,"
     yield "vacuumed and checkpointed after the messages were sent. A figure is the median of the last three"
-    yield "repetitions; `¹` marks one that was measured once, `²` twice. **Bold** is the best of a column but for `raw`.\n"
+    yield "repetitions; `¹` marks one that was measured once, `²` twice. **Bold** is the best of a column, `raw` aside."
+    yield ""
     yield from _clients()
     for server in dict.fromkeys(run["server"] for run in results):
         mine = [run for run in results if run["server"] == server]
@@ -161,17 +162,17 @@ def _times(section: str, contenders: tuple[Contender, ...], some: list[Run], cas
     columns = ("first, ms", "last, ms", "last / first") if section == "snapshot" else ("median, ms", "95 of 100, ms")
     yield f"| | {' | '.join(columns)} |\n| --- |{' ---: |' * len(columns)}"
     for one in contenders:
-        if pair := [_values(some, case, one.key, place) for place in (0, 1)]:
-            if not pair[0]:
-                continue
-            first, last = map(statistics.median, pair)
-            cells = [f"{first:.2f}{_few(pair[0])}", f"{last:.2f}"]
-            if section == "snapshot":
-                cells.append(f"{statistics.median(b / a for a, b in zip(*pair, strict=True)):.1f}")
-                reached = min(_values(some, case, one.key, 2))
-                if reached < some[0]["found"][one.key]["messages"] if one.key in some[0]["found"] else False:
-                    cells[1] += f" (after {reached:,.0f})"
-            yield f"| {one.label} | {' | '.join(cells)} |"
+        pair = [_values(some, case, one.key, place) for place in (0, 1)]
+        if not pair[0]:
+            continue
+        first, last = map(statistics.median, pair)
+        cells = [f"{first:.2f}{_few(pair[0])}", f"{last:.2f}"]
+        if section == "snapshot":
+            cells.append(f"{statistics.median(b / a for a, b in zip(*pair, strict=True)):.1f}")
+            reached = min(_values(some, case, one.key, 2))
+            if reached < _last(some, case, one.key)[-1]["found"][one.key]["messages"]:
+                cells[1] += f" (after {reached:,.0f})"
+        yield f"| {one.label} | {' | '.join(cells)} |"
 
 
 def _measured(some: list[Run], cases: list[str]) -> str:
