@@ -164,3 +164,16 @@ def test_groups_of_an_ordered_queue_keep_their_order(database: Database, session
     for group in range(37):
         mine = [body for body in handled if int(body) % 37 == group]
         assert mine == sorted(mine)
+
+
+def test_rows_as_tuples_are_the_rows_of_a_call(session: Session, queue: str) -> None:
+    session.call("send_message", queue, "ä", None, -3, "group", "key", None, '{"a": 1}')
+    [values] = session.fetch("claim_batch", queue, 10, "one", 60)()
+    assert session.call("release_batch", values[10]) == [{"count": 1}]
+    [row] = session.call("claim_batch", queue, 10, "one", 60)
+    held = {"batch_key", "lease_until"}
+    names = [name for name in row if name not in held]
+    assert list(values[:10]) == [row[name] for name in names]
+    assert type(values[10]) is type(row["batch_key"])
+    assert values[11].utcoffset() == row["lease_until"].utcoffset()
+    assert values[11] <= row["lease_until"]
