@@ -1,4 +1,4 @@
-"""The index by id of mq.ready holds only what needs it, and nothing that a ring or `cancel` looks for is missing there."""
+"""The index by id of mq.ready holds only what needs it, and nothing that a ring or `cancel` looks for is missing."""
 
 from collections.abc import Callable
 from typing import Any
