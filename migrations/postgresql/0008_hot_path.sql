@@ -27,7 +27,15 @@ COMMENT ON TABLE mq.ring_type IS 'Types that claim_wraparound was called for: th
 -- As long as it is short, the list of a batch is in its row. A longer one is not compressed: pglz took a tenth of the time of a batch of 1,000.
 ALTER TABLE mq.batch ALTER COLUMN ids SET STORAGE EXTERNAL;
 
--- What each function returns cannot be changed in place.
-DROP FUNCTION IF EXISTS mq.claim(mq.queue, bigint, text, bigint);
-DROP FUNCTION IF EXISTS mq.hold(mq.queue, bigint[], smallint[], text, bigint);
-DROP FUNCTION IF EXISTS mq.lock_ready(text, bigint, mq.mark, timestamptz);
+-- What these functions return cannot be changed in place.
+DO $$
+DECLARE
+    v_function regprocedure;
+BEGIN
+    FOR v_function IN
+        SELECT oid FROM pg_proc WHERE pronamespace = 'mq'::regnamespace AND proname IN ('claim', 'hold', 'lock_ready')
+    LOOP
+        EXECUTE format('DROP FUNCTION %s', v_function);
+    END LOOP;
+END
+$$;
