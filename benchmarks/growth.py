@@ -1,8 +1,8 @@
 """What rowqueue costs when something grows, beside the same with few: python benchmarks/growth.py
 
-100,000 types, 1,000,000 groups, 65,536 priorities, 10,000,000 ready messages, 1,000,000 dead letters. Prints one Markdown
-table; benchmarks/README.md says what each line is. Starts a server of its own, or uses one of yours. Few and many are two
-databases of one server, whose calls run in turns (A B A B); each figure is a median.
+100,000 types, 1,000,000 groups, 65,536 priorities, 10,000,000 ready messages, 1,000,000 dead letters. Prints one
+Markdown table; benchmarks/README.md says what each line is. Starts a server of its own, or uses one of yours. Few and
+many are two databases of one server, whose calls run in turns (A B A B); each figure is a median.
 """
 
 import argparse

@@ -31,12 +31,17 @@ BEGIN
             WITH gone AS (
                 DELETE FROM mq.grouped
                 WHERE ctid = ANY (ARRAY(
+                    -- From the ids, here too: a join may read whole groups.
                     SELECT g.ctid
-                    FROM mq.message AS m
-                    JOIN mq.grouped AS g
-                        ON g.type = p_queue.type AND g.group_key = coalesce(m.group_key, '') AND g.id = m.id
-                    WHERE m.id = ANY (p_ids)
-                    FOR UPDATE OF g SKIP LOCKED
+                    FROM unnest(p_ids) AS u (id)
+                    CROSS JOIN LATERAL (SELECT group_key FROM mq.message WHERE id = u.id OFFSET 0) AS m
+                    CROSS JOIN LATERAL (
+                        SELECT h.ctid
+                        FROM mq.grouped AS h
+                        WHERE h.type = p_queue.type AND h.group_key = coalesce(m.group_key, '') AND h.id = u.id
+                        ORDER BY h.type, h.group_key, h.id
+                        FOR UPDATE SKIP LOCKED
+                    ) AS g
                 ))
                 RETURNING id
             )

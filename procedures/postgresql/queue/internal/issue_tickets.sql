@@ -40,9 +40,13 @@ BEGIN
         );
         INSERT INTO mq.ready (run_at, id, priority, attempts, type)
         SELECT m.run_at, m.id, m.priority, g.attempts, m.type
-        FROM mq.message AS m
-        JOIN mq.grouped AS g ON g.type = p_type AND g.group_key = v_group AND g.id = m.id
-        WHERE m.id = ANY (v_ids) AND NOT EXISTS (SELECT FROM mq.ready AS r WHERE r.type = p_type AND r.id = m.id)
+        -- From the ids, whatever the statistics say: a join may read the whole group, and that may be long.
+        FROM unnest(v_ids) AS u (id)
+        CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = u.id OFFSET 0) AS m
+        CROSS JOIN LATERAL (
+            SELECT attempts FROM mq.grouped WHERE type = p_type AND group_key = v_group AND id = u.id OFFSET 0
+        ) AS g
+        WHERE NOT EXISTS (SELECT FROM mq.ready AS r WHERE r.type = p_type AND r.id = u.id)
         ON CONFLICT DO NOTHING;
     END LOOP;
 END
