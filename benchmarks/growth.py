@@ -295,7 +295,9 @@ class Run:
 
     def size(self, count: int, scales: bool = True) -> int:
         """In whole batches of those that the queue is filled with."""
-        size = int(count * self.scale) if scales else count
+        if not scales:
+            return count
+        size = int(count * self.scale)
         return max(size // READY * READY, READY) if size > READY else size
 
     @contextmanager

@@ -432,7 +432,7 @@ def draw(samples: Sequence[Mapping[str, float]], title: str, path: Path) -> None
     heading = ElementTree.SubElement(sheet, "{http://www.w3.org/2000/svg}text", x="20", y="26")
     heading.set("font-family", "sans-serif")
     heading.text = title
-    minutes = [f"{sample['minutes']:.1f}" for sample in samples]
+    minutes = [f"{sample['minutes']:.2f} min" for sample in samples]
     for place, (name, label) in enumerate(FIGURES.items()):
         chart = pygal.Line(
             width=width,
@@ -443,7 +443,8 @@ def draw(samples: Sequence[Mapping[str, float]], title: str, path: Path) -> None
             js=(),
             range=(0, max(*(sample[name] for sample in samples), 0.001)),
             x_labels=minutes,
-            x_labels_major_count=7,
+            x_labels_major=minutes[:: max(len(minutes) // 6, 1)],
+            truncate_label=-1,
             show_minor_x_labels=False,
             y_labels_major_count=3,
             show_minor_y_labels=False,

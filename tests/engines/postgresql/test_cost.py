@@ -27,6 +27,11 @@ PAGES = 2_000
 STATS_ROWS = 12_000
 STATS_PAGES = 15_000
 
+GROUPED = 10_000
+# Per call of SIZE messages of as many groups.
+GROUP_ROWS = 1_000
+GROUP_PAGES = 3_000
+
 DONE_UNDER_SNAPSHOT = 100_000
 SAMPLE = 250
 
@@ -195,6 +200,76 @@ def test_a_queue_with_nothing_due_is_polled_past_a_million_delayed_messages(
         connection.execute("DELETE FROM mq.ready WHERE type = 'delayed'")
         for _ in range(12):
             assert_cheap(measured(connection, call, "delayed"))
+
+
+def fill_groups(connection: Connection, type: str) -> None:
+    """An ordered queue: a group of GROUPED messages, the first of which comes first, and as many groups of one."""
+    connection.execute("SELECT mq.set_queue(%s, p_ordered => 1, p_max_attempts => 2)", [type])
+    connection.execute(
+        "INSERT INTO mq.message (run_at, created_at, priority, type, body, group_key)"
+        " SELECT now() - CASE WHEN n = 1 THEN 3 WHEN n > %(size)s THEN 2 ELSE 1 END * interval '1 minute', now(), 0,"
+        " %(type)s, 'x', CASE WHEN n > %(size)s THEN 'customer-' || n ELSE 'long' END"
+        " FROM generate_series(1, 2 * %(size)s) AS n",
+        {"type": type, "size": GROUPED},
+    )
+    connection.execute(
+        "INSERT INTO mq.grouped (id, attempts, type, group_key)"
+        " SELECT id, 0, type, group_key FROM mq.message WHERE type = %s",
+        [type],
+    )
+    connection.execute(
+        "INSERT INTO mq.ready (run_at, id, priority, attempts, type)"
+        " SELECT run_at, id, priority, 0, type FROM mq.message WHERE type = %s",
+        [type],
+    )
+
+
+def calls_of_groups(connection: Connection, type: str) -> Iterator[Cost]:
+    """Every call that finds messages of an ordered queue, and the long group in all of them."""
+    low, high = connection.execute(
+        "SELECT min(id) AS low, max(id) AS high FROM mq.message WHERE type = %s AND group_key = 'long'", [type]
+    ).fetchone().values()  # fmt: skip
+
+    def cost(call: str, *arguments: Any) -> Cost:
+        return measured(connection, call, *arguments)
+
+    yield cost("cancel(%s)", high)
+    yield cost("send_message(%s, 'x', NULL, NULL, 'long')", type)
+    yield cost("claim_batch(%s, %s)", type, SIZE)
+    key, ids = held(connection, type)
+    assert ids[0] == low
+    yield cost("cancel(%s)", high - 1)
+    yield cost("finish_batch(%s, NULL, %s)", key, SIZE)
+    yield cost("release_batch(%s)", held(connection, type)[0])
+    yield cost("claim_batch(%s, %s)", type, SIZE)
+    key, ids = held(connection, type)
+    yield cost("fail(%s, %s, 'no', 0)", ids[0], key)
+    yield cost("complete_batch(%s)", key)
+    yield cost("claim_batch(%s, %s)", type, SIZE)
+    key, ids = held(connection, type)
+    yield cost("finish_batch(%s, %s, 0)", key, "\n".join(f"{ident},-1,no" for ident in ids))
+    yield cost("redrive(%s)", type)
+    # rescue_expired is left out: it looks for stuck groups among the first 10,000.
+    yield cost("take_batch(%s, %s)", type, SIZE)
+    yield cost("peek(%s, 'N', %s)", type, SIZE)
+
+
+@pytest.mark.parametrize("statistics", ["none", "of the empty tables", "of the full tables"])
+def test_no_call_reads_a_whole_group_or_all_groups_of_an_ordered_queue(
+    server: Server, installed_database: Database, queue: str, statistics: str
+) -> None:
+    with server.client(installed_database.url) as connection:
+        for table in ("message", "ready", "delayed", "batch", "dead", "grouped", "group_lock"):
+            connection.execute(f"ALTER TABLE mq.{table} SET (autovacuum_enabled = off)")
+        if statistics == "of the empty tables":
+            connection.execute("VACUUM ANALYZE")
+        fill_groups(connection, queue)
+        if statistics == "of the full tables":
+            connection.execute("ANALYZE")
+        for _ in range(8):
+            with connection.transaction(force_rollback=True):
+                for cost in calls_of_groups(connection, queue):
+                    assert cost.rows <= GROUP_ROWS and cost.pages <= GROUP_PAGES and cost.scanned <= 10, cost
 
 
 def test_a_poll_passes_over_thousands_of_leases_that_hold(server: Server, backlogs: str) -> None:
