@@ -27,6 +27,7 @@ PAGES = 2_000
 STATS_ROWS = 12_000
 STATS_PAGES = 15_000
 
+DEAD = 20_000
 GROUPED = 10_000
 # Per call of SIZE messages of as many groups.
 GROUP_ROWS = 1_000
@@ -270,6 +271,62 @@ def test_no_call_reads_a_whole_group_or_all_groups_of_an_ordered_queue(
             with connection.transaction(force_rollback=True):
                 for cost in calls_of_groups(connection, queue):
                     assert cost.rows <= GROUP_ROWS and cost.pages <= GROUP_PAGES and cost.scanned <= 10, cost
+
+
+def fill_states(connection: Connection, type: str) -> list[int]:
+    """An ordered queue with DEAD dead letters and as many messages that wait for their next attempt; an id of each."""
+    connection.execute("SELECT mq.set_queue(%s, p_ordered => 1)", [type])
+    low = connection.execute(
+        "WITH sent AS (INSERT INTO mq.message (run_at, created_at, priority, type, body, group_key)"
+        " SELECT now(), now(), 0, %s, 'x', 'customer-' || n FROM generate_series(1, 2 * %s) AS n RETURNING id)"
+        " SELECT min(id) AS id FROM sent",
+        [type, DEAD],
+    ).fetchone()["id"]
+    for statement in (
+        "INSERT INTO mq.dead (id, died_at, attempts, type) SELECT id, now(), 10, type FROM mq.message"
+        " WHERE type = %(type)s AND id < %(middle)s",
+        "INSERT INTO mq.delayed (id, run_at, priority, attempts, type)"
+        " SELECT id, now() + interval '1 hour', 0, 1, type FROM mq.message WHERE type = %(type)s AND id >= %(middle)s",
+        "INSERT INTO mq.group_lock (id, type, group_key)"
+        " SELECT id, type, group_key FROM mq.message WHERE type = %(type)s AND id >= %(middle)s",
+    ):
+        connection.execute(statement, {"type": type, "middle": low + DEAD})
+    return [low + 17, low + DEAD + 17]
+
+
+@pytest.mark.parametrize("statistics", ["ANALYZE", "VACUUM ANALYZE"])
+def test_a_message_is_found_by_its_number_with_statistics_of_tables_that_were_emptied(
+    server: Server, installed_database: Database, queue: str, statistics: str
+) -> None:
+    """An index that only ends in the id looks as good as the primary key then, and would be read from end to end."""
+    with server.client(installed_database.url) as connection:
+        tables = ("message", "ready", "delayed", "dead", "grouped", "group_lock")
+        for table in tables:
+            connection.execute(f"ALTER TABLE mq.{table} SET (autovacuum_enabled = off)")
+        fill_states(connection, queue)
+        for table in tables:
+            connection.execute(f"DELETE FROM mq.{table}")
+        connection.execute(statistics)
+        dead, delayed = fill_states(connection, queue)
+        for _ in range(8):
+            with connection.transaction(force_rollback=True):
+                connection.execute("SELECT mq.send_message(%s, 'x', NULL, NULL, 'new')", [queue])
+                connection.execute("SELECT mq.claim_batch(%s, 1)", [queue])
+                key, _ = held(connection, queue)
+                for call, *arguments in (
+                    ("find_messages(NULL, %s)", dead),
+                    ("find_messages(NULL, %s)", delayed),
+                    ("get_result(%s)", dead),
+                    ("release_batch(%s)", key),
+                    ("claim_batch(%s, 1, 'x', 60)", queue),
+                    ("take_batch(%s, 1)", queue),
+                    ("redrive(%s, %s)", queue, dead),
+                    ("cancel(%s)", dead + 1),
+                    ("cancel(%s)", delayed),
+                ):
+                    assert_cheap(measured(connection, call, *arguments))
+                connection.execute("SELECT mq.claim_batch(%s, 1)", [queue])
+                assert_cheap(measured(connection, "finish_batch(%s, NULL, 0)", held(connection, queue)[0]))
 
 
 def test_a_poll_passes_over_thousands_of_leases_that_hold(server: Server, backlogs: str) -> None:
