@@ -345,28 +345,27 @@ def measure_order(run: Run) -> None:
     count = run.size(100_000)
     plain = Growth(count, count, send)
     ordered = Growth(count, count, grow_groups)
-    rates: dict[str, list[tuple[float, float]]] = {}
+    clocks: dict[str, tuple[Clock, Clock]] = {}
     for _ in range(run.bench.repeat):
-        found: list[dict[str, float]] = []
-        for growth in (plain, ordered):
-            seconds: dict[str, float] = {}
-            for work in ("take_batch", "finish_batch"):
+        for place, growth in enumerate((plain, ordered)):
+            for name, work in (("take_batch", lines.take), ("finish_batch", lines.finish)):
                 with run.filled(growth, count) as client:
-                    started = time.perf_counter()
-                    done = (lines.take if work == "take_batch" else lines.finish)(client, lines.BATCH)
-                    seconds[work] = time.perf_counter() - started
+                    clock = clocks.setdefault(name, (Clock(None), Clock(None)))[place]
+                    clock.process = client.process() if run.local else None
+                    with clock.running(count):
+                        done = work(client, lines.BATCH)
                     assert done == count, f"{done} of {count}"
-                    started = time.perf_counter()
-                    send(client, count)
-                    seconds["send_batch"] = time.perf_counter() - started
-            found.append({work: count / time for work, time in seconds.items()})
-        for work, rate in found[0].items():
-            rates.setdefault(work, []).append((found[1][work], rate))
+                    clock = clocks.setdefault("send_batch", (Clock(None), Clock(None)))[place]
+                    clock.process = client.process() if run.local else None
+                    with clock.running(count):
+                        send(client, count)
     print(f"| **an ordered queue, {count:,} groups of 1** beside one without order | | | | | |")
-    for work, pairs in rates.items():
-        ours, floor = (statistics.median(column) for column in zip(*pairs, strict=True))
-        ratio = statistics.median(a / b for a, b in pairs)
-        print(f"| `{work}` | {ours:,.0f}/s | {floor:,.0f}/s | {ratio:.2f} | | ≥ 0.5 |", flush=True)
+    for name, (few, many) in clocks.items():
+        rates = [1 / statistics.median(clock.wall) for clock in (few, many)]
+        ratio = statistics.median(a / b for a, b in zip(few.wall, many.wall, strict=True))
+        cpu = [statistics.median(clock.cpu) for clock in (few, many)]
+        used = f"{cpu[0] / cpu[1]:.2f}" if cpu[1] else ""
+        print(f"| `{name}` | {rates[1]:,.0f}/s | {rates[0]:,.0f}/s | {ratio:.2f} | {used} | ≥ 0.5 |", flush=True)
 
 
 def main() -> None:

@@ -68,6 +68,17 @@ DECLARE
     v_busy text[] := '{}';
 BEGIN
     PERFORM mq.require_read_committed();
+    IF p_queue.ordered AND p_queue.group_rate = 0 THEN
+        -- Most of the time that is all.
+        SELECT h.picked, h.attempts, h.groups INTO picked, attempts, v_used
+        FROM mq.pick_heads(v_type, least(p_size, c_groups), p_take) AS h;
+        v_groups := coalesce(cardinality(picked), 0);
+        v_used := coalesce(v_used, '{}');
+        IF NOT p_take THEN
+            v_busy := v_used;
+            v_used := '{}';
+        END IF;
+    END IF;
     OPEN v_tickets;
     LOOP
         EXIT WHEN cardinality(picked) >= p_size OR v_groups >= c_groups;
