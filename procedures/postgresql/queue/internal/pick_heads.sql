@@ -25,15 +25,12 @@ DECLARE
     v_heads record;
     v_rows tid[];
 BEGIN
-    SELECT array_agg(t.ctid) AS rows, array_agg(t.group_key) AS groups, array_agg(t.known) AS known
+    SELECT array_agg(t.ctid) AS rows, array_agg(t.id) AS ids, array_agg(t.group_key) AS groups
     INTO v_tickets
     FROM (
-        SELECT r.ctid, coalesce(m.group_key, '') AS group_key, g.id IS NOT NULL AS known
+        SELECT r.ctid, r.id, coalesce(m.group_key, '') AS group_key
         FROM mq.ready AS r
-        LEFT JOIN LATERAL (SELECT id, type, group_key FROM mq.message WHERE id = r.id OFFSET 0) AS m ON true
-        LEFT JOIN LATERAL (
-            SELECT id FROM mq.grouped WHERE type = m.type AND group_key = coalesce(m.group_key, '') AND id = m.id OFFSET 0
-        ) AS g ON true
+        LEFT JOIN LATERAL (SELECT type, group_key FROM mq.message WHERE id = r.id OFFSET 0) AS m ON true
         WHERE r.type = p_type AND NOT (
             p_take
             AND EXISTS (SELECT FROM mq.group_lock AS l WHERE l.type = m.type AND l.group_key = coalesce(m.group_key, ''))
@@ -55,13 +52,17 @@ BEGIN
     INTO v_heads
     FROM (
         SELECT t.ticket, t.group_key, h.ctid, h.id, (h.attempts + 1)::smallint AS attempt, bool_and(
-                t.known AND h.ctid IS NOT NULL AND hashtext(p_type || E'\n' || t.group_key) & 16383 = ANY (v_stripes)
+                -- Or the ticket is of a message that is gone, or has not joined its group yet.
+                h.id IS NOT NULL AND (h.id = t.id OR EXISTS (
+                    SELECT FROM mq.grouped AS o WHERE o.type = p_type AND o.group_key = t.group_key AND o.id = t.id
+                ))
+                AND hashtext(p_type || E'\n' || t.group_key) & 16383 = ANY (v_stripes)
                 AND NOT EXISTS (SELECT FROM mq.group_lock AS l WHERE l.type = p_type AND l.group_key = t.group_key)
                 AND t.n = t.first
             ) OVER (ORDER BY t.n) AS free
         FROM (
-            SELECT u.ticket, u.group_key, u.known, u.n, min(u.n) OVER (PARTITION BY u.group_key) AS first
-            FROM unnest(v_tickets.rows, v_tickets.groups, v_tickets.known) WITH ORDINALITY AS u (ticket, group_key, known, n)
+            SELECT u.ticket, u.id, u.group_key, u.n, min(u.n) OVER (PARTITION BY u.group_key) AS first
+            FROM unnest(v_tickets.rows, v_tickets.ids, v_tickets.groups) WITH ORDINALITY AS u (ticket, id, group_key, n)
         ) AS t
         LEFT JOIN LATERAL (
             SELECT g.ctid, g.id, g.attempts FROM mq.grouped AS g
