@@ -329,6 +329,26 @@ def test_a_message_is_found_by_its_number_with_statistics_of_tables_that_were_em
                 assert_cheap(measured(connection, "finish_batch(%s, NULL, 0)", held(connection, queue)[0]))
 
 
+def test_no_call_for_one_type_reads_the_policies_of_others(
+    server: Server, installed_database: Database, queue: str
+) -> None:
+    with server.client(installed_database.url) as connection:
+        connection.execute("SELECT mq.set_queue(%s)", [queue])
+        connection.execute(
+            "INSERT INTO mq.queue SELECT r.* FROM mq.queue AS q CROSS JOIN generate_series(1, 20000) AS n"
+            " CROSS JOIN LATERAL jsonb_populate_record(q, jsonb_build_object('type', q.type || '.' || n)) AS r"
+            " WHERE q.type = %s",
+            [queue],
+        )
+        connection.execute("ANALYZE mq.queue")
+        for _ in range(8):
+            with connection.transaction(force_rollback=True):
+                connection.execute("SELECT mq.send_batch(%s, E'x\nx')", [queue])
+                for call in ("queue_stats(%s)", "list_queues(%s)", "claim_batch(%s, 1)", "peek(%s)", "purge(%s, 'N')"):
+                    cost = measured(connection, call, queue)
+                    assert cost.rows <= ROWS and cost.pages <= PAGES and cost.scanned <= 10, cost
+
+
 def test_a_poll_passes_over_thousands_of_leases_that_hold(server: Server, backlogs: str) -> None:
     with server.client(backlogs) as connection, connection.transaction(force_rollback=True):
         connection.execute(
