@@ -11,7 +11,7 @@ DEMO_STAMP := $(VENV)/.demo-installed
 # The tests start the runner some hundred times; where Python may keep its bytecode, each start takes a third less.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: test test-languages languages servers demo lint docs screenshots soak clean
+.PHONY: test test-languages languages servers demo lint docs screenshots bench-peers soak clean
 
 test: $(TEST_STAMP) servers
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
@@ -60,6 +60,13 @@ docs: $(TEST_STAMP)
 screenshots: $(TEST_STAMP)
 	$(BIN)/python docs/screenshots.py
 
+# rowqueue beside other queues, each with its own worker: benchmarks/PEERS.md. About an hour with two processors;
+# PEERS_ARGS=--quick: three minutes, and PEERS.md stays as it is. They go to .peers/, from PyPI and npm; PHP and
+# Laravel's queue are Debian's: apt-get install php-cli php-mysql php-illuminate-queue php-illuminate-database.
+PEERS_ARGS ?=
+bench-peers: $(TEST_STAMP) servers
+	$(BIN)/python benchmarks/peers/run.py --install $(PEERS_ARGS)
+
 # Hours of mixed work on one engine; ends with an error when something grows or slows. build/soak-ENGINE.svg shows the run,
 # build/soak-ENGINE.csv has its figures. benchmarks/README.md says what is done and by which rules it is judged.
 HOURS ?= 1
@@ -69,7 +76,7 @@ soak: $(TEST_STAMP) servers
 	$(BIN)/python benchmarks/soak.py --server $(ENGINE) --hours $(HOURS) --rate $(RATE)
 
 clean:
-	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .peers build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rowqueue needs Python 3.11 or later; set PYTHON=")'

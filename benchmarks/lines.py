@@ -5,6 +5,7 @@ A database's own module says how its driver calls a procedure and what the floor
 
 import argparse
 import contextlib
+import functools
 import multiprocessing
 import os
 import random
@@ -48,8 +49,10 @@ class Client(ABC):
     send_size: ClassVar[int]
     prefix: ClassVar[str] = "mq_"  # of the queue's own tables
     joined: ClassVar[str] = "'{}' || {}"  # the expression for a word and a value, joined to one text
-
     mark_columns: ClassVar[str]  # of a low-water mark, without its type
+    # The floor of finish_batch is a plain take, which gives no lease, and not a claim on the wide table.
+    finish_beside_take: ClassVar[bool] = False
+    send_one_cases: ClassVar[Sequence[tuple[int, int]]] = ()  # senders, messages
 
     @classmethod
     @abstractmethod
@@ -103,6 +106,15 @@ class Client(ABC):
     @abstractmethod
     def floor_send(self, bodies: Sequence[str]) -> Callable[[], None]:
         """The plainest INSERT of so many messages, ready to be run again and again."""
+
+    def floor_send_one(self, body: str) -> None:
+        """The plainest INSERT of one message; only where there are send_one_cases."""
+        raise NotImplementedError
+
+    @classmethod
+    def target(cls, line: str, batch: int) -> str:
+        """The target of take or finish with batches of this size."""
+        return cls.targets[line] if batch == BATCH else ""
 
     @abstractmethod
     def delay(self, count: int) -> None:
@@ -170,6 +182,18 @@ def finish(client: Client, batch: int) -> int:
     return count
 
 
+def floor_send_one(client: Client, messages: int) -> int:
+    for body in bodies(100, messages):
+        client.floor_send_one(body)
+    return messages
+
+
+def send_one(client: Client, messages: int) -> int:
+    for body in bodies(100, messages):
+        client.call("send", TYPE, body)
+    return messages
+
+
 Work = Callable[[Client, int], int]
 
 
@@ -226,7 +250,7 @@ def bodies(length: int, count: int) -> list[str]:
 
 def chunks(some: list[str], messages: int) -> Iterator[list[str]]:
     """The same bodies again and again, until there are so many."""
-    for _ in range(messages // len(some)):
+    for _ in range(messages // len(some) if some else 0):
         yield some
 
 
@@ -273,7 +297,7 @@ def pair(bench: Bench, url: str, ours: Work, floor: Work, case: Case) -> tuple[f
 
 
 def against_floor(
-    bench: Bench, name: str, ours: Work, floor: Work, target: str, cases: Sequence[Case]
+    bench: Bench, name: str, ours: Work, floor: Work, target: Callable[[int], str], cases: Sequence[Case]
 ) -> Iterator[Line]:
     """Lines of a procedure beside its floor, and of more consumers beside one."""
     found: dict[tuple[int, int, int], float] = {}
@@ -287,7 +311,7 @@ def against_floor(
             f"{found[length, batch, consumers]:,.0f}/s",
             f"{statistics.median(r[1] for r in rates):,.0f}/s",
             statistics.median(r[0] / r[1] for r in rates),
-            target if batch == BATCH else "",
+            target(batch),
         )
     for (length, batch, consumers), many in found.items():
         if consumers > 1 and (one := found.get((length, batch, 1))):
@@ -301,13 +325,14 @@ def against_floor(
 
 
 def take_lines(bench: Bench) -> Iterator[Line]:
-    target = bench.kind.targets["take"]
+    target = functools.partial(bench.kind.target, "take")
     yield from against_floor(bench, "take_batch", take, floor_take, target, bench.kind.take_cases)
 
 
 def finish_lines(bench: Bench) -> Iterator[Line]:
-    target = bench.kind.targets["finish"]
-    yield from against_floor(bench, "finish_batch", finish, floor_finish, target, bench.kind.finish_cases)
+    target = functools.partial(bench.kind.target, "finish")
+    floor = floor_take if bench.kind.finish_beside_take else floor_finish
+    yield from against_floor(bench, "finish_batch", finish, floor, target, bench.kind.finish_cases)
 
 
 def send_lines(bench: Bench) -> Iterator[Line]:
@@ -334,6 +359,27 @@ def send_lines(bench: Bench) -> Iterator[Line]:
         statistics.median(r[1] / r[0] for r in rates),
         bench.kind.targets["send"],
     )
+
+
+def send_one_lines(bench: Bench) -> Iterator[Line]:
+    """`send`, one message at a time, beside one INSERT each."""
+    for senders, messages in bench.kind.send_one_cases:
+        count = bench.size(messages)
+        rates: list[list[float]] = []
+        with bench.database() as url:
+            for _ in range(bench.repeat):
+                both = []
+                for work in (floor_send_one, send_one):
+                    bench.fill(url, 0)
+                    both.append(rate(bench, url, work, count // senders, senders, count))
+                rates.append(both)
+        yield Line(
+            f"`send`, {senders} connection{'s' * (senders > 1)}, 100 bytes",
+            f"{statistics.median(r[1] for r in rates):,.0f}/s",
+            f"{statistics.median(r[0] for r in rates):,.0f}/s",
+            statistics.median(r[1] / r[0] for r in rates),
+            bench.kind.targets["send"],
+        )
 
 
 # ---- big backlogs --------------------------------------------------------------------------------
@@ -591,6 +637,7 @@ LINES: dict[str, Lines] = {
     "take": take_lines,
     "finish": finish_lines,
     "send": send_lines,
+    "send_one": send_one_lines,
     "latency": latency_lines,
     "ring": ring_lines,
     "snapshot": snapshot_lines,

@@ -7,7 +7,18 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from .databases import Conflict, Database, DatabaseError, Disconnected, Forbidden, ReadOnly, Row, SchemaMissing, Session
+from .databases import (
+    Conflict,
+    Database,
+    DatabaseError,
+    Disconnected,
+    Forbidden,
+    ReadOnly,
+    Row,
+    Rows,
+    SchemaMissing,
+    Session,
+)
 
 if TYPE_CHECKING:  # it loads asyncio, and is needed only after a call that failed
     from tenacity import RetryCallState, Retrying
@@ -136,6 +147,10 @@ class Link:
     def call(self, give_up: threading.Event, procedure: str, *arguments: Any) -> list[Row]:
         """Call one procedure, as `run` does."""
         return self.run(lambda session: session.call(procedure, *arguments), give_up)
+
+    def fetch(self, give_up: threading.Event, procedure: str, *arguments: Any) -> Rows:
+        """As `call`, for many rows; see Session.fetch."""
+        return self.run(lambda session: session.fetch(procedure, *arguments), give_up)
 
     def once(self, work: Callable[[Session], T]) -> T:
         """Do some calls, and drop the session when it is lost."""

@@ -29,6 +29,16 @@ class Item(Protocol):
     def as_json(self) -> str: ...
 
 
+class Held(Item, Protocol):
+    """What a claim holds with a lease: messages and rows of polling tables."""
+
+    @property
+    def batch_key(self) -> Any: ...
+
+    @property
+    def lease_until(self) -> datetime | None: ...
+
+
 @dataclass(slots=True)
 class Message:
     """One message as a handler gets it; times are UTC. `connection` is the driver's own under --transaction."""

@@ -1,16 +1,16 @@
 """Polling tables as a source of batches: the calls for rows of an adopted table."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime
 
 from .consumer import Source
 from .consumer.leases import Batch
-from .databases import Conflict, Disconnected, Row
+from .databases import Conflict, Disconnected, Rows, Values
 from .handlers import Handled
 from .link import Link
-from .messages import Failure, Item, RowMessage
+from .messages import Failure, Held, Item, RowMessage
 
 
 class TableSource(Source):
@@ -23,21 +23,19 @@ class TableSource(Source):
     reports = False
     longest_blind_poll = 1.0  # nobody tells that a row has come, and each look reads a table of the user's
 
-    def claim(self, link: Link, stop: threading.Event, type: str, size: int) -> list[Row]:
-        return link.call(stop, "claim_rows", type, size, self._options.reader, self._options.lease)
+    def claim(self, link: Link, stop: threading.Event, type: str, size: int) -> Rows:
+        return link.fetch(stop, "claim_rows", type, size, self._options.reader, self._options.lease)
 
-    def item(self, row: Row) -> Item:
+    def items(self, rows: Iterable[Values]) -> Sequence[Held]:
         [table] = self._options.types
-        return RowMessage(
-            row["id"], table, row["attempt"], row["key"], row["row"], row["batch_key"], row["lease_until"]
-        )
+        return [RowMessage(id, table, attempt, key, row, *held) for id, key, row, attempt, *held in rows]
 
     def ask(self, link: Link, stop: threading.Event, type: str) -> tuple[bool, datetime | None] | None:
         return None
 
-    def finish(self, link: Link, batch: Batch, handled: Handled, size: int) -> list[Row] | None:
+    def finish(self, link: Link, batch: Batch, handled: Handled, size: int) -> Rows | None:
         link.call(self._never, "finish_rows", batch.key, handled.lines())
-        return []
+        return lambda: []
 
     def finish_part(self, link: Link, batch: Batch, started: Sequence[Item], handled: Handled) -> None:
         if started:

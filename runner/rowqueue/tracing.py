@@ -1,14 +1,14 @@
 """OpenTelemetry, where opentelemetry-api is installed: spans, metrics, and a trace that goes on to the handler.
 
-Names follow the semantic conventions for messaging. Whether there is somebody to tell is asked each time, because a
-provider may be set at any moment; without one no span is made, and a message costs less than a microsecond.
+Names follow the semantic conventions for messaging. Whether there is somebody to tell is asked for each batch, because
+a provider may be set at any moment; without one no span is made, and a message costs a fifth of a microsecond.
 """
 
 import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
@@ -182,6 +182,17 @@ def consuming(
         context = _extracted(api, messages[0].headers)
         return _NOTHING if context is None else _within(api, context)
     return _processing(api, tracer, instruments, messages, is_batch or len(messages) > 1, failures)
+
+
+def for_each() -> Callable[[Item], AbstractContextManager[object]]:
+    """What is to be around a handler for each message of a batch; whether somebody is told of spans is asked once."""
+    api = _used_api()
+    is_told = api is not None and (_tracer(api) is not None or _instruments(api) is not None)
+    return consuming if is_told else _carried
+
+
+def _carried(message: Item) -> AbstractContextManager[object]:
+    return consuming(message) if message.headers else _NOTHING
 
 
 @contextmanager

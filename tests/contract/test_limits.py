@@ -517,6 +517,13 @@ def test_a_failed_take_is_counted_with_limits_by_group(q: Queue) -> None:
     assert q.claim(10) == []
 
 
+def test_a_failed_take_is_counted_while_all_places_of_its_group_are_taken(q: Queue) -> None:
+    sent = in_groups(q, 2, "a", group_max_active=1)["a"]
+    assert ids(q.claim(10)) == sent[:1]
+    assert q.one("fail", sent[1], None, "no", 3_600) == "N"
+    assert (q.row(sent[1])["attempts"], q.row(sent[1])["error"]) == (1, "no")
+
+
 def test_a_group_goes_on_when_a_take_of_it_was_counted_as_failed_and_purged(q: Queue) -> None:
     """The ticket of the group was that message's own."""
     sent = in_groups(q, 3, "a", group_max_active=1)

@@ -587,10 +587,6 @@ class LimitedQueue(PlainQueue):
     def note_spent(self, count: int) -> None:
         self.tokens -= count
 
-    def in_doubt(self, message: Message) -> bool:
-        """Where all places of its group are taken, Firebird does not count it, and others do."""
-        return sum(m.group == message.group for m in self.within("A")) >= self.limits["group_max_active"]
-
     def check_claimed(self, claimed: list[int], size: int) -> None:
         """Of each group the first ones, as many as it has places for; of all groups together as many as can be."""
         active = self.within("A")

@@ -41,7 +41,14 @@ LEFT JOIN LATERAL (SELECT * FROM mq.delayed WHERE id = ANY (ARRAY[m.id]) ORDER B
 LEFT JOIN mq.grouped AS g ON g.type = m.type AND g.group_key = coalesce(m.group_key, '') AND g.id = m.id
 LEFT JOIN LATERAL (
     -- In a queue with groups these are tickets, and a message may have left more than one.
-    SELECT t.id, t.run_at, t.attempts FROM mq.ready AS t WHERE t.type = m.type AND t.id = m.id LIMIT 1
+    SELECT f.id, f.run_at, f.attempts
+    FROM (
+        SELECT t.id, t.run_at, t.attempts FROM mq.ready AS t
+        WHERE t.type = m.type AND t.priority = m.priority AND t.run_at = m.run_at AND t.id = m.id
+        UNION ALL
+        SELECT t.id, t.run_at, t.attempts FROM mq.ready AS t WHERE t.type = m.type AND t.by_id AND t.id = m.id
+    ) AS f
+    LIMIT 1
 ) AS r ON true
 UNION ALL
 SELECT c.id, c.type, 'C', c.body, c.headers, c.priority, c.group_key, c.dedup_key, c.attempts, c.created_at, c.source,

@@ -63,6 +63,7 @@ DECLARE
     v_lowest record;
     v_low_after bigint;
     v_more record;
+    v_batch mq.batch;
 BEGIN
     PERFORM mq.require_name('type', p_type, false);
     PERFORM mq.require_range('size', p_size, 1, 10000);
@@ -83,13 +84,6 @@ BEGIN
         END IF;
     END IF;
 
-    SELECT * INTO v_low FROM mq.ring WHERE type = p_type AND reader = '' ORDER BY type, reader, n DESC, after_id DESC LIMIT 1;
-    v_full_scan := v_low.low_until IS NULL OR v_now NOT BETWEEN v_low.low_until - c_set_back AND v_low.low_until;
-    v_from := CASE WHEN v_full_scan THEN -9223372036854775808 ELSE v_low.after_id END;
-    v_filled := mq.fill_ring(v_queue, v_size, v_full_scan, CASE WHEN v_full_scan THEN '-infinity' ELSE v_low.promoted_to END,
-        v_now, c_long);
-    v_scanned := v_filled.scanned;
-
     SELECT * INTO v_position
     FROM mq.ring
     WHERE type = p_type AND reader = v_reader
@@ -97,6 +91,17 @@ BEGIN
     LIMIT 1;
     v_after := coalesce(p_after_id, v_position.after_id, 0);
     v_round := coalesce(v_position.n, 0) + (p_after_id IS NOT NULL)::integer;
+    IF NOT EXISTS (SELECT FROM mq.ring_type WHERE type = p_type AND complete) THEN
+        PERFORM mq.move_to_ring(p_type, v_size, v_after);
+    END IF;
+
+    SELECT * INTO v_low FROM mq.ring WHERE type = p_type AND reader = '' ORDER BY type, reader, n DESC, after_id DESC LIMIT 1;
+    v_full_scan := v_low.low_until IS NULL OR v_now NOT BETWEEN v_low.low_until - c_set_back AND v_low.low_until;
+    v_from := CASE WHEN v_full_scan THEN -9223372036854775808 ELSE v_low.after_id END;
+    v_filled := mq.fill_ring(v_queue, v_size, v_full_scan, CASE WHEN v_full_scan THEN '-infinity' ELSE v_low.promoted_to END,
+        v_now, c_long);
+    v_scanned := v_filled.scanned;
+
     v_taken := mq.take_ring(p_type, greatest(v_after, v_from), 9223372036854775807, v_size);
     v_low_after := v_from;
     v_left := v_size - coalesce(cardinality(v_taken.ids), 0);
@@ -126,7 +131,13 @@ BEGIN
         END IF;
         PERFORM mq.save_position(p_type, v_reader, v_size, v_round, v_taken.ids[cardinality(v_taken.ids)], v_position.n,
             v_position.after_id);
-        RETURN QUERY SELECT * FROM mq.hold(v_queue, v_taken.ids, v_taken.attempts, v_reader, p_lease_seconds);
+        v_batch := mq.hold(v_queue, v_taken.ids, v_taken.attempts, v_reader, p_lease_seconds);
+        RETURN QUERY
+            -- The rows come in the order of unnest: see claim_batch.
+            SELECT m.id, m.type, m.body, m.headers, m.priority::integer, m.group_key, m.dedup_key, u.attempt::integer,
+                m.created_at, m.source, v_batch.batch_key, v_batch.lease_until
+            FROM unnest(v_batch.ids, v_batch.attempts) AS u (id, attempt)
+            CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = u.id OFFSET 0) AS m;
     END IF;
 END
 $$;

@@ -27,6 +27,8 @@ CREATE OR REPLACE FUNCTION mq.finish_batch(
 LANGUAGE plpgsql
 SECURITY DEFINER
 SET search_path = mq, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -37,7 +39,9 @@ BEGIN
     IF p_batch_key IS NULL THEN
         PERFORM mq.raise_error('invalid_argument', 'batch_key: must not be NULL');
     END IF;
-    PERFORM mq.require_range('next_size', p_next_size, 0, 10000);
+    IF p_next_size NOT BETWEEN 0 AND 10000 THEN
+        PERFORM mq.require_range('next_size', p_next_size, 0, 10000);
+    END IF;
     DELETE FROM mq.batch WHERE batch_key = p_batch_key RETURNING * INTO v_batch;
     IF NOT FOUND THEN
         PERFORM mq.raise_error('lease_lost', 'batch_key: this batch was finished, released or rescued');
@@ -66,7 +70,17 @@ BEGIN
         PERFORM mq.settle(v_queue, v_batch.ids, v_batch.attempts, v_batch.reader);
     END IF;
     IF p_next_size > 0 THEN
-        RETURN QUERY SELECT * FROM mq.claim(v_queue, p_next_size, v_batch.reader, v_batch.lease_seconds);
+        v_batch := mq.claim(v_queue, p_next_size, v_batch.reader, v_batch.lease_seconds);
+    ELSE
+        RETURN;
+    END IF;
+    IF v_batch.batch_key IS NOT NULL THEN
+        RETURN QUERY
+            -- The rows come in the order of unnest: see claim_batch.
+            SELECT m.id, m.type, m.body, m.headers, m.priority::integer, m.group_key, m.dedup_key, u.attempt::integer,
+                m.created_at, m.source, v_batch.batch_key, v_batch.lease_until
+            FROM unnest(v_batch.ids, v_batch.attempts) AS u (id, attempt)
+            CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = u.id OFFSET 0) AS m;
     END IF;
 END
 $$;

@@ -70,7 +70,11 @@ BEGIN
             INSERT INTO mq.grouped (id, attempts, type, group_key)
             VALUES (send_message.id, 0, p_type, coalesce(p_group_key, ''));
         END IF;
-        INSERT INTO mq.ready (run_at, id, priority, attempts, type) VALUES (v_run_at, send_message.id, v_priority, 0, p_type);
+        -- Now that the transaction has its number: see move_to_ring.
+        INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id)
+        VALUES (v_run_at, send_message.id, v_priority, 0, p_type,
+            CASE WHEN v_queue.grouped OR EXISTS (SELECT FROM mq.ring_type AS r WHERE r.type = p_type)
+                OR current_setting('transaction_isolation') <> 'read committed' THEN true END);
         IF v_run_at < v_now THEN
             PERFORM mq.lower_mark(p_type);
         END IF;

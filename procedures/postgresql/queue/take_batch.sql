@@ -34,11 +34,13 @@ AS $$
 #variable_conflict use_column
 DECLARE
     v_queue mq.queue;
-    v_size integer := coalesce(p_size, 1);
+    v_size bigint := coalesce(p_size, 1);
     v_picked record;
 BEGIN
-    PERFORM mq.require_name('type', p_type, false);
-    PERFORM mq.require_range('size', p_size, 1, 10000);
+    IF (char_length(p_type) BETWEEN 1 AND 200 AND coalesce(p_size, 1) BETWEEN 1 AND 10000) IS NOT TRUE THEN
+        PERFORM mq.require_name('type', p_type, false);
+        PERFORM mq.require_range('size', p_size, 1, 10000);
+    END IF;
     v_queue := mq.policy(p_type);
     IF v_queue.paused THEN
         RETURN;

@@ -32,7 +32,10 @@ BEGIN
                 WHEN d.id IS NOT NULL THEN 'N'
                 -- A message of a group that is at work, of which an old ticket may be left.
                 WHEN EXISTS (SELECT FROM mq.group_lock AS l WHERE l.id = m.id) THEN 'A'
-                WHEN EXISTS (SELECT FROM mq.ready AS r WHERE r.type = m.type AND r.id = m.id) OR EXISTS (
+                WHEN EXISTS (
+                    SELECT FROM mq.ready AS r
+                    WHERE r.type = m.type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id
+                ) OR EXISTS (SELECT FROM mq.ready AS r WHERE r.type = m.type AND r.by_id AND r.id = m.id) OR EXISTS (
                     SELECT FROM mq.grouped AS g
                     WHERE g.type = m.type AND g.group_key = coalesce(m.group_key, '') AND g.id = m.id
                 ) THEN 'N'

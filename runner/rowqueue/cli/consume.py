@@ -21,9 +21,7 @@ def consume(
     exec: consuming.Exec = None,
     worker: consuming.Worker = None,
     timeout: consuming.Timeout = None,
-    batch: Annotated[
-        int | None, typer.Option(**consuming.limits("batch"), help="Claim so many. [10; 1 with --transaction]")
-    ] = None,
+    batch: Annotated[int | None, typer.Option(**consuming.limits("batch"), help="Claim so many. [10]")] = None,
     concurrency: consuming.Concurrency = 1,
     lease: consuming.Lease = None,
     reader: Annotated[

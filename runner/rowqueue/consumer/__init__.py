@@ -7,6 +7,7 @@ connection, which is made anew when it is lost; the calls are then tried again, 
     loop      starts and ends the threads
     poller    finds work for idle workers            resting  how long it sleeps
     workers   handle batches and finish them         taking   the same in the transaction that takes the messages
+    ahead     claims while a worker handles
     claims    how many messages, of which queue      leases   which batches are held, and until when
     sources   the procedures of a queue; those of a polling table stand in rowqueue.polling
     tally     what became of the messages             reports  what the database is told of it

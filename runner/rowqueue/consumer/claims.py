@@ -2,9 +2,8 @@
 
 import threading
 import time
-from collections.abc import Sequence
 
-from ..databases import Conflict, Disconnected, Row
+from ..databases import Conflict, Disconnected, Rows
 from ..link import Link
 from .leases import Batch
 from .options import Options
@@ -45,30 +44,37 @@ class Claims:
         self._source, self._options, self._stop = source, options, stop
         self.budget = Budget(options.max_messages)
         self.last_claim = self.last_work = time.monotonic()  # the database answered; a message was there
+        self.seconds = 0.0  # that the last claim took
 
     def claim(self, link: Link, type: str) -> Batch | None:
         """Claim a batch of one type; None when nothing is ready, the budget is used up, or we stop."""
         size = self.budget.take(self._options.batch)
-        rows: list[Row] = []
+        rows: Rows | None = None
         asked_at = time.monotonic()
         try:
             if size and not self._stop.is_set():
                 rows = self._source.claim(link, self._stop, type, size)
-                self.last_claim = time.monotonic()
+                self.answered(asked_at)
         except (Disconnected, Conflict):  # only when we stop
             pass
         finally:
-            self.budget.give_back(size - len(rows))
-        return self.batch(rows, asked_at)
+            if rows is None:
+                self.budget.give_back(size)
+        return self.batch(rows, size, asked_at) if rows is not None else None
 
-    def batch(self, rows: Sequence[Row], asked_at: float) -> Batch | None:
-        """The batch of a claim's rows."""
-        if not rows:
+    def answered(self, asked_at: float) -> None:
+        """Note that a claim that was asked for at that time has been answered."""
+        self.last_claim = time.monotonic()
+        self.seconds = self.last_claim - asked_at
+
+    def batch(self, rows: Rows, size: int, asked_at: float) -> Batch | None:
+        """The batch of a claim of `size`."""
+        messages = self._source.items(rows())
+        self.budget.give_back(size - len(messages))
+        if not messages:
             return None
         self.last_work = time.monotonic()
-        messages = [self._source.item(row) for row in rows]
-        first = rows[0]
-        return Batch.leased(messages, first["batch_key"], first["lease_until"], self._options.lease, asked_at)
+        return Batch.leased(messages, self._options.lease, asked_at)
 
     def after(self, link: Link, type: str) -> Batch | None:
         """A batch of the first type that has one: each has its turn, beginning with the one after `type`."""

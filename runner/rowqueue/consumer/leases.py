@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +10,7 @@ from typing import Any
 
 from ..databases import Conflict, Disconnected
 from ..link import Link
-from ..messages import Item
+from ..messages import Held
 from .reports import Reports
 from .tally import Tally
 
@@ -29,7 +29,7 @@ class Batch:
 
     type: str
     key: Any
-    messages: list[Item]
+    messages: Sequence[Held]
     beat_every: float
     beat_at: float
     expires: float
@@ -38,15 +38,13 @@ class Batch:
     begun: bool = False  # some message of it has been handed to the handler
 
     @classmethod
-    def leased(
-        cls, messages: list[Item], key: Any, lease_until: datetime, lease: int | None, asked_at: float
-    ) -> "Batch":
+    def leased(cls, messages: Sequence[Held], lease: int | None, asked_at: float) -> "Batch":
         """A batch just claimed. Its lease runs from when it was asked for: too early is on the safe side.
 
         `lease` None: its length is the queue's. Its end is a time on the server's clock, and to compare it with ours
         would be to trust both.
         """
-        type = messages[0].type
+        type, key, lease_until = messages[0].type, messages[0].batch_key, messages[0].lease_until
         if lease is not None:
             return cls(type, key, messages, lease / 3, asked_at + lease / 3, asked_at + lease)
         return cls(type, key, messages, FIRST_BEAT, asked_at + FIRST_BEAT, float("inf"), lease_until)

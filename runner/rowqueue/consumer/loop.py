@@ -58,7 +58,11 @@ class Consumer:
         self._pool = Pool(_threads(handler, options))
         self._rest = Rest(source.longest_blind_poll)
         tools = Tools(handler, options, self._claims, self._tally, self._stop, self._fail)
-        self._worker = TakeWorker(tools) if options.transaction else BatchWorker(tools, source, self._leases)
+        self._worker = (
+            TakeWorker(tools)
+            if options.transaction
+            else BatchWorker(tools, source, self._leases, len(self._pool.inboxes) == 1)
+        )
         poller = TakePoller if options.transaction else Poller
         self._poller = poller(source, options, self._claims, self._pool, self._rest, self._stop)
         self._shutdown = Shutdown(options.shutdown_timeout, self._end, handler.abort, _LATER)
@@ -147,6 +151,7 @@ class Consumer:
                     self._claims.last_work = time.monotonic()
                     if self._options.may_end:
                         self._rest.end()
+        self._worker.close()
         link.close()
 
     def _link(self) -> Link:

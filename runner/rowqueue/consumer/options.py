@@ -72,7 +72,7 @@ class Options:
         if options.keep_results and options.transaction:
             raise BadOption("keep_results", "cannot be combined with transaction")
         if batch is None:
-            batch = 1 if options.transaction else 10
+            batch = cls.batch
         if reader is None:
             reader = socket.gethostname() if options.ring else process_name()
         options = replace(options, batch=batch, reader=reader)

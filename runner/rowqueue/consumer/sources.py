@@ -2,14 +2,14 @@
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import ClassVar, TypeVar
 
-from ..databases import LEASE_LOST, QueueError, Row, Session
+from ..databases import LEASE_LOST, QueueError, Rows, Session, Values
 from ..handlers import Handled
 from ..link import Link
-from ..messages import Item, Message
+from ..messages import Held, Item, Message
 from .leases import Batch
 from .options import Options
 
@@ -33,19 +33,19 @@ class Source(ABC):
         self._never = threading.Event()  # for calls that must be made, told to stop or not
 
     @abstractmethod
-    def claim(self, link: Link, stop: threading.Event, type: str, size: int) -> list[Row]:
+    def claim(self, link: Link, stop: threading.Event, type: str, size: int) -> Rows:
         """Claim up to `size`."""
 
     @abstractmethod
-    def item(self, row: Row) -> Item:
-        """What the handler gets of a claimed row."""
+    def items(self, rows: Iterable[Values]) -> Sequence[Held]:
+        """What the handler gets of claimed rows."""
 
     @abstractmethod
     def ask(self, link: Link, stop: threading.Event, type: str) -> tuple[bool, datetime | None] | None:
         """Is anything ready, and when will the next be? None: nobody can tell. Asks senders to wake us, too."""
 
     @abstractmethod
-    def finish(self, link: Link, batch: Batch, handled: Handled, size: int) -> list[Row] | None:
+    def finish(self, link: Link, batch: Batch, handled: Handled, size: int) -> Rows | None:
         """Finish a batch; the rows of the next one, of at most `size`, where finishing claims it; None: it was lost."""
 
     @abstractmethod
@@ -63,25 +63,25 @@ class QueueSource(Source):
     reports = True
     longest_blind_poll = LONGEST_BLIND_POLL
 
-    def claim(self, link: Link, stop: threading.Event, type: str, size: int) -> list[Row]:
+    def claim(self, link: Link, stop: threading.Event, type: str, size: int) -> Rows:
         procedure = "claim_wraparound" if self._options.ring else "claim_batch"
-        return link.call(stop, procedure, type, size, self._options.reader, self._options.lease)
+        return link.fetch(stop, procedure, type, size, self._options.reader, self._options.lease)
 
-    def item(self, row: Row) -> Item:
-        return Message(**row)
+    def items(self, rows: Iterable[Values]) -> Sequence[Held]:
+        return [Message(*row) for row in rows]
 
     def ask(self, link: Link, stop: threading.Event, type: str) -> tuple[bool, datetime | None] | None:
         row = link.call(stop, "wait_for_message", type, 0)[0]
         return bool(row["ready"]), row["next_run_at"]
 
-    def finish(self, link: Link, batch: Batch, handled: Handled, size: int) -> list[Row] | None:
-        def settle(session: Session) -> list[Row]:
+    def finish(self, link: Link, batch: Batch, handled: Handled, size: int) -> Rows | None:
+        def settle(session: Session) -> Rows:
             if not handled.results:
-                return session.call("finish_batch", batch.key, handled.lines(), size)
+                return session.fetch("finish_batch", batch.key, handled.lines(), size)
             with session.transaction():
                 for id, result in handled.results.items():
                     session.call("set_result", id, batch.key, result)
-                return session.call("finish_batch", batch.key, handled.lines(), size)
+                return session.fetch("finish_batch", batch.key, handled.lines(), size)
 
         return _unless_lost(lambda: link.run(settle, self._never))
 

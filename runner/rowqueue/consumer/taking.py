@@ -35,17 +35,22 @@ class TakeWorker(Worker):
             worked = True
         return worked
 
-    def _take(self, link: Link, type: str) -> bool:
-        """Take a batch and handle it in one transaction; False when there was nothing or no connection."""
+    def _take(self, link: Link, type: str, at_most: int | None = None) -> bool:
+        """Take a batch and handle it in one transaction; False when there was nothing or no connection.
+
+        Where several messages share a transaction, one can spoil it for those after it. So when a batch has failed,
+        nobody is blamed, and its messages have a transaction each. `at_most`: None for the size asked for.
+        """
         claims, budget = self._claims, self._claims.budget
-        size = budget.take(self._options.batch)
+        size = budget.take(at_most or self._options.batch)
         messages: list[Message] = []
         handled = Handled()
 
         def work(session: Session) -> None:
             with session.transaction() as connection:
-                rows = session.call("take_batch", type, size)
-                messages.extend(Message(**{**row, "connection": connection}) for row in rows)
+                messages.extend(Message(*row) for row in session.fetch("take_batch", type, size)())
+                for message in messages:
+                    message.connection = connection
                 handled.began = claims.last_claim = claims.last_work = time.monotonic()
                 self._handler.run(messages, handled, lambda: not handled.failures)
                 handled.seconds = time.monotonic() - handled.began
@@ -70,6 +75,12 @@ class TakeWorker(Worker):
                 raise
             # The commit was refused: that is the handler's work.
             handled.failures = [Failure.of(message, error) for message in messages]
+        if handled.failures and len(messages) > 1 and not handled.crash:
+            budget.give_back(size)
+            log.info("%s: a batch of %d was rolled back: one message at a time", type, len(messages))
+            # Others may have taken some of them.
+            all(self._take(link, type, 1) for _ in messages)
+            return True
         budget.give_back(size - len(messages))
         self._settle(link, type, messages, handled)
         return bool(messages)

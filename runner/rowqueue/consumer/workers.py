@@ -10,6 +10,7 @@ from functools import partial
 
 from ..handlers import Handled, Handler
 from ..link import Link
+from .ahead import LONGEST_QUICK, QUICK, Ahead, Next
 from .claims import Claims
 from .leases import Batch, Leases
 from .options import Options
@@ -82,6 +83,9 @@ class Worker(ABC):
     def work(self, link: Link, job: Batch | str) -> bool:
         """Do a job, and what follows from it; whether there was anything to do."""
 
+    def close(self) -> None:  # noqa: B027  (most have nothing to end)
+        """No job follows."""
+
     def _crashed(self, handled: Handled) -> bool:
         """Whether the handler has raised what must end the process; then it will."""
         error = handled.ending()
@@ -93,43 +97,81 @@ class Worker(ABC):
 class BatchWorker(Worker):
     """Handles batches that are claimed with a lease."""
 
-    def __init__(self, tools: Tools, source: Source, leases: Leases) -> None:
+    def __init__(self, tools: Tools, source: Source, leases: Leases, is_alone: bool) -> None:
         super().__init__(tools)
         options = tools.options
         self._source, self._leases = source, leases
         # Finishing claims on: possible when the next batch is of the same type and found the same way.
         self._chains = source.chains and len(options.types) == 1 and not options.ring and not options.once
+        # Several workers keep database and handler busy without it. What is given back would come a round later.
+        self._may_go_ahead = is_alone and not options.ring and not options.once
+        self._ahead = Ahead(self._give_back)
 
     def work(self, link: Link, job: Batch | str) -> bool:
         """Handle a batch and those that follow it, until nothing is ready."""
         assert isinstance(job, Batch)
         batch: Batch | None = job
-        while batch is not None:
-            batch = self._handle(link, batch)
+        while batch is not None or self._ahead.count:
+            if batch is None:
+                batch = self._ahead.next()
+                continue
+            handled = self._run_handler(batch)
+            if self._goes_ahead(batch, handled):
+                self._ahead.call(link, partial(self._end, link, batch, handled))
+                if self._ahead.count == 1:
+                    self._ahead.call(link, partial(self._claim, link, batch.type))
+                batch = self._ahead.next()
+            else:
+                # What was claimed ahead is the next one; its call has used this thread's connection until now.
+                waiting = self._ahead.next() if self._ahead.count else None
+                batch = self._end(link, batch, handled, goes_on=waiting is None)() or waiting
         return True
 
-    def _handle(self, link: Link, batch: Batch) -> Batch | None:
-        """Handle one batch, finish it, and return the next one."""
-        handled = self._run_handler(batch)
+    def close(self) -> None:
+        self._ahead.close()
+
+    def _goes_ahead(self, batch: Batch, handled: Handled) -> bool:
+        """Whether to handle another batch while this one is finished and the next one claimed.
+
+        Only where messages wait for this process alone: there are many of them, and the handler takes little longer
+        than a claim. Else another process could have what would wait here.
+        """
+        is_quick = handled.seconds < min(QUICK * self._claims.seconds, LONGEST_QUICK)
+        is_whole = len(batch.messages) == self._options.batch and not (batch.lost or handled.unstarted)
+        return self._may_go_ahead and is_quick and is_whole and not self._stop.is_set()
+
+    def _claim(self, link: Link, type: str) -> Next:
+        batch = self._claims.claim(link, type)
+        return lambda: batch
+
+    def _end(self, link: Link, batch: Batch, handled: Handled, goes_on: bool = True) -> Next:
+        """Finish a batch and, if it `goes_on`, claim the next one, which what is returned makes."""
         if batch.lost:
             self._tally.count(batch.type, "lost", len(batch.messages))
-            return self._follow(link, batch)
+            return self._follow(link, batch, goes_on)
         if handled.unstarted:
             self._finish_part(link, batch, handled)
-            return self._follow(link, batch)
+            return self._follow(link, batch, goes_on)
         budget = self._claims.budget
-        size = budget.take(self._options.batch) if self._chains and not self._stop.is_set() else 0
+        chains = self._chains and goes_on
+        size = budget.take(self._options.batch) if chains and not self._stop.is_set() else 0
         asked_at = time.monotonic()
         rows = self._source.finish(link, batch, handled, size)
-        self._claims.last_claim = time.monotonic()
+        self._claims.answered(asked_at)
         if rows is None:
             budget.give_back(size)
             self._tally.lost(batch.type, len(batch.messages))
             self._tally.count(batch.type, "lost", len(batch.messages))
-            return self._follow(link, batch)
-        budget.give_back(size - len(rows))
-        self._tally.finished(batch.type, batch.messages, handled)
-        return self._claims.batch(rows, asked_at) if self._chains else self._follow(link, batch)
+            return self._follow(link, batch, goes_on)
+
+        def next() -> Batch | None:
+            self._tally.finished(batch.type, batch.messages, handled)
+            return self._claims.batch(rows, size, asked_at)
+
+        if chains:
+            return next
+        next()
+        return self._follow(link, batch, goes_on)
 
     def _run_handler(self, batch: Batch) -> Handled:
         handled = Handled(keeps_results=self._options.keep_results)
@@ -154,6 +196,14 @@ class BatchWorker(Worker):
         self._tally.count(batch.type, "released", len(handled.unstarted))
         self._crashed(handled)
 
-    def _follow(self, link: Link, batch: Batch) -> Batch | None:
+    def _follow(self, link: Link, batch: Batch, goes_on: bool) -> Next:
         """The next batch when finishing did not claim it."""
-        return None if self._options.once else self._claims.after(link, batch.type)
+        batch_after = self._claims.after(link, batch.type) if goes_on and not self._options.once else None
+        return lambda: batch_after
+
+    def _give_back(self, link: Link, batch: Batch) -> None:
+        """Give back a batch that has waited for too long; others may have it."""
+        unstarted = Handled(unstarted=[*batch.messages])
+        self._source.finish_part(link, batch, [], unstarted)
+        self._claims.budget.give_back(len(batch.messages))
+        self._tally.count(batch.type, "released", len(batch.messages))

@@ -12,9 +12,11 @@ from .base import (
     QueueError,
     ReadOnly,
     Row,
+    Rows,
     SchemaMissing,
     Session,
     SqlFile,
+    Values,
 )
 from .registry import open_database, open_embedded
 
@@ -30,9 +32,11 @@ __all__ = [
     "QueueError",
     "ReadOnly",
     "Row",
+    "Rows",
     "SchemaMissing",
     "Session",
     "SqlFile",
+    "Values",
     "open_database",
     "open_embedded",
 ]

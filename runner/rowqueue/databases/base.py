@@ -5,16 +5,19 @@ Nothing outside this package knows a driver, an SQL dialect or a server's habits
 
 import selectors
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
 from urllib.parse import quote
 
+from .. import contract
 from ..errors import Expected
 
 Row = dict[str, Any]
+Values = Sequence[Any]
+Rows = Callable[[], Sequence[Values]]
 
 ROLES = ("mq_producer", "mq_consumer", "mq_operator")
 
@@ -72,6 +75,15 @@ class Session(ABC):
         Trailing arguments may be left out. Outside `transaction()` each call is a transaction of its own.
         Raises QueueError, Conflict, Disconnected, SchemaMissing or DatabaseError.
         """
+
+    def fetch(self, procedure: str, *arguments: Any) -> Rows:
+        """As `call`, for many rows: returns what makes them, tuples of the contract's columns, when it is called.
+
+        That may take a while, and may be done by another thread while this session makes its next call.
+        """
+        rows = self.call(procedure, *arguments)
+        names = [column.name for column in contract.load().procedures[procedure].columns]
+        return lambda: [[row[name] for name in names] for row in rows]
 
     @abstractmethod
     def transaction(self) -> AbstractContextManager[Any]:

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from .. import tracing
@@ -50,15 +51,22 @@ class AsyncOneByOne(Handler):
         self._loop.close()
 
     async def _all(self, messages: Sequence[Item], handled: Handled, go_on: Callable[[], bool]) -> None:
-        await asyncio.gather(*(self._one(message, handled, go_on) for message in messages))
+        around = tracing.for_each()
+        await asyncio.gather(*(self._one(message, handled, go_on, around) for message in messages))
 
-    async def _one(self, message: Item, handled: Handled, go_on: Callable[[], bool]) -> None:
+    async def _one(
+        self,
+        message: Item,
+        handled: Handled,
+        go_on: Callable[[], bool],
+        around: Callable[[Item], AbstractContextManager[object]],
+    ) -> None:
         async with self._free:
             if handled.crash or not go_on():
                 handled.unstarted.append(message)
                 return
             try:
-                with tracing.consuming(message):
+                with around(message):
                     handled.keep(message, await self._function(message))
             except BaseException as error:  # kept from the loop, which SystemExit would end
                 handled.add(message, error)

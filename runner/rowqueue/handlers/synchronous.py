@@ -15,12 +15,13 @@ class OneByOne(Handler):
         self._function = function
 
     def run(self, messages: Sequence[Item], handled: Handled, go_on: Callable[[], bool]) -> None:
+        around = tracing.for_each()
         for message in messages:
             if handled.crash or not go_on():
                 handled.unstarted.append(message)
                 continue
             try:
-                with tracing.consuming(message):
+                with around(message):
                     handled.keep(message, self._function(message))
             except BaseException as error:
                 handled.add(message, error)

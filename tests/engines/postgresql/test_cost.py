@@ -219,8 +219,8 @@ def fill_groups(connection: Connection, type: str) -> None:
         [type],
     )
     connection.execute(
-        "INSERT INTO mq.ready (run_at, id, priority, attempts, type)"
-        " SELECT run_at, id, priority, 0, type FROM mq.message WHERE type = %s",
+        "INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id)"
+        " SELECT run_at, id, priority, 0, type, true FROM mq.message WHERE type = %s",
         [type],
     )
 

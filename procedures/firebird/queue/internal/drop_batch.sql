@@ -5,6 +5,8 @@
 -- Errors:      none
 -- Transaction: joins the caller's; calls for the same batch wait for each other
 -- Example:     EXECUTE PROCEDURE mq_drop_batch(p_batch_key) RETURNING_VALUES v_type, v_reader, v_seconds;
+--
+-- drop_batch.5.sql is the body for Firebird 5.0 and later.
 
 SET TERM ^ ;
 

@@ -26,7 +26,7 @@ DECLARE v_lowest bigint;
 DECLARE v_run_at timestamp;
 DECLARE v_priority smallint;
 DECLARE v_attempts smallint;
-DECLARE v_group_key mq_name;
+DECLARE v_mine integer;
 BEGIN
     moved = 0;
     FOR SELECT id, run_at, priority, attempts
@@ -38,19 +38,17 @@ BEGIN
         INTO v_id, v_run_at, v_priority, v_attempts AS CURSOR c
     DO
     BEGIN
-        DELETE FROM mq_delayed WHERE CURRENT OF c;
+        v_mine = 1;
         IF (p_grouped = 1) THEN
+            EXECUTE PROCEDURE mq_join_group(p_type, v_id, v_attempts) RETURNING_VALUES v_mine;
+        IF (v_mine = 1) THEN
         BEGIN
-            v_group_key = '';
-            SELECT COALESCE(group_key, '') FROM mq_message WHERE id = :v_id INTO v_group_key;
-            INSERT INTO mq_grouped (type, group_key, id, attempts) VALUES (:p_type, :v_group_key, :v_id, :v_attempts);
-            -- A failed head comes back: its group may go on, and it is the first of it again.
-            DELETE FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key AND id = :v_id;
+            DELETE FROM mq_delayed WHERE CURRENT OF c;
+            EXECUTE PROCEDURE mq_place_ready(p_type, v_priority, v_run_at, v_id, v_attempts) RETURNING_VALUES v_run_at;
+            first_run_at = COALESCE(first_run_at, v_run_at);
+            v_lowest = MINVALUE(COALESCE(v_lowest, v_id), v_id);
+            moved = moved + 1;
         END
-        EXECUTE PROCEDURE mq_place_ready(p_type, v_priority, v_run_at, v_id, v_attempts) RETURNING_VALUES v_run_at;
-        first_run_at = COALESCE(first_run_at, v_run_at);
-        v_lowest = MINVALUE(COALESCE(v_lowest, v_id), v_id);
-        moved = moved + 1;
         IF (moved >= p_size) THEN
             LEAVE;
     END

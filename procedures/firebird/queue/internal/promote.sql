@@ -26,7 +26,6 @@ DECLARE v_lowest bigint;
 DECLARE v_run_at timestamp;
 DECLARE v_priority smallint;
 DECLARE v_attempts smallint;
-DECLARE v_group_key mq_name;
 DECLARE v_mine integer;
 BEGIN
     moved = 0;
@@ -39,19 +38,19 @@ BEGIN
     DO
     BEGIN
         BEGIN
-            DELETE FROM mq_delayed WHERE CURRENT OF c;
+            v_mine = 1;
             IF (p_grouped = 1) THEN
             BEGIN
-                v_group_key = '';
-                SELECT COALESCE(group_key, '') FROM mq_message WHERE id = :v_id INTO v_group_key;
-                INSERT INTO mq_grouped (type, group_key, id, attempts) VALUES (:p_type, :v_group_key, :v_id, :v_attempts);
-                -- A first message comes back that has waited: its group may go on, and it is the first of it again.
-                DELETE FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key AND id = :v_id;
+                v_mine = 0;
+                SELECT 1 FROM mq_delayed WHERE id = :v_id WITH LOCK INTO v_mine;
+                IF (v_mine = 1) THEN
+                    EXECUTE PROCEDURE mq_join_group(p_type, v_id, v_attempts) RETURNING_VALUES v_mine;
+                IF (v_mine = 1) THEN
+                    DELETE FROM mq_delayed WHERE id = :v_id;
             END
-            v_mine = 1;
-            -- A unique violation: a claim that had promoted it is rolling back at this moment.
-            WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec,
-                GDSCODE unique_key_violation, GDSCODE no_dup DO
+            ELSE
+                DELETE FROM mq_delayed WHERE CURRENT OF c;
+            WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
                 v_mine = 0;
         END
         IF (v_mine = 1) THEN

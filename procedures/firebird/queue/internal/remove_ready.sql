@@ -1,7 +1,7 @@
 -- remove_ready: take one ready message that nobody holds out of the ready table.
 -- Arguments:   p_id
 -- Returns:     type, attempt (the one that would begin now) and reader (the caller); NULL when it is not ready, is being
---              claimed at this moment, or its group is at work
+--              claimed at this moment, or its ordered group is at work
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT
 -- Example:     EXECUTE PROCEDURE mq_remove_ready(17) RETURNING_VALUES v_type, v_attempt, v_reader;
@@ -20,46 +20,49 @@ AS
 DECLARE v_type mq_name;
 DECLARE v_group_key mq_name;
 DECLARE v_grouped smallint;
+DECLARE v_ordered smallint;
 DECLARE v_head bigint;
-DECLARE v_locked integer;
+DECLARE v_locked integer = 1;
 DECLARE v_attempts smallint;
 BEGIN
     SELECT m.type, COALESCE(m.group_key, '') FROM mq_message AS m WHERE m.id = :p_id INTO v_type, v_group_key;
     IF (v_type IS NULL) THEN
         EXIT;
-    SELECT grouped FROM mq_policy(:v_type) INTO v_grouped;
+    SELECT grouped, ordered FROM mq_policy(:v_type) INTO v_grouped, v_ordered;
     IF (v_grouped = 1) THEN
     BEGIN
-        EXECUTE PROCEDURE mq_lock_group(v_type, v_group_key) RETURNING_VALUES v_locked;
+        IF (v_ordered = 1) THEN
+            EXECUTE PROCEDURE mq_lock_group(v_type, v_group_key) RETURNING_VALUES v_locked;
         SELECT l.id FROM mq_group_lock AS l WHERE l.type = :v_type AND l.group_key = :v_group_key AND l.id = :p_id ROWS 1
         INTO v_head;
-        IF (v_locked = 0 OR v_head IS NULL AND mq_group_places(v_type, v_group_key, NULL) = 0) THEN
+        IF (v_locked = 0 OR v_ordered = 1 AND v_head IS NULL AND mq_group_places(v_type, v_group_key, 1) = 0) THEN
             EXIT;
     END
 
-    -- Due but not promoted: the take that rolled back has taken its promotion back as well. Before the ready table, for
-    -- another claim may be promoting it.
     BEGIN
-        DELETE FROM mq_delayed WHERE id = :p_id AND run_at <= mq_utc_now() RETURNING attempts INTO v_attempts;
-        WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
-            v_attempts = NULL;
-    END
-    IF (v_attempts IS NULL AND v_head IS NULL) THEN
-    BEGIN
-        IF (v_grouped = 1) THEN
+        -- Due but not promoted: the take that rolled back has taken its promotion back as well. Before the ready table, for
+        -- another claim may be promoting it.
+        BEGIN
+            DELETE FROM mq_delayed WHERE id = :p_id AND run_at <= mq_utc_now() RETURNING attempts INTO v_attempts;
+            WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+                v_attempts = NULL;
+        END
+        IF (v_attempts IS NULL AND v_head IS NULL AND v_grouped = 1) THEN
             DELETE FROM mq_grouped WHERE type = :v_type AND group_key = :v_group_key AND id = :p_id
             RETURNING attempts INTO v_attempts;
-        ELSE
+        ELSE IF (v_attempts IS NULL AND v_head IS NULL) THEN
             DELETE FROM mq_ready WHERE type = :v_type AND id = :p_id PLAN (mq_ready INDEX (mq_ready_ring))
             RETURNING attempts INTO v_attempts;
-        WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+        IF (v_attempts IS NOT NULL AND v_grouped = 1 AND v_head IS NULL) THEN
+            -- As after a claim: free_groups deletes it, and issues a ticket.
+            INSERT INTO mq_group_lock (type, group_key, id) VALUES (:v_type, :v_group_key, :p_id);
+        -- A unique violation: a claim of it is rolling back at this moment.
+        WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec,
+            GDSCODE unique_key_violation, GDSCODE no_dup DO
             v_attempts = NULL;
     END
     IF (v_attempts IS NOT NULL) THEN
     BEGIN
-        IF (v_grouped = 1 AND v_head IS NULL) THEN
-            -- As after a claim: free_groups deletes it, and issues a ticket.
-            INSERT INTO mq_group_lock (type, group_key, id) VALUES (:v_type, :v_group_key, :p_id);
         type = v_type;
         attempt = v_attempts + 1;
         reader = mq_reader_name(NULL);

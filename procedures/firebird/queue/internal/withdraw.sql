@@ -4,6 +4,8 @@
 -- Errors:      none
 -- Transaction: joins the caller's; calls for the same batch wait for each other
 -- Example:     EXECUTE PROCEDURE mq_withdraw(17, p_batch_key) RETURNING_VALUES v_type, v_attempt, v_reader;
+--
+-- withdraw.5.sql is the body for Firebird 5.0 and later.
 
 SET TERM ^ ;
 

@@ -8,10 +8,10 @@
 CREATE OR REPLACE FUNCTION mq.reader_name(
     p_name text
 ) RETURNS text
-LANGUAGE plpgsql
+LANGUAGE sql
+STABLE
 AS $$
-BEGIN
-    RETURN coalesce(p_name, left(coalesce(nullif(current_setting('application_name'), ''), session_user), 180)
+    -- A function of this kind is written into the query that calls it.
+    SELECT coalesce(p_name, left(coalesce(nullif(current_setting('application_name'), ''), session_user), 180)
         || '/' || pg_backend_pid());
-END
 $$;

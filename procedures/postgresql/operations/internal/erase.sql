@@ -23,6 +23,7 @@ DECLARE
     v_gone bigint[] := '{}';
     v_more bigint[];
     v_groups text[];
+    v_rows tid[];
 BEGIN
     IF p_states LIKE '%N%' THEN
         IF p_queue.grouped THEN
@@ -48,22 +49,10 @@ BEGIN
             SELECT array_agg(id) INTO v_gone FROM gone;
             v_gone := coalesce(v_gone, '{}');
         END IF;
+        -- In a queue with groups only the tickets of what is already gone.
+        v_rows := mq.lock_places(p_queue.type, CASE WHEN p_queue.grouped THEN v_gone ELSE p_ids END, 'infinity');
         WITH gone AS (
-            DELETE FROM mq.ready
-            WHERE ctid = ANY (ARRAY(
-                -- In a queue with groups only the tickets of what is already gone. A range with an order, where an equality
-                -- would do: only the index on type and id serves it, whatever the statistics say.
-                SELECT r.ctid
-                FROM unnest(CASE WHEN p_queue.grouped THEN v_gone ELSE p_ids END) AS u (id)
-                CROSS JOIN LATERAL (
-                    SELECT t.ctid
-                    FROM mq.ready AS t
-                    WHERE t.type = p_queue.type AND t.id BETWEEN u.id AND u.id
-                    ORDER BY t.type, t.id
-                    FOR UPDATE SKIP LOCKED
-                ) AS r
-            ))
-            RETURNING id
+            DELETE FROM mq.ready WHERE ctid = ANY (v_rows) RETURNING id
         )
         SELECT array_agg(id) INTO v_more FROM gone;
         IF NOT p_queue.grouped THEN

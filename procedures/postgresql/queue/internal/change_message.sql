@@ -42,7 +42,10 @@ BEGIN
     FROM mq.message AS m
     WHERE m.id = p_id AND (
         EXISTS (SELECT FROM mq.delayed AS d WHERE d.id = ANY (ARRAY[m.id]) ORDER BY d.id OFFSET 0)
-        OR EXISTS (SELECT FROM mq.ready AS r WHERE r.type = m.type AND r.id = m.id)
+        OR EXISTS (
+            SELECT FROM mq.ready AS r WHERE r.type = m.type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id
+        )
+        OR EXISTS (SELECT FROM mq.ready AS r WHERE r.type = m.type AND r.by_id AND r.id = m.id)
         OR p_queue.grouped AND EXISTS (
             SELECT FROM mq.grouped AS g WHERE g.type = m.type AND g.group_key = coalesce(m.group_key, '') AND g.id = m.id
         )
@@ -72,8 +75,8 @@ BEGIN
         INSERT INTO mq.grouped (id, attempts, type, group_key)
         VALUES (p_id, v_place.attempts, p_queue.type, v_message.group_key);
     ELSE
-        INSERT INTO mq.ready (run_at, id, priority, attempts, type)
-        VALUES (p_run_at, p_id, v_message.priority, v_place.attempts, p_queue.type);
+        INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id)
+        VALUES (p_run_at, p_id, v_message.priority, v_place.attempts, p_queue.type, true);
         PERFORM mq.lower_ring(p_queue.type, p_id);
     END IF;
     IF p_run_at < p_now THEN

@@ -11,18 +11,9 @@ CREATE OR REPLACE FUNCTION mq.drop_tickets(
 ) RETURNS void
 LANGUAGE plpgsql
 AS $$
+DECLARE
+    v_rows tid[] := mq.lock_places(p_type, p_ids, 'infinity');
 BEGIN
-    DELETE FROM mq.ready
-    WHERE ctid = ANY (ARRAY(
-        SELECT r.ctid
-        FROM unnest(p_ids) AS u (id)
-        CROSS JOIN LATERAL (
-            -- A range with an order, where an equality would do: see erase.
-            SELECT t.ctid FROM mq.ready AS t
-            WHERE t.type = p_type AND t.id BETWEEN u.id AND u.id
-            ORDER BY t.type, t.id
-            FOR UPDATE SKIP LOCKED
-        ) AS r
-    ));
+    DELETE FROM mq.ready WHERE ctid = ANY (v_rows);
 END
 $$;

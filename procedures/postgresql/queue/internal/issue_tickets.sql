@@ -44,15 +44,17 @@ BEGIN
     IF v_ids IS NULL THEN
         RETURN;
     END IF;
-    INSERT INTO mq.ready (run_at, id, priority, attempts, type)
-    SELECT m.run_at, m.id, m.priority, g.attempts, m.type
+    INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id)
+    SELECT m.run_at, m.id, m.priority, g.attempts, m.type, true
     -- From the ids, whatever the statistics say: a join may read the whole group, and that may be long.
     FROM unnest(v_ids, v_groups) AS u (id, group_key)
     CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = u.id OFFSET 0) AS m
     CROSS JOIN LATERAL (
         SELECT attempts FROM mq.grouped WHERE type = p_type AND group_key = u.group_key AND id = u.id OFFSET 0
     ) AS g
-    WHERE NOT EXISTS (SELECT FROM mq.ready AS r WHERE r.type = p_type AND r.id = ANY (ARRAY[u.id]) ORDER BY r.type, r.id OFFSET 0)
+    WHERE NOT EXISTS (
+        SELECT FROM mq.ready AS r WHERE r.type = p_type AND r.by_id AND r.id = ANY (ARRAY[u.id]) ORDER BY r.type, r.id OFFSET 0
+    )
     ON CONFLICT DO NOTHING;
 END
 $$;

@@ -17,6 +17,8 @@ CREATE OR REPLACE FUNCTION mq.leave_place(
 )
 LANGUAGE plpgsql
 AS $$
+DECLARE
+    v_rows tid[];
 BEGIN
     IF p_queue.grouped THEN
         DELETE FROM mq.grouped AS g
@@ -27,25 +29,12 @@ BEGIN
         ))
         RETURNING g.attempts INTO attempts;
         IF FOUND THEN
-            -- Its tickets. A range with an order, where an equality would do: see erase.
-            DELETE FROM mq.ready
-            WHERE ctid = ANY (ARRAY(
-                SELECT ctid FROM mq.ready
-                WHERE type = p_queue.type AND id BETWEEN p_id AND p_id
-                ORDER BY type, id
-                FOR UPDATE SKIP LOCKED
-            ));
+            PERFORM mq.drop_tickets(p_queue.type, ARRAY[p_id]);
             RETURN;
         END IF;
     ELSE
-        DELETE FROM mq.ready AS r
-        WHERE r.ctid = ANY (ARRAY(
-            SELECT o.ctid FROM mq.ready AS o
-            WHERE o.type = p_queue.type AND o.id BETWEEN p_id AND p_id AND o.run_at < p_before
-            ORDER BY o.type, o.id
-            FOR UPDATE SKIP LOCKED
-        ))
-        RETURNING r.attempts INTO attempts;
+        v_rows := mq.lock_places(p_queue.type, ARRAY[p_id], p_before);
+        DELETE FROM mq.ready AS r WHERE r.ctid = ANY (v_rows) RETURNING r.attempts INTO attempts;
         IF FOUND THEN
             RETURN;
         END IF;

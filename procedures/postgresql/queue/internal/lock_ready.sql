@@ -2,7 +2,8 @@
 -- Arguments:   p_type, p_size (at most so many), p_mark (the first of the marks to start at; NULL: scan from the very
 --              start), p_latest (no segment starts later)
 -- Returns:     rows (of mq.ready), ids and attempts (the number of the attempt that begins), side by side in claim order,
---              NULL when there are none; front_moved: the marks are to be renewed
+--              NULL when there are none; front_moved: the marks are to be renewed; heads: rows, among them the first of each
+--              priority
 -- Errors:      none
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     SELECT * FROM mq.lock_ready('email', 10, NULL, now());
@@ -25,7 +26,8 @@ CREATE OR REPLACE FUNCTION mq.lock_ready(
     OUT rows tid[],
     OUT ids bigint[],
     OUT attempts smallint[],
-    OUT front_moved boolean
+    OUT front_moved boolean,
+    OUT heads tid[]
 )
 LANGUAGE plpgsql
 AS $$
@@ -70,6 +72,8 @@ BEGIN
                 rows := rows || v_found.rows;
                 ids := ids || v_found.ids;
                 attempts := attempts || v_found.attempts;
+                heads := heads || CASE WHEN v_found.first_priority = v_found.last_priority THEN v_found.rows[1:1]
+                    ELSE v_found.rows END;
                 front_moved := front_moved
                     OR v_found.first_priority = v_priority AND abs(v_found.ids[1] - v_mark.id) > c_stride
                     OR v_found.last_priority > v_priority AND v_segment <= c_marks;

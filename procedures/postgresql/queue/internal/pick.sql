@@ -94,7 +94,7 @@ BEGIN
     v_found := mq.lock_ready(p_queue.type, p_size, v_mark, least(v_lowered_to, v_now - c_late));
     IF v_found.ids IS NOT NULL THEN
         IF v_full_scan OR v_marks_changed OR v_found.front_moved THEN
-            PERFORM mq.renew_marks(p_queue.type, v_n, v_scanned_at, v_promoted_to, v_found.rows, '-infinity', v_lowered_to);
+            PERFORM mq.renew_marks(p_queue.type, v_n, v_scanned_at, v_promoted_to, v_found.heads, '-infinity', v_lowered_to);
         END IF;
         DELETE FROM mq.ready WHERE ctid = ANY (v_found.rows);
         picked := v_found.ids;

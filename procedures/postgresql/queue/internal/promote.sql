@@ -36,8 +36,9 @@ BEGIN
         ))
         RETURNING run_at, id, priority, attempts
     ), moving AS (
-        INSERT INTO mq.ready (run_at, id, priority, attempts, type)
-        SELECT run_at, id, priority, attempts, p_queue.type FROM due
+        -- After an attempt it stands elsewhere than it was sent to.
+        INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id)
+        SELECT run_at, id, priority, attempts, p_queue.type, true FROM due
         ON CONFLICT DO NOTHING
     )
     SELECT count(*), min(run_at), array_agg(id), array_agg(attempts)

@@ -28,12 +28,12 @@ BEGIN
         DELETE FROM mq.group_lock WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.group_lock WHERE id = ANY (p_ids) ORDER BY id));
     END IF;
     -- An old ticket of a group may be being dropped at this moment: the new one goes beside it.
-    INSERT INTO mq.ready (run_at, id, priority, attempts, type)
-    SELECT CASE WHEN r.id IS NULL THEN m.run_at ELSE clock_timestamp() END, m.id, m.priority, u.attempts, m.type
+    INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id)
+    SELECT CASE WHEN r.id IS NULL THEN m.run_at ELSE clock_timestamp() END, m.id, m.priority, u.attempts, m.type, true
     FROM unnest(p_ids, p_attempts) AS u (id, attempts)
     CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = u.id OFFSET 0) AS m
     -- One search by the key per message, whatever the statistics say.
-    LEFT JOIN LATERAL (SELECT t.id FROM mq.ready AS t WHERE t.type = p_type AND t.id = u.id LIMIT 1) AS r ON true
+    LEFT JOIN LATERAL (SELECT t.id FROM mq.ready AS t WHERE t.type = p_type AND t.by_id AND t.id = u.id LIMIT 1) AS r ON true
     ON CONFLICT DO NOTHING;
     PERFORM mq.lower_mark(p_type);
     PERFORM mq.lower_ring(p_type, (SELECT min(u.id) FROM unnest(p_ids) AS u (id)));

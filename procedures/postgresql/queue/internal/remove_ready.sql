@@ -20,6 +20,7 @@ AS $$
 DECLARE
     v_message record;
     v_queue mq.queue;
+    v_rows tid[];
     v_attempts smallint;
 BEGIN
     SELECT m.type, coalesce(m.group_key, '') AS group_key INTO v_message FROM mq.message AS m WHERE m.id = p_id;
@@ -48,15 +49,8 @@ BEGIN
         ))
         RETURNING g.attempts INTO v_attempts;
     ELSE
-        DELETE FROM mq.ready AS r
-        WHERE r.ctid = ANY (ARRAY(
-            -- A range with an order, where an equality would do: see erase.
-            SELECT r2.ctid FROM mq.ready AS r2
-            WHERE r2.type = v_message.type AND r2.id BETWEEN p_id AND p_id
-            ORDER BY r2.type, r2.id
-            FOR UPDATE SKIP LOCKED
-        ))
-        RETURNING r.attempts INTO v_attempts;
+        v_rows := mq.lock_places(v_message.type, ARRAY[p_id], 'infinity');
+        DELETE FROM mq.ready AS r WHERE r.ctid = ANY (v_rows) RETURNING r.attempts INTO v_attempts;
     END IF;
     IF NOT FOUND THEN
         -- Due but not promoted: the take that rolled back has taken its promotion back as well.

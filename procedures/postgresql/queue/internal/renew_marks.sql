@@ -1,7 +1,7 @@
 -- renew_marks: write the low-water marks that a claim leaves, and delete those before them.
 -- Arguments:   p_type, p_n (the number of the marks that the claim read; NULL: there were none), p_scanned_at (the last full
---              scan), p_promoted_to (nothing due before is left to promote), p_rows (the rows of mq.ready that the claim
---              found; NULL: none), p_at_least and p_at_most (run_at of the marks of all other priorities from now on)
+--              scan), p_promoted_to (nothing due before is left to promote), p_rows (rows of mq.ready that the claim
+--              found, with the first of each priority; NULL: none), p_at_least and p_at_most (run_at of the marks of all other priorities from now on)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's; never waits for another claim

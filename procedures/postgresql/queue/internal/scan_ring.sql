@@ -24,11 +24,11 @@ BEGIN
     FOR i IN 1..2 LOOP
         v_begun := clock_timestamp();
         IF p_ahead THEN
-            PERFORM id FROM mq.ready WHERE type = p_type AND id > greatest(p_after, p_from) ORDER BY type, id LIMIT 1;
+            PERFORM id FROM mq.ready WHERE type = p_type AND by_id AND id > greatest(p_after, p_from) ORDER BY type, id LIMIT 1;
         END IF;
         SELECT id INTO lowest_id
         FROM mq.ready
-        WHERE type = p_type AND id > p_from AND id <= p_after
+        WHERE type = p_type AND by_id AND id > p_from AND id <= p_after
         ORDER BY type, id
         LIMIT 1;
         scanned := clock_timestamp() - v_begun;

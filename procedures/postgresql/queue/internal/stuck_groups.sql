@@ -58,7 +58,7 @@ AS $$
                         WHERE g.type = p_type AND g.group_key = d.group_key
                         ORDER BY g.type, g.group_key, g.id LIMIT 1000
                     ) AS g
-                    JOIN mq.ready AS r ON r.type = p_type AND r.id = g.id
+                    JOIN mq.ready AS r ON r.type = p_type AND r.by_id AND r.id = g.id
                 )
             END
     LIMIT p_most;

@@ -23,7 +23,7 @@ BEGIN
     FROM (
         SELECT q.ctid, q.id, q.attempts
         FROM mq.ready AS q
-        WHERE q.type = p_type AND q.id > p_after AND q.id <= p_until
+        WHERE q.type = p_type AND q.by_id AND q.id > p_after AND q.id <= p_until
         ORDER BY q.type, q.id
         LIMIT p_size
         FOR UPDATE SKIP LOCKED

@@ -22,7 +22,12 @@ BEGIN
     RETURN NOT p_schedule.overlap
         OR EXISTS (SELECT FROM mq.delayed WHERE id = ANY (ARRAY[v_message.id]) ORDER BY id OFFSET 0)
         OR EXISTS (SELECT FROM mq.grouped WHERE type = v_message.type AND group_key = coalesce(v_message.group_key, '') AND id = v_message.id)
-        OR NOT (mq.policy(v_message.type)).grouped
-            AND EXISTS (SELECT FROM mq.ready WHERE type = v_message.type AND id = v_message.id);
+        OR NOT (mq.policy(v_message.type)).grouped AND (
+            EXISTS (
+                SELECT FROM mq.ready
+                WHERE type = v_message.type AND priority = v_message.priority AND run_at = v_message.run_at AND id = v_message.id
+            )
+            OR EXISTS (SELECT FROM mq.ready WHERE type = v_message.type AND by_id AND id = v_message.id)
+        );
 END
 $$;

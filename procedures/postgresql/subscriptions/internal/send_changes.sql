@@ -25,6 +25,9 @@ DECLARE
     v_grouped text[];
     v_notify text[];
     v_type text;
+    -- The transaction has its number before it asks about rings: see move_to_ring.
+    v_me xid8 := pg_current_xact_id();
+    v_by_id text[];
 BEGIN
     SELECT array_agg(s.type ORDER BY s.type), array_agg(s.type) FILTER (WHERE q.grouped),
         array_agg(s.type) FILTER (WHERE coalesce(q.notify, true)), coalesce(bool_or(s.topic <> ''), false)
@@ -47,6 +50,8 @@ BEGIN
         LEFT JOIN mq.queue AS q ON q.type = t.type
         WHERE s.label = p_label AND s.action = p_action;
     END IF;
+    v_by_id := CASE WHEN current_setting('transaction_isolation') <> 'read committed' THEN v_types
+        ELSE v_grouped || ARRAY(SELECT r.type FROM mq.ring_type AS r WHERE r.type = ANY (v_types)) END;
     WITH sent AS (
         INSERT INTO mq.message (run_at, created_at, priority, type, body, headers, source)
         SELECT v_now, v_now, 0, t.type, concat(v_head, c.key, ',"old_key":' || c.old_key, '}'), t.headers, v_source
@@ -58,8 +63,8 @@ BEGIN
         INSERT INTO mq.grouped (id, attempts, type, group_key)
         SELECT id, 0, type, '' FROM sent WHERE type = ANY (v_grouped)
     )
-    INSERT INTO mq.ready (run_at, id, priority, attempts, type)
-    SELECT v_now, id, 0, 0, type FROM sent;
+    INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id)
+    SELECT v_now, id, 0, 0, type, CASE WHEN type = ANY (v_by_id) THEN true END FROM sent;
     IF v_notify IS NOT NULL THEN
         FOREACH v_type IN ARRAY v_notify LOOP
             PERFORM mq.wake(v_type);

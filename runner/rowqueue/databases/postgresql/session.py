@@ -10,10 +10,10 @@ from datetime import datetime
 from typing import Any
 
 import psycopg
-from psycopg.pq import TransactionStatus
-from psycopg.rows import dict_row
+from psycopg.pq import Format, TransactionStatus
+from psycopg.rows import dict_row, tuple_row
 
-from ..base import DatabaseError, Disconnected, Row, Session
+from ..base import DatabaseError, Disconnected, Row, Rows, Session, Values
 from ..guard import SWALLOWED
 from .calls import query
 from .errors import bad_argument, line, told, translate, translated
@@ -24,7 +24,7 @@ _WRONG_ISOLATION = "50001"
 
 
 class PostgreSQLSession(Session):
-    """One connection, in autocommit outside `transaction()`, without prepared statements: poolers may stand between."""
+    """One connection, in autocommit outside `transaction()`."""
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self._connection = connection
@@ -38,13 +38,32 @@ class PostgreSQLSession(Session):
         self._woken = True
 
     def call(self, procedure: str, *arguments: Any) -> list[Row]:
+        self._ask(self._cursor, procedure, arguments)
+        with translated():
+            return self._cursor.fetchall()
+
+    def fetch(self, procedure: str, *arguments: Any) -> Rows:
+        # A cursor of its own keeps the result; numbers, times and keys are sooner read from their binary form.
+        cursor = psycopg.Cursor(self._connection, row_factory=tuple_row)
+        cursor.format = Format.BINARY
+        self._ask(cursor, procedure, arguments)
+
+        def rows() -> Sequence[Values]:
+            with translated():
+                return cursor.fetchall()
+
+        return rows
+
+    def _ask(self, cursor: psycopg.Cursor[Any], procedure: str, arguments: Sequence[Any]) -> None:
+        """Make a call; its rows wait in the cursor."""
         try:
-            return self._run(query(procedure, len(arguments)), arguments)
+            self._run(cursor, query(procedure, len(arguments)), arguments)
         except (psycopg.Error, UnicodeError, OverflowError) as error:
             # Once a session: the database's or the role's own default isolation level is another one.
             if self._begin == "" and getattr(error, "sqlstate", None) == _WRONG_ISOLATION and self._is_alone():
                 self._begin = "BEGIN ISOLATION LEVEL READ COMMITTED"
-                return self.call(procedure, *arguments)
+                self._ask(cursor, procedure, arguments)
+                return
             bad = bad_argument(error, procedure, arguments)
             raise bad or translate(error, self._connection.closed) from error
 
@@ -55,18 +74,18 @@ class PostgreSQLSession(Session):
         now: datetime = row["now"]
         return now
 
-    def _run(self, query: str, arguments: Sequence[Any]) -> list[Row]:
+    def _run(self, cursor: psycopg.Cursor[Any], query: str, arguments: Sequence[Any]) -> None:
         if not (self._begin and self._is_alone()):
-            return self._cursor.execute(query, arguments).fetchall()
+            cursor.execute(query, arguments)
+            return
         self._connection.execute(self._begin)
         try:
-            rows = self._cursor.execute(query, arguments).fetchall()
+            cursor.execute(query, arguments)
         except BaseException:
             if not self._connection.closed:
                 self._connection.rollback()
             raise
         self._connection.commit()
-        return rows
 
     def _is_alone(self) -> bool:
         """Whether a call is a transaction of its own."""

@@ -1,0 +1,18 @@
+"""Empty handlers for `runner consume`, which count what they are given."""
+
+import tally
+from rowqueue import Message
+
+tally.ready()
+
+
+def batch(messages: list[Message]) -> None:
+    tally.add(len(messages))
+
+
+def one(message: Message) -> None:
+    tally.add(1)
+
+
+def watched(message: Message) -> None:
+    tally.handled([message.body])

@@ -1,0 +1,45 @@
+-- withdraw: take one message out of the batch that holds it.
+-- Arguments:   p_id, p_batch_key
+-- Returns:     type, attempt and reader of the claim; NULL when the key does not hold the message
+-- Errors:      none
+-- Transaction: joins the caller's; calls for the same batch wait for each other
+-- Example:     EXECUTE PROCEDURE mq_withdraw(17, p_batch_key) RETURNING_VALUES v_type, v_attempt, v_reader;
+--
+-- This is the body for Firebird 5.0 and later, beside withdraw.sql: a message that stands alone, with nobody else at its batch, goes
+-- with one DELETE. It passes over a batch that another transaction has, and that is waited for as in the other body.
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_withdraw (
+    p_id bigint,
+    p_batch_key mq_argument
+)
+RETURNS (
+    type mq_name,
+    attempt smallint,
+    reader mq_name
+)
+AS
+DECLARE v_found integer;
+DECLARE v_id bigint;
+BEGIN
+    DELETE FROM mq_batch WHERE batch_key = :p_batch_key AND id = :p_id SKIP LOCKED RETURNING type, attempt, reader
+    INTO type, attempt, reader;
+    IF (ROW_COUNT = 1) THEN
+        EXIT;
+    EXECUTE PROCEDURE mq_lock_row('batch', p_batch_key, NULL) RETURNING_VALUES v_found;
+    IF (v_found = 1) THEN
+        SELECT type, reader, id, attempt FROM mq_batch WHERE batch_key = :p_batch_key INTO type, reader, v_id, attempt;
+    IF (v_found = 1 AND v_id IS NULL) THEN
+        DELETE FROM mq_claimed WHERE batch_key = :p_batch_key AND id = :p_id RETURNING attempt INTO attempt;
+    IF (attempt IS NULL OR v_id <> p_id) THEN
+    BEGIN
+        type = NULL;
+        EXIT;
+    END
+    -- The only message, in the row of the batch itself or the last one in mq_claimed, takes the batch with it.
+    IF (v_id = p_id OR NOT EXISTS (SELECT * FROM mq_claimed WHERE batch_key = :p_batch_key)) THEN
+        DELETE FROM mq_batch WHERE batch_key = :p_batch_key;
+END^
+
+SET TERM ; ^

@@ -1,0 +1,48 @@
+-- lock_places: lock the rows of mq.ready that stand for messages, passing over those that another transaction has locked.
+-- Arguments:   p_type, p_ids (messages of that type; NULL: none), p_before (only rows whose run_at lies before)
+-- Returns:     the ctid of each row
+-- Errors:      none
+-- Transaction: joins the caller's; never waits
+-- Example:     SELECT mq.lock_places('email', ARRAY[17], 'infinity');
+
+CREATE OR REPLACE FUNCTION mq.lock_places(
+    p_type text,
+    p_ids bigint[],
+    p_before timestamptz
+) RETURNS tid[]
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET enable_sort = off
+SET jit = off
+AS $$
+BEGIN
+    RETURN ARRAY(
+        -- Where the message was sent to.
+        SELECT r.ctid
+        FROM unnest(p_ids) AS u (id)
+        CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = u.id OFFSET 0) AS m
+        CROSS JOIN LATERAL (
+            SELECT t.ctid
+            FROM mq.ready AS t
+            WHERE t.type = p_type AND t.priority = m.priority AND t.run_at = m.run_at AND t.id = m.id AND t.run_at < p_before
+            FOR UPDATE SKIP LOCKED
+        ) AS r
+    ) || ARRAY(
+        -- Anywhere else. A range with an order, where an equality would do: only the index on type and id serves it,
+        -- whatever the statistics say.
+        SELECT r.ctid
+        FROM unnest(p_ids) AS u (id)
+        CROSS JOIN LATERAL (
+            SELECT t.ctid
+            FROM mq.ready AS t
+            WHERE t.type = p_type AND t.by_id AND t.id BETWEEN u.id AND u.id AND t.run_at < p_before
+            ORDER BY t.type, t.id
+            FOR UPDATE SKIP LOCKED
+        ) AS r
+    );
+END
+$$;

@@ -1,0 +1,98 @@
+-- move_to_ring: give messages of a type that its ring does not see yet to the index by id, in steps.
+-- Arguments:   p_type, p_size and p_after (of the claim)
+-- Returns:     nothing
+-- Errors:      none
+-- Transaction: joins the caller's; never waits for another claim
+-- Example:     SELECT mq.move_to_ring('crawl', 10, 0);
+--
+-- A ring sees rows of mq.ready with by_id. The row of mq.ring_type tells senders to set it, so without it are only messages
+-- of senders that have asked before that row was committed. A sender asks when it has its transaction number, or sets by_id
+-- in any case (see send). Hence a scan that begins when all numbers given before are of transactions that have ended, and
+-- that leaves no row, is the last one.
+--
+-- Others pass over what is moved until the caller commits: in a transaction of several statements no more than is claimed.
+
+CREATE OR REPLACE FUNCTION mq.move_to_ring(
+    p_type text,
+    p_size bigint,
+    p_after bigint
+) RETURNS void
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET jit = off
+AS $$
+DECLARE
+    -- Rows that one claim reads.
+    c_rows CONSTANT integer := 2000;
+    v_size bigint := CASE WHEN now() = statement_timestamp() THEN c_rows ELSE p_size END;
+    v_me xid8 := pg_current_xact_id();
+    -- One claim of a type at a time notes how far the scan has come.
+    v_noted boolean := mq.lock_group(p_type, '');
+    v_snapshot pg_snapshot;
+    v_ring mq.ring_type;
+    v_found record;
+    v_moved bigint := 0;
+    v_lowest bigint;
+BEGIN
+    IF v_noted THEN
+        INSERT INTO mq.ring_type (type, created_by, last_scan, complete) VALUES (p_type, v_me, false, false)
+        ON CONFLICT DO NOTHING;
+        SELECT * INTO v_ring FROM mq.ring_type WHERE type = p_type;
+        v_snapshot := pg_current_snapshot();
+        -- Numbers of the future come from another server, by a restore.
+        IF v_ring.created_by <> v_me AND coalesce(v_ring.senders_before > pg_snapshot_xmax(v_snapshot), true) THEN
+            v_ring.senders_before := pg_snapshot_xmax(v_snapshot);
+        ELSIF v_ring.id IS NULL THEN
+            v_ring.last_scan := coalesce(v_ring.senders_before <= pg_snapshot_xmin(v_snapshot), false);
+        END IF;
+    END IF;
+
+    SELECT count(*) AS rows, array_agg(r.ctid) FILTER (WHERE r.by_id IS NULL) AS outside,
+        (array_agg(r.priority))[count(*)] AS priority, (array_agg(r.run_at))[count(*)] AS run_at,
+        (array_agg(r.id))[count(*)] AS id
+    INTO v_found
+    FROM (
+        SELECT q.ctid, q.* FROM mq.ready AS q
+        WHERE q.type = p_type AND (q.priority, q.run_at, q.id)
+            > (coalesce(v_ring.priority, -32769), coalesce(v_ring.run_at, '-infinity'), coalesce(v_ring.id, 0))
+        ORDER BY q.type, q.priority, q.run_at, q.id
+        LIMIT c_rows
+    ) AS r;
+    IF v_found.outside IS NOT NULL THEN
+        WITH moved AS (
+            UPDATE mq.ready SET by_id = true
+            WHERE ctid = ANY (ARRAY(
+                SELECT ctid FROM mq.ready
+                WHERE ctid = ANY (v_found.outside) AND type = p_type AND by_id IS NULL
+                ORDER BY id <= p_after, id
+                LIMIT v_size
+                FOR UPDATE SKIP LOCKED
+            ))
+            RETURNING id
+        )
+        SELECT count(*), min(id) INTO v_moved, v_lowest FROM moved;
+        PERFORM mq.lower_ring(p_type, v_lowest);
+    END IF;
+    IF v_noted THEN
+        IF v_found.outside IS NOT NULL AND v_moved < cardinality(v_found.outside) THEN
+            -- Some are left, or locked by others: later claims come here again.
+            v_ring.last_scan := false;
+        ELSIF v_found.rows = c_rows THEN
+            v_ring.priority := v_found.priority;
+            v_ring.run_at := v_found.run_at;
+            v_ring.id := v_found.id;
+        END IF;
+        IF v_found.rows < c_rows THEN
+            v_ring.priority := NULL;
+            v_ring.run_at := NULL;
+            v_ring.id := NULL;
+        END IF;
+        UPDATE mq.ring_type AS r
+        SET senders_before = v_ring.senders_before, last_scan = v_ring.last_scan, priority = v_ring.priority,
+            run_at = v_ring.run_at, id = v_ring.id, complete = v_ring.last_scan AND v_found.rows < c_rows
+        WHERE r.type = p_type;
+    END IF;
+END
+$$;
