@@ -20,6 +20,7 @@ SET enable_hashjoin = off
 SET enable_mergejoin = off
 SET enable_seqscan = off
 SET enable_bitmapscan = off
+SET jit = off
 AS $$
 DECLARE
     v_ids bigint[];
@@ -53,7 +54,10 @@ BEGIN
         SELECT attempts FROM mq.grouped WHERE type = p_type AND group_key = u.group_key AND id = u.id OFFSET 0
     ) AS g
     WHERE NOT EXISTS (
-        SELECT FROM mq.ready AS r WHERE r.type = p_type AND r.by_id AND r.id = ANY (ARRAY[u.id]) ORDER BY r.type, r.id OFFSET 0
+        -- A range with an order: see lock_places.
+        SELECT FROM mq.ready AS r
+        WHERE r.type = p_type AND r.by_id AND r.id BETWEEN u.id AND u.id
+        ORDER BY r.type, r.id OFFSET 0
     )
     ON CONFLICT DO NOTHING;
 END
