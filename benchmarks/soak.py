@@ -383,7 +383,7 @@ def judge(samples: Sequence[Mapping[str, float]]) -> list[str]:
     return found
 
 
-def drained(soak: Soak, engine: str, seconds: float = 180) -> list[str]:
+def drained(soak: Soak, engine: str, seconds: float) -> list[str]:
     """Let the consumers finish what there is: what is left then is lost, or left behind by what is done."""
     until = time.monotonic() + seconds
     client = soak.kind.connect(soak.url)
@@ -504,7 +504,7 @@ def run(server: servers.Server, kind: type[lines.Client], options: argparse.Name
             return soak.errors
         with contextlib.closing(open_database(url).connect("soak")) as session:
             session.call("drop_schedule", "tick")
-        return [*judge(samples), *drained(soak, engine)]
+        return [*judge(samples), *drained(soak, engine, options.patience)]
     finally:
         soak.stop.set()
         soak.end.set()
