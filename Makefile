@@ -11,7 +11,7 @@ DEMO_STAMP := $(VENV)/.demo-installed
 # The tests start the runner some hundred times; where Python may keep its bytecode, each start takes a third less.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: test test-languages languages servers demo lint docs screenshots bench-peers clean
+.PHONY: test test-languages languages servers demo lint docs screenshots bench-peers soak clean
 
 test: $(TEST_STAMP) servers
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
@@ -66,6 +66,14 @@ screenshots: $(TEST_STAMP)
 PEERS_ARGS ?=
 bench-peers: $(TEST_STAMP) servers
 	$(BIN)/python benchmarks/peers/run.py --install $(PEERS_ARGS)
+
+# Hours of mixed work on one engine; ends with an error when something grows or slows. build/soak-ENGINE.svg shows the run,
+# build/soak-ENGINE.csv has its figures. benchmarks/README.md says what is done and by which rules it is judged.
+HOURS ?= 1
+ENGINE ?= postgresql-15
+RATE ?= 100
+soak: $(TEST_STAMP) servers
+	$(BIN)/python benchmarks/soak.py --server $(ENGINE) --hours $(HOURS) --rate $(RATE)
 
 clean:
 	rm -rf $(VENV) .peers build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -2,10 +2,11 @@
 
 import atexit
 import os
+import random
 import time
 from pathlib import Path
 
-from rowqueue import Message
+from rowqueue import Discard, Message, Retry
 
 
 class _Seen:
@@ -41,6 +42,15 @@ def stamp(message: Message) -> None:
     now = time.monotonic()
     with Path(os.environ["BENCHMARK_FILE"]).open("a") as file:
         file.write(f"{message.body} {now}\n")
+
+
+def mixed(message: Message) -> None:
+    """The first attempt of one of twenty fails; one of a hundred becomes a dead letter, and is done when redriven."""
+    number = int(message.body.split()[0])
+    if number % 20 == 1 and message.attempt == 1:
+        raise Retry("try again", after=1)
+    if number % 100 == 7 and random.random() < 0.5:
+        raise Discard(f"order {number} is refused")
 
 
 @atexit.register

@@ -47,6 +47,9 @@ class Client(ABC):
     take_cases: ClassVar[Sequence[Case]]
     finish_cases: ClassVar[Sequence[Case]]
     send_size: ClassVar[int]
+    prefix: ClassVar[str] = "mq_"  # of the queue's own tables
+    joined: ClassVar[str] = "'{}' || {}"  # the expression for a word and a value, joined to one text
+    mark_columns: ClassVar[str]  # of a low-water mark, without its type
     # The floor of finish_batch is a plain take, which gives no lease, and not a claim on the wide table.
     finish_beside_take: ClassVar[bool] = False
     send_one_cases: ClassVar[Sequence[tuple[int, int]]] = ()  # senders, messages
@@ -75,6 +78,14 @@ class Client(ABC):
     @abstractmethod
     def call(self, procedure: str, *arguments: Any) -> Rows:
         """Call a procedure of the contract; arguments may be left out at the end."""
+
+    @abstractmethod
+    def run(self, text: str) -> Rows:
+        """Run one statement, committed at once; its rows, if it has any."""
+
+    @abstractmethod
+    def process(self) -> int:
+        """The process of the server that serves this connection, perhaps among others."""
 
     @abstractmethod
     def floor_take(self, batch: int) -> Rows:
@@ -112,6 +123,10 @@ class Client(ABC):
     @abstractmethod
     def settle(self) -> None:
         """Let the server have done what it would do at leisure."""
+
+    @abstractmethod
+    def keep_statistics(self) -> None:
+        """The planner's statistics shall stay those of the tables as they are now."""
 
     @abstractmethod
     def hold_snapshot(self) -> None:

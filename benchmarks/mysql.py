@@ -8,6 +8,7 @@ median.
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Self
 
 import lines
@@ -86,6 +87,8 @@ class Client(lines.Client):
     take_cases = ((100, 1, 100, 50_000), (100, 4, 100, 50_000), (1500, 1, 100, 30_000), (1500, 4, 100, 30_000))
     finish_cases = (*take_cases, (100, 1, 1, 3_000), (100, 4, 1, 5_000), (1500, 1, 1, 3_000), (1500, 4, 1, 5_000))
     send_size = 10_000
+    joined = "CONCAT('{}', {})"
+    mark_columns = "n, scanned_at, promoted_to, places"
 
     def __init__(self, url: str) -> None:
         self._connection = MySQL(url).open("bench")
@@ -139,6 +142,12 @@ class Client(lines.Client):
             pass
         return rows
 
+    def run(self, text: str) -> Rows:
+        return self._run(text)
+
+    def process(self) -> int:
+        return int(Path(self._run("SELECT @@pid_file")[0][0]).read_text())
+
     def floor_take(self, batch: int) -> Rows:
         with self._transaction() as again:
             rows = self._run(TAKE, TYPE, batch)
@@ -186,6 +195,11 @@ class Client(lines.Client):
 
     def settle(self) -> None:
         self._run(f"ANALYZE TABLE {', '.join(TABLES)}")
+
+    def keep_statistics(self) -> None:
+        for table in TABLES:
+            self._run(f"ALTER TABLE {table} STATS_AUTO_RECALC = 0")
+        self.settle()
 
     def hold_snapshot(self) -> None:
         self._run("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")

@@ -44,6 +44,7 @@ EXPRESSIONS = {
     "created_at": TIME("created_at"),
     "lease_until": TIME("lease_until"),
     "count": '"COUNT"',
+    "value": '"VALUE"',
 }
 
 
@@ -144,6 +145,7 @@ class Client(lines.Client):
     take_cases = tuple((size, n, 100, many) for size, many in ((100, 50_000), (1500, 30_000)) for n in (1, 4, 8))
     finish_cases = (*take_cases, (100, 1, 1, 3_000), (100, 4, 1, 5_000))
     send_size = 1000
+    mark_columns = "n, priority, run_at, id, scanned_at, promoted_to"
 
     def __init__(self, url: str) -> None:
         self._connection = Firebird(url).open("bench")
@@ -207,8 +209,15 @@ class Client(lines.Client):
         self.settle()
 
     def call(self, procedure: str, *arguments: Any) -> Rows:
-        places = ", ".join("?" * len(arguments))
-        return self._run(f"SELECT {columns(procedure)} FROM mq_{procedure}({places})", *arguments)
+        places = f"({', '.join('?' * len(arguments))})" if arguments else ""
+        return self._run(f"SELECT {columns(procedure)} FROM mq_{procedure}{places}", *arguments)
+
+    def run(self, text: str) -> Rows:
+        return self._run(text)
+
+    def process(self) -> int:
+        query = "SELECT mon$server_pid FROM mon$attachments WHERE mon$attachment_id = CURRENT_CONNECTION"
+        return int(self._run(query)[0][0])
 
     def _floor(self, statements: Sequence[tuple[Any, ...]]) -> Rows:
         """Run statements in one transaction until no other is in its way; the rows of the last."""
@@ -289,6 +298,9 @@ class Client(lines.Client):
         """Whoever reads all rows clears away what nobody needs any more."""
         for table in TABLES:
             self._run(f"SELECT COUNT(*) FROM {table}")
+
+    def keep_statistics(self) -> None:
+        """Nothing to do: those of an index stay until they are asked for."""
 
     def hold_snapshot(self) -> None:
         self._connection.begin(tpb(Isolation.SNAPSHOT))

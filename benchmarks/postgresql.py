@@ -69,6 +69,8 @@ class Client(lines.Client):
     finish_beside_take = True
     send_one_cases = ((1, 5_000), (4, 10_000))
     send_size = 1000
+    prefix = "mq."
+    mark_columns = "n, scanned_at, promoted_to, run_at, id, next_priority, priority"
 
     def __init__(self, url: str) -> None:
         self._connection = psycopg.connect(url, autocommit=True, prepare_threshold=0)
@@ -97,6 +99,13 @@ class Client(lines.Client):
     def call(self, procedure: str, *arguments: Any) -> Rows:
         places = ", ".join(["%s"] * len(arguments))
         return self._connection.execute(f"SELECT * FROM mq.{procedure}({places})", arguments).fetchall()
+
+    def run(self, text: str) -> Rows:
+        cursor = self._connection.execute(text, prepare=False)
+        return cursor.fetchall() if cursor.description else []
+
+    def process(self) -> int:
+        return self._connection.info.backend_pid
 
     def floor_take(self, batch: int) -> Rows:
         return self._connection.execute(TAKE, [TYPE, batch]).fetchall()
@@ -135,6 +144,12 @@ class Client(lines.Client):
     def settle(self) -> None:
         self._connection.execute("VACUUM ANALYZE", prepare=False)
         self._connection.execute("CHECKPOINT", prepare=False)
+
+    def keep_statistics(self) -> None:
+        tables = "SELECT relname FROM pg_class WHERE relnamespace = 'mq'::regnamespace AND relkind = 'r'"
+        for (table,) in self.run(tables):
+            self.run(f"ALTER TABLE mq.{table} SET (autovacuum_enabled = off)")
+        self.run("VACUUM ANALYZE")
 
     def hold_snapshot(self) -> None:
         self._connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ

@@ -35,8 +35,9 @@ LEFT JOIN (
     FROM mq.batch AS b
     CROSS JOIN LATERAL unnest(b.ids, b.attempts) AS u (id, attempt)
 ) AS a ON a.id = m.id
-LEFT JOIN mq.dead AS e ON e.id = m.id
-LEFT JOIN mq.delayed AS d ON d.id = m.id
+-- In order, so that only the primary keys serve: see erase.
+LEFT JOIN LATERAL (SELECT * FROM mq.dead WHERE id = ANY (ARRAY[m.id]) ORDER BY id) AS e ON true
+LEFT JOIN LATERAL (SELECT * FROM mq.delayed WHERE id = ANY (ARRAY[m.id]) ORDER BY id) AS d ON true
 LEFT JOIN mq.grouped AS g ON g.type = m.type AND g.group_key = coalesce(m.group_key, '') AND g.id = m.id
 LEFT JOIN LATERAL (
     -- In a queue with groups these are tickets, and a message may have left more than one.

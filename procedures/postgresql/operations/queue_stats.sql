@@ -58,7 +58,8 @@ BEGIN
             coalesce(min(c.oldest) FILTER (WHERE c.what = CASE WHEN q.grouped THEN 'grouped' ELSE 'ready' END),
                 min(c.oldest) FILTER (WHERE c.what = 'delayed')) AS oldest
         FROM counts AS c
-        LEFT JOIN mq.queue AS q ON q.type = c.type
+        -- For one type its policy only: there may be very many.
+        LEFT JOIN (SELECT * FROM mq.queue WHERE p_type IS NULL OR type = p_type) AS q ON q.type = c.type
         GROUP BY c.type, q.paused
     )
     SELECT t.type, least(t.ready, c_cap)::bigint, least(t.delayed, c_cap)::bigint, least(t.active, c_cap)::bigint,

@@ -39,6 +39,7 @@ BEGIN
                     ) AS e
                     WHERE mq.error_group(e.error) = p_error
                 )) AND mq.error_group(d.error) = p_error
+                ORDER BY d.id
                 FOR UPDATE SKIP LOCKED
             ))
             RETURNING id
@@ -58,7 +59,9 @@ BEGIN
         )
         SELECT array_agg(id ORDER BY id) INTO v_ids FROM gone;
     ELSE
-        DELETE FROM mq.dead WHERE id = p_id AND type = p_type;
+        -- In order: see erase.
+        DELETE FROM mq.dead
+        WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.dead WHERE id = ANY (ARRAY[p_id]) AND type = p_type ORDER BY id));
         v_ids := CASE WHEN FOUND THEN ARRAY[p_id] END;
     END IF;
     count := coalesce(cardinality(v_ids), 0);

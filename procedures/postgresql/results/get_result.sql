@@ -43,8 +43,9 @@ BEGIN
                 ELSE 'A'
             END, r.result, coalesce(e.error, d.error)
         FROM mq.message AS m
-        LEFT JOIN mq.dead AS e ON e.id = m.id
-        LEFT JOIN mq.delayed AS d ON d.id = m.id
+        -- In order, so that only the primary keys serve: see erase.
+        LEFT JOIN LATERAL (SELECT * FROM mq.dead WHERE id = ANY (ARRAY[m.id]) ORDER BY id) AS e ON true
+        LEFT JOIN LATERAL (SELECT * FROM mq.delayed WHERE id = ANY (ARRAY[m.id]) ORDER BY id) AS d ON true
         LEFT JOIN mq.result AS r ON r.id = m.id
         WHERE m.id = p_id
         UNION ALL

@@ -32,12 +32,17 @@ BEGIN
             WITH gone AS (
                 DELETE FROM mq.grouped
                 WHERE ctid = ANY (ARRAY(
+                    -- From the ids, here too: a join may read whole groups.
                     SELECT g.ctid
-                    FROM mq.message AS m
-                    JOIN mq.grouped AS g
-                        ON g.type = p_queue.type AND g.group_key = coalesce(m.group_key, '') AND g.id = m.id
-                    WHERE m.id = ANY (p_ids)
-                    FOR UPDATE OF g SKIP LOCKED
+                    FROM unnest(p_ids) AS u (id)
+                    CROSS JOIN LATERAL (SELECT group_key FROM mq.message WHERE id = u.id OFFSET 0) AS m
+                    CROSS JOIN LATERAL (
+                        SELECT h.ctid
+                        FROM mq.grouped AS h
+                        WHERE h.type = p_queue.type AND h.group_key = coalesce(m.group_key, '') AND h.id = u.id
+                        ORDER BY h.type, h.group_key, h.id
+                        FOR UPDATE SKIP LOCKED
+                    ) AS g
                 ))
                 RETURNING id
             )
@@ -55,7 +60,8 @@ BEGIN
         END IF;
         WITH gone AS (
             DELETE FROM mq.delayed
-            WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.delayed WHERE id = ANY (p_ids) FOR UPDATE SKIP LOCKED))
+            -- With an order: an index that ends in the id may look as good, and would be read to its end for each id.
+            WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.delayed WHERE id = ANY (p_ids) ORDER BY id FOR UPDATE SKIP LOCKED))
             RETURNING id
         )
         SELECT array_agg(id) INTO v_more FROM gone;
@@ -64,7 +70,7 @@ BEGIN
     IF p_states LIKE '%E%' THEN
         WITH gone AS (
             DELETE FROM mq.dead
-            WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.dead WHERE id = ANY (p_ids) FOR UPDATE SKIP LOCKED))
+            WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.dead WHERE id = ANY (p_ids) ORDER BY id FOR UPDATE SKIP LOCKED))
             RETURNING id
         )
         SELECT array_agg(id) INTO v_more FROM gone;
@@ -74,7 +80,7 @@ BEGIN
     DELETE FROM mq.result WHERE id = ANY (v_gone);
     IF v_groups IS NOT NULL THEN
         -- A head that waited for its next attempt is gone, or a ticket that stood for its group.
-        DELETE FROM mq.group_lock WHERE id = ANY (v_gone);
+        DELETE FROM mq.group_lock WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.group_lock WHERE id = ANY (v_gone) ORDER BY id));
         PERFORM mq.issue_tickets(p_queue.type, v_groups);
     END IF;
     RETURN cardinality(v_gone);

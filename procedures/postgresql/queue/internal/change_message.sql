@@ -41,7 +41,7 @@ BEGIN
     SELECT m.run_at, m.priority, coalesce(m.group_key, '') AS group_key INTO v_message
     FROM mq.message AS m
     WHERE m.id = p_id AND (
-        EXISTS (SELECT FROM mq.delayed AS d WHERE d.id = m.id)
+        EXISTS (SELECT FROM mq.delayed AS d WHERE d.id = ANY (ARRAY[m.id]) ORDER BY d.id OFFSET 0)
         OR EXISTS (
             SELECT FROM mq.ready AS r WHERE r.type = m.type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id
         )
@@ -83,7 +83,7 @@ BEGIN
         PERFORM mq.lower_mark(p_queue.type);
     END IF;
     IF p_queue.grouped THEN
-        DELETE FROM mq.group_lock WHERE id = p_id;
+        DELETE FROM mq.group_lock WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.group_lock WHERE id = ANY (ARRAY[p_id]) ORDER BY id));
         PERFORM mq.issue_tickets(p_queue.type, ARRAY[v_message.group_key]);
     END IF;
     IF p_queue.notify THEN

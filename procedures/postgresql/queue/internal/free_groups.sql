@@ -18,7 +18,10 @@ BEGIN
     -- A claim that drops tickets of a busy group holds its lock row FOR SHARE until it commits, so this DELETE waits
     -- for it, and the search for the group's next message comes after.
     WITH freed AS (
-        DELETE FROM mq.group_lock WHERE id = ANY (p_ids) RETURNING group_key
+        -- In order: see erase.
+        DELETE FROM mq.group_lock
+        WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.group_lock WHERE id = ANY (p_ids) ORDER BY id))
+        RETURNING group_key
     )
     SELECT array_agg(group_key) INTO v_groups FROM freed;
     IF v_groups IS NOT NULL THEN

@@ -21,7 +21,8 @@ BEGIN
     END IF;
     SELECT count(*) AS locks, count(d.id) AS waiting INTO v_group
     FROM mq.group_lock AS l
-    LEFT JOIN mq.delayed AS d ON d.id = l.id
+    -- In order: see erase.
+    LEFT JOIN LATERAL (SELECT id FROM mq.delayed WHERE id = ANY (ARRAY[l.id]) ORDER BY id) AS d ON true
     WHERE l.type = p_queue.type AND l.group_key = coalesce(p_group_key, '');
     RETURN v_group.waiting > 0 OR p_queue.group_max_active > 0 AND v_group.locks >= p_queue.group_max_active;
 END

@@ -20,30 +20,45 @@ SET enable_hashjoin = off
 SET enable_mergejoin = off
 SET enable_seqscan = off
 SET enable_bitmapscan = off
+SET jit = off
 AS $$
 DECLARE
-    v_group text;
     v_ids bigint[];
+    v_groups text[];
 BEGIN
-    FOR v_group IN SELECT DISTINCT unnest(p_groups) LOOP
-        v_ids := ARRAY(
-            SELECT id FROM mq.grouped
-            WHERE type = p_type AND group_key = v_group
-            ORDER BY type, group_key, id
-            LIMIT 1
-        ) || ARRAY(
-            SELECT id FROM mq.grouped
-            WHERE type = p_type AND group_key = v_group
-            ORDER BY type, group_key, id
-            LIMIT 1
-            FOR KEY SHARE SKIP LOCKED
-        );
-        INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id)
-        SELECT m.run_at, m.id, m.priority, g.attempts, m.type, true
-        FROM mq.message AS m
-        JOIN mq.grouped AS g ON g.type = p_type AND g.group_key = v_group AND g.id = m.id
-        WHERE m.id = ANY (v_ids) AND NOT EXISTS (SELECT FROM mq.ready AS r WHERE r.type = p_type AND r.by_id AND r.id = m.id)
-        ON CONFLICT DO NOTHING;
-    END LOOP;
+    SELECT array_agg(f.id) || array_agg(n.id), array_agg(u.group_key) || array_agg(u.group_key)
+    INTO v_ids, v_groups
+    FROM (SELECT DISTINCT unnest(p_groups)) AS u (group_key)
+    CROSS JOIN LATERAL (
+        SELECT id FROM mq.grouped
+        WHERE type = p_type AND group_key = u.group_key
+        ORDER BY type, group_key, id
+        LIMIT 1
+    ) AS f
+    LEFT JOIN LATERAL (
+        SELECT id FROM mq.grouped
+        WHERE type = p_type AND group_key = u.group_key
+        ORDER BY type, group_key, id
+        LIMIT 1
+        FOR KEY SHARE SKIP LOCKED
+    ) AS n ON true;
+    IF v_ids IS NULL THEN
+        RETURN;
+    END IF;
+    INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id)
+    SELECT m.run_at, m.id, m.priority, g.attempts, m.type, true
+    -- From the ids, whatever the statistics say: a join may read the whole group, and that may be long.
+    FROM unnest(v_ids, v_groups) AS u (id, group_key)
+    CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = u.id OFFSET 0) AS m
+    CROSS JOIN LATERAL (
+        SELECT attempts FROM mq.grouped WHERE type = p_type AND group_key = u.group_key AND id = u.id OFFSET 0
+    ) AS g
+    WHERE NOT EXISTS (
+        -- A range with an order: see lock_places.
+        SELECT FROM mq.ready AS r
+        WHERE r.type = p_type AND r.by_id AND r.id BETWEEN u.id AND u.id
+        ORDER BY r.type, r.id OFFSET 0
+    )
+    ON CONFLICT DO NOTHING;
 END
 $$;

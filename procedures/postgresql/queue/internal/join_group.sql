@@ -24,8 +24,8 @@ BEGIN
         AND NOT EXISTS (
             SELECT FROM mq.group_lock AS l WHERE l.type = p_type AND l.group_key = p_group_key AND l.id = m.id
         )
-        AND NOT EXISTS (SELECT FROM mq.dead AS d WHERE d.id = m.id)
-        AND NOT EXISTS (SELECT FROM mq.delayed AS d WHERE d.id = m.id)
+        AND NOT EXISTS (SELECT FROM mq.dead AS d WHERE d.id = ANY (ARRAY[m.id]) ORDER BY d.id OFFSET 0)
+        AND NOT EXISTS (SELECT FROM mq.delayed AS d WHERE d.id = ANY (ARRAY[m.id]) ORDER BY d.id OFFSET 0)
     ON CONFLICT DO NOTHING;
 END
 $$;

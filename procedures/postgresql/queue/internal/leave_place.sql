@@ -41,7 +41,8 @@ BEGIN
     END IF;
     DELETE FROM mq.delayed AS d
     WHERE d.ctid = ANY (ARRAY(
-        SELECT o.ctid FROM mq.delayed AS o WHERE o.id = p_id AND o.run_at < p_before FOR UPDATE SKIP LOCKED
+        SELECT o.ctid FROM mq.delayed AS o
+        WHERE o.id = ANY (ARRAY[p_id]) AND o.run_at < p_before ORDER BY o.id FOR UPDATE SKIP LOCKED
     ))
     RETURNING d.attempts, d.error INTO attempts, error;
 END

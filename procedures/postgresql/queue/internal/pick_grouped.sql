@@ -43,8 +43,11 @@ DECLARE
         SELECT r.ctid, r.id, r.attempts, m.id IS NULL AS stale, g.id IS NULL AS lone,
             coalesce(m.group_key, '') AS group_key
         FROM mq.ready AS r
-        LEFT JOIN mq.message AS m ON m.id = r.id
-        LEFT JOIN mq.grouped AS g ON g.type = m.type AND g.group_key = coalesce(m.group_key, '') AND g.id = m.id
+        -- One search by the key for each ticket, whatever the statistics say.
+        LEFT JOIN LATERAL (SELECT id, type, group_key FROM mq.message WHERE id = r.id OFFSET 0) AS m ON true
+        LEFT JOIN LATERAL (
+            SELECT id FROM mq.grouped WHERE type = m.type AND group_key = coalesce(m.group_key, '') AND id = m.id OFFSET 0
+        ) AS g ON true
         -- A take leaves the tickets of groups at work where they are (see below), so it must not stumble over them.
         WHERE r.type = v_type AND NOT (
             p_take
@@ -65,6 +68,17 @@ DECLARE
     v_busy text[] := '{}';
 BEGIN
     PERFORM mq.require_read_committed();
+    IF p_queue.ordered AND p_queue.group_rate = 0 THEN
+        -- Most of the time that is all.
+        SELECT h.picked, h.attempts, h.groups INTO picked, attempts, v_used
+        FROM mq.pick_heads(v_type, least(p_size, c_groups), p_take) AS h;
+        v_groups := coalesce(cardinality(picked), 0);
+        v_used := coalesce(v_used, '{}');
+        IF NOT p_take THEN
+            v_busy := v_used;
+            v_used := '{}';
+        END IF;
+    END IF;
     OPEN v_tickets;
     LOOP
         EXIT WHEN cardinality(picked) >= p_size OR v_groups >= c_groups;

@@ -54,7 +54,8 @@ BEGIN
         CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = d.id OFFSET 0) AS m
         ON CONFLICT DO NOTHING;
         -- What its group has waited for comes back: the group may go on, and it is the first of it again.
-        DELETE FROM mq.group_lock WHERE id = ANY (v_due);
+        -- In order: see erase.
+        DELETE FROM mq.group_lock WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.group_lock WHERE id = ANY (v_due) ORDER BY id));
     END IF;
 END
 $$;

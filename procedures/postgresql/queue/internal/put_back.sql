@@ -24,7 +24,8 @@ BEGIN
         FROM unnest(p_ids, p_attempts) AS u (id, attempts)
         CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = u.id OFFSET 0) AS m
         ON CONFLICT DO NOTHING;
-        DELETE FROM mq.group_lock WHERE id = ANY (p_ids);
+        -- In order: see erase.
+        DELETE FROM mq.group_lock WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.group_lock WHERE id = ANY (p_ids) ORDER BY id));
     END IF;
     -- An old ticket of a group may be being dropped at this moment: the new one goes beside it.
     INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id)

@@ -57,11 +57,12 @@ BEGIN
         DELETE FROM mq.delayed AS d
         WHERE d.ctid = ANY (ARRAY(
             SELECT d2.ctid FROM mq.delayed AS d2
-            WHERE d2.id = p_id AND d2.run_at <= clock_timestamp()
+            WHERE d2.id = ANY (ARRAY[p_id]) AND d2.run_at <= clock_timestamp()
                 AND NOT (v_queue.ordered AND EXISTS (
                     SELECT FROM mq.group_lock AS l
                     WHERE l.type = v_message.type AND l.group_key = v_message.group_key AND l.id <> p_id
                 ))
+            ORDER BY d2.id
             FOR UPDATE SKIP LOCKED
         ))
         RETURNING d.attempts INTO v_attempts;

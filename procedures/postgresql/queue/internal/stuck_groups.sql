@@ -41,7 +41,8 @@ AS $$
             count(*) FILTER (WHERE w.id IS NOT NULL) AS waiting,
             count(*) AS locks
         FROM mq.group_lock AS l
-        LEFT JOIN mq.delayed AS w ON w.id = l.id
+        -- In order: see erase.
+        LEFT JOIN LATERAL (SELECT id FROM mq.delayed WHERE id = ANY (ARRAY[l.id]) ORDER BY id) AS w ON true
         WHERE l.type = p_type AND l.group_key = d.group_key
     ) AS l
     WHERE d.group_key IS NOT NULL

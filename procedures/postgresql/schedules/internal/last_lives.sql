@@ -15,12 +15,12 @@ DECLARE
     v_message mq.message;
 BEGIN
     SELECT * INTO v_message FROM mq.message WHERE id = p_schedule.last_id;
-    IF NOT FOUND OR EXISTS (SELECT FROM mq.dead WHERE id = v_message.id) THEN
+    IF NOT FOUND OR EXISTS (SELECT FROM mq.dead WHERE id = ANY (ARRAY[v_message.id]) ORDER BY id OFFSET 0) THEN
         RETURN false;
     END IF;
     -- A message that has none of these is active.
     RETURN NOT p_schedule.overlap
-        OR EXISTS (SELECT FROM mq.delayed WHERE id = v_message.id)
+        OR EXISTS (SELECT FROM mq.delayed WHERE id = ANY (ARRAY[v_message.id]) ORDER BY id OFFSET 0)
         OR EXISTS (SELECT FROM mq.grouped WHERE type = v_message.type AND group_key = coalesce(v_message.group_key, '') AND id = v_message.id)
         OR NOT (mq.policy(v_message.type)).grouped AND (
             EXISTS (
