@@ -55,7 +55,7 @@ PGMQ_POLL = Contender("pgmq", "pgmq `read_with_poll`", "sql", "pgmq", ("1",))
 POP = Contender("pgmq-pop", "pgmq `pop`", "sql", "pgmq-pop")
 GRAPHILE = Contender("graphile", "graphile-worker", "node", "graphile", ("500",))
 PG_BOSS = Contender("pg-boss", "pg-boss", "node", "pg-boss", ("1000",), share=0.5)
-PGQUEUER = Contender("pgqueuer", "PgQueuer", "python", "pgqueuer", ("100",), share=0.4, send_share=0.5)
+PGQUEUER = Contender("pgqueuer", "PgQueuer", "python", "pgqueuer", ("500",), share=0.4, send_share=0.5)
 PROCRASTINATE = Contender(
     "procrastinate", "procrastinate", "python", "procrastinate", ("20",), share=0.04, send_share=0.2
 )
@@ -126,7 +126,7 @@ SETTINGS: dict[str, dict[str, tuple[str, str]]] = {
             "github.com/timgit/pg-boss, docs/api/workers.md and docs/api/constructor.md",
         ),
         "PgQueuer": (
-            "asyncpg on one direct connection, uvloop, `batch_size` 100, after `optimize_autovacuum` (`pgq autovac`);"
+            "asyncpg on one direct connection, uvloop, `batch_size` 500, after `optimize_autovacuum` (`pgq autovac`);"
             " durability `durable`, the default. Sent by `enqueue` with one job and with lists. For the pick-up"
             " `batch_size` 10, the default.",
             "github.com/janbjorge/pgqueuer, docs/guides/performance-tuning.md and tools/benchmark.py",

@@ -60,7 +60,7 @@ def cases() -> list[Case]:
                 f"{connections} connection{'s' * (connections > 1)}, {'one at a time' if size == 1 else '1,000 a call'}"
             )
             found.append(Case("send", name, messages * (1 if connections == 1 else 2), connections, size))
-    found += [Case("snapshot", "200,000", 200_000, 1, 20), Case("pick-up", "idle", 60)]
+    found += [Case("snapshot", "200,000", 200_000, 1, 20), Case("pick-up", "idle", 40)]
     return found
 
 
@@ -404,21 +404,23 @@ def _measure(
 
 
 def _keep(bench: Bench, name: str, version: str, case: Case, some: list[Contender], quick: bool) -> None:
-    """Measure one repetition of a case, one contender after the other, and add it to the results."""
+    """Measure one repetition of a case, one contender after the other, and add it to the results, cut short or not."""
     found: dict[str, Any] = {}
-    for one in some:
-        try:
-            values = bench.measure(one, case)
-        except RuntimeError as error:
-            console.print(f"failed: {one.label}: {error}", style="red")
-            continue
-        found[one.key] = {"values": [round(value, 3) for value in values], "messages": bench.messages(one, case)}
-        console.print(f"{case.section} | {case.name} | {one.label} | {', '.join(f'{v:,.2f}' for v in values)}")
-    if not quick:
-        run = {"server": name, "version": version, "section": case.section, "case": case.name}
-        date = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")
-        results = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
-        RESULTS.write_text(json.dumps([*results, run | {"date": date, "found": found}], indent=1) + "\n")
+    try:
+        for one in some:
+            try:
+                values = bench.measure(one, case)
+            except RuntimeError as error:
+                console.print(f"failed: {one.label}: {error}", style="red")
+                continue
+            found[one.key] = {"values": [round(value, 3) for value in values], "messages": bench.messages(one, case)}
+            console.print(f"{case.section} | {case.name} | {one.label} | {', '.join(f'{v:,.2f}' for v in values)}")
+    finally:
+        if found and not quick:
+            run = {"server": name, "version": version, "section": case.section, "case": case.name}
+            date = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")
+            results = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
+            RESULTS.write_text(json.dumps([*results, run | {"date": date, "found": found}], indent=1) + "\n")
 
 
 def _repetitions(name: str, case: Case, contender: Contender) -> int:
