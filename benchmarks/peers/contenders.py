@@ -122,9 +122,10 @@ SETTINGS: dict[str, dict[str, tuple[str, str]]] = {
             "this repository",
         ),
         "pgmq": (
-            "The SQL of the extension; of a message its id and body are read, without parsing. `read` with a visibility timeout of 60 s and one `delete` of the batch's ids;"
-            " `pop` deletes at once. A logged table. Batches are sent as one array literal. It has no worker; for the"
-            " pick-up a loop of `read_with_poll` with its default interval of 100 ms (with `enable_notify_insert` an application could LISTEN instead).",
+            "The SQL of the extension; of a message its id and body are read, without parsing. `read` with a"
+            " visibility timeout of 60 s and one `delete` of the batch's ids; `pop` deletes at once. A logged table."
+            " Batches are sent as one array literal. It has no worker; for the pick-up a loop of `read_with_poll` with"
+            " its default interval of 100 ms (with `enable_notify_insert` an application could LISTEN instead).",
             "github.com/pgmq/pgmq, docs/api/sql/functions.md",
         ),
         "graphile-worker": (

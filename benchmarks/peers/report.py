@@ -106,8 +106,8 @@ def _clients() -> Iterator[str]:
         if shutil.which("dpkg-query"):
             found = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", package], capture_output=True, text=True)
             shown += [f"{name} {re.split('[+-]', found.stdout)[0]} (Debian)"] if found.returncode == 0 else []
-    drivers = (f"{name} {metadata.version(name)}" for name in ("psycopg", "PyMySQL"))
-    yield f"Versions: {', '.join(shown)}; rowqueue and `raw` with Python {platform.python_version()}, {', '.join(drivers)}."
+    ours = [f"Python {platform.python_version()}", *(f"{n} {metadata.version(n)}" for n in ("psycopg", "PyMySQL"))]
+    yield f"Versions: {', '.join(shown)}; rowqueue and `raw` with {', '.join(ours)}."
 
 
 def _last(some: list[Run], case: str, key: str) -> list[Run]:
