@@ -183,7 +183,8 @@ class Bench:
         self._server = server
         self._engine = servers.engine(server.name)
         self._quick = quick
-        self._templates: dict[tuple[str, str], str] = {}
+        self._templates: dict[tuple[str, str], str] = {}  # by program and name: a database
+        self._empty: dict[tuple[str, str], list[str]] = {}  # its tables without rows, where databases are not copied
 
     def version(self) -> str:
         """The server's version. Raises AssertionError when a commit is not flushed."""
@@ -213,20 +214,34 @@ class Bench:
 
     @contextlib.contextmanager
     def database(self, contender: Contender) -> Iterator[str]:
-        """A fresh database with the tables of a contender."""
+        """A database with the tables of a contender as if they were new: a copy, or else the same, emptied."""
         key = contender.program, "take" if contender.is_ours else contender.name.removesuffix("-pop")
+        if key not in self._templates:
+            self._templates[key] = self._server.create_database()
+            self.run(contender, "install", self._templates[key])
+            if not self._server.copies:
+                self._empty[key] = [name for name in self._tables(self._templates[key]) if not self._rows(key, name)]
         if self._server.copies:
-            if key not in self._templates:
-                self._templates[key] = self._server.create_database()
-                self.run(contender, "install", self._templates[key])
             url = self._server.copy_database(self._templates[key])
-        else:
-            url = self._server.create_database()
-            self.run(contender, "install", url)
-        try:
-            yield url
-        finally:
-            self._server.drop_database(url)
+            try:
+                yield url
+            finally:
+                self._server.drop_database(url)
+            return
+        with self._server.client(self._templates[key]) as connection:
+            connection.execute("SET foreign_key_checks = 0")
+            for name in self._empty[key]:
+                connection.execute(f"TRUNCATE TABLE `{name}`")
+        yield self._templates[key]
+
+    def _tables(self, url: str) -> list[str]:
+        """On MySQL."""
+        rows = self._server.query(url, "SHOW FULL TABLES WHERE table_type = 'BASE TABLE'")
+        return [str(next(iter(row.values()))) for row in rows]
+
+    def _rows(self, key: tuple[str, str], name: str) -> int:
+        [row] = self._server.query(self._templates[key], f"SELECT COUNT(*) AS n FROM `{name}`")
+        return int(row["n"])
 
     def settle(self, url: str) -> None:
         """Let the server have done what it would do at leisure."""
@@ -234,9 +249,7 @@ class Bench:
             self._server.query(url, "VACUUM ANALYZE")
             self._server.query(url, "CHECKPOINT")
         else:
-            tables = self._server.query(url, "SHOW FULL TABLES WHERE table_type = 'BASE TABLE'")
-            names = ", ".join(f"`{next(iter(row.values()))}`" for row in tables)
-            self._server.query(url, f"ANALYZE TABLE {names}")
+            self._server.query(url, f"ANALYZE TABLE {', '.join(f'`{name}`' for name in self._tables(url))}")
 
     def messages(self, contender: Contender, case: Case) -> int:
         """How many messages a contender gets in a case: a round number that its processes and calls divide."""
