@@ -190,7 +190,9 @@ def _measured(some: list[Run], cases: list[str]) -> str:
         most = max(found.values())
         fewer = [f"{key} {count:,}" for key, count in found.items() if count < most]
         counts.append(f"{case}: {most:,}" + (f" ({', '.join(fewer)})" if fewer else ""))
-    return f"Measured on {', '.join(dates)}. Messages: {'; '.join(counts)}."
+    commits = sorted({run["commit"] for run in some if run.get("commit")})
+    what = f", rowqueue at commit {', '.join(commits)}" if commits else ""
+    return f"Measured on {', '.join(dates)}{what}. Messages: {'; '.join(counts)}."
 
 
 def _winners(engine: str, mine: list[Run]) -> Iterator[str]:

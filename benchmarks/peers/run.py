@@ -9,6 +9,7 @@ import contextlib
 import datetime
 import json
 import os
+import shutil
 import signal
 import statistics
 import subprocess
@@ -431,9 +432,15 @@ def _keep(bench: Bench, name: str, version: str, case: Case, some: list[Contende
     finally:
         if found and not quick:
             run = {"server": name, "version": version, "section": case.section, "case": case.name}
-            date = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")
+            run |= {"date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"), "commit": _commit()}
             results = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
-            RESULTS.write_text(json.dumps([*results, run | {"date": date, "found": found}], indent=1) + "\n")
+            RESULTS.write_text(json.dumps([*results, run | {"found": found}], indent=1) + "\n")
+
+
+def _commit() -> str:
+    """Which rowqueue is measured; empty outside of git."""
+    command = ["git", "-C", str(ROOT), "rev-parse", "--short=7", "HEAD"]
+    return subprocess.run(command, capture_output=True, text=True).stdout.strip() if shutil.which("git") else ""
 
 
 def _repetitions(name: str, case: Case, contender: Contender) -> int:
