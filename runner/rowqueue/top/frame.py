@@ -99,6 +99,8 @@ class Top(App[int]):
 
     def show_frame(self) -> None:
         """The first line of the screen, and the sign below it when something is wrong."""
+        if not self.screen_stack:  # the interval may come once more while the program ends
+            return
         for line in self.screen.query(".frame").results():
             line.update(self._frame(line.size.width))  # type: ignore[attr-defined]
         text, is_late = self._sign()
