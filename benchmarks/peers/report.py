@@ -72,6 +72,7 @@ def _page(results: list[Run]) -> Iterator[str]:
     yield "flushed). Bodies are 100 bytes of JSON. Contenders take turns (A B C A B C), each in a fresh database,"
     yield "vacuumed and checkpointed after the messages were sent. A figure is the median of the last three"
     yield "repetitions; `¹` marks one that was measured once, `²` twice. **Bold** is the best of a column, `raw` aside."
+    yield "The machine is a virtual one: in a single repetition a difference of less than a fifth means nothing."
     yield ""
     yield from _clients()
     for server in dict.fromkeys(run["server"] for run in results):
