@@ -61,8 +61,9 @@ screenshots: $(TEST_STAMP)
 	$(BIN)/python docs/screenshots.py
 
 # rowqueue beside other queues, each with its own worker: benchmarks/PEERS.md. About an hour with two processors;
-# PEERS_ARGS=--quick: three minutes, and PEERS.md stays as it is. They go to .peers/, from PyPI and npm; PHP and
-# Laravel's queue are Debian's: apt-get install php-cli php-mysql php-illuminate-queue php-illuminate-database.
+# PEERS_ARGS=--quick: three minutes, and PEERS.md stays as it is. They go to .peers/, from PyPI and npm; Laravel's and
+# Rails' are Debian's: apt-get install php-cli php-mysql php-illuminate-queue php-illuminate-database
+# ruby-delayed-job-active-record ruby-mysql2.
 PEERS_ARGS ?=
 bench-peers: $(TEST_STAMP) servers
 	$(BIN)/python benchmarks/peers/run.py --install $(PEERS_ARGS)
