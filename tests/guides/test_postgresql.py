@@ -6,17 +6,23 @@ from pathlib import Path
 
 import pytest
 from rowqueue import install
+from rowqueue.contract import AREAS
 from rowqueue.databases import Database, open_database
 from servers import LocalPostgreSQL, Server
 from servers.postgresql import programs
-from shops import OWNERSHIP, REMOVAL, PostgreSQLShop, blocks, psql
+from shops import DOCS, OWNERSHIP, REMOVAL, PostgreSQLShop, blocks, psql
+from tabs import for_engine
 
 pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = PostgreSQLShop.page
 README = (ROOT / "README.md").read_text("utf-8")
-PROCEDURES = (ROOT / "docs" / "procedures.head.md").read_text("utf-8")
+# Pages whose statements are for psql where they are in no tab, in the order in which they are read.
+PAGES = (
+    *("procedures.head.md", "concepts/messages.md", "concepts/order.md", "concepts/transactions.md"),
+    *(f"reference/{area}.head.md" for area in AREAS if area != "common"),
+)
 
 
 @pytest.fixture
@@ -122,11 +128,9 @@ def test_the_sql_of_the_readme_does_what_it_says(private_server: LocalPostgreSQL
     assert left[1]["body"] == '{"to":"edsger@example.org"}'
 
 
-def test_the_statements_of_the_procedures_page_run_in_its_order_and_return_what_it_shows(
+def test_the_statements_of_the_reference_run_in_their_order_and_return_what_it_shows(
     installed_database: Database,
 ) -> None:
-    """The blocks of other databases are all in its first section."""
-    page = PROCEDURES.partition("\n## ")[0] + PROCEDURES[PROCEDURES.index("\n## States") :]
     psql(
         installed_database.url,
         "CREATE TABLE article (id integer PRIMARY KEY, title text, sync bigint);",
@@ -135,13 +139,11 @@ def test_the_statements_of_the_procedures_page_run_in_its_order_and_return_what_
         "CREATE INDEX ON orders (status, id);",
         "INSERT INTO orders VALUES (17, 'N');",
     )
-    printed = {
-        section.partition("\n")[0]: psql(installed_database.url, *statements(f"\n{section}"))
-        for section in page.split("\n## ")
-    }
-    [sent] = re.findall(r"id\|created\|changed\n(.*)\n", printed["Sending the same thing twice"])
+    texts = {page: for_engine((DOCS / page).read_text("utf-8"), "postgresql") for page in PAGES}
+    printed = {page: psql(installed_database.url, *statements(text)) for page, text in texts.items()}
+    [sent] = re.findall(r"id\|created\|changed\n(.*)\n", printed["reference/queue.head.md"])
     assert sent.endswith("|1|0")
-    assert 'C|{"width":160}|' in printed["Keeping results"]
-    assert printed["Topics"].endswith("publish\n2\n(1 row)\n")
-    assert "nightly report|" in printed["Schedules"]
-    assert '{"id": 17}' in printed["Polling tables"] or '{"id":17}' in printed["Polling tables"]
+    assert 'C|{"width":160}|' in printed["reference/results.head.md"]
+    assert printed["reference/topics.head.md"].endswith("publish\n2\n(1 row)\n")
+    assert "nightly report|" in printed["reference/schedules.head.md"]
+    assert re.search(r'\{"id": ?17\}', printed["reference/tables.head.md"])
