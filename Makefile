@@ -11,7 +11,7 @@ DEMO_STAMP := $(VENV)/.demo-installed
 # The tests start the runner some hundred times; where Python may keep its bytecode, each start takes a third less.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: test test-languages languages servers demo lint docs screenshots clean
+.PHONY: test test-languages languages servers demo lint docs screenshots dist clean
 
 test: $(TEST_STAMP) servers
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
@@ -57,6 +57,14 @@ lint: $(TEST_STAMP)
 docs: $(TEST_STAMP)
 	$(BIN)/python docs/build.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+# The files of a release in dist/: the SQL of each database as one script, and the runner's wheel.
+dist: $(DEMO_STAMP)
+	mkdir -p dist
+	for name in postgresql mysql sqlserver firebird; do \
+		$(BIN)/runner sql --database $$name > dist/rowqueue-$$name.sql || exit 1; \
+	done
+	$(BIN)/pip wheel -q --disable-pip-version-check --no-deps --wheel-dir dist .
 
 # docs/images, seen by Debian's Chromium.
 screenshots: $(TEST_STAMP)

@@ -3,5 +3,3 @@ from pathlib import Path
 
 # shops.py, which the suites of all guides share.
 sys.path.append(str(Path(__file__).parent))
-# tabs.py, which reads a page for one engine.
-sys.path.append(str(Path(__file__).parents[2] / "docs"))

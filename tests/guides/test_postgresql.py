@@ -1,4 +1,4 @@
-"""What only docs/dba-guide.md says, and the README of psql; the repairs of all guides are in test_repairs.py."""
+"""What docs/operate and the reference say of PostgreSQL alone; the repairs of all engines are in test_repairs.py."""
 
 import re
 import subprocess
@@ -118,10 +118,22 @@ def test_claims_go_on_under_a_publication_of_all_tables(shop: PostgreSQLShop) ->
     assert shop("SELECT mq.purge('email', 'C') AS count") == [{"count": 6}]
 
 
-def test_the_sql_of_the_readme_does_what_it_says(private_server: LocalPostgreSQL) -> None:
+def test_the_first_minute_of_the_readme_prints_what_it_shows(private_server: LocalPostgreSQL) -> None:
     url = private_server.create_database()
     install.apply(open_database(url))
-    psql(url, *statements(README, "Quick start in psql"), *statements(README, "Roles"))
+    shown = re.findall(r"^```sql\n(.*?)^```\n\n```text\n(.*?)^```$", README, re.M | re.S)
+    assert len(shown) == 2
+    for text, expected in shown:
+        command = [str(programs(18) / "psql"), "-X", "-d", url]
+        printed = subprocess.run(command, input=text, check=True, capture_output=True, text=True, timeout=60).stdout
+        assert [line.rstrip() for line in printed.rstrip().splitlines()] == expected.rstrip().splitlines()
+
+
+def test_the_first_message_does_what_it_says(private_server: LocalPostgreSQL) -> None:
+    url = private_server.create_database()
+    install.apply(open_database(url))
+    page = (DOCS / "start" / "first-message.md").read_text("utf-8")
+    psql(url, *statements(for_engine(page, "postgresql")))
     assert private_server.query(url, "SELECT body FROM delivered") == [{"body": '{"to":"nobody@gone.example"}'}]
     left = private_server.query(url, "SELECT state, body, error FROM mq.message_state ORDER BY id")
     assert [(row["state"], row["error"]) for row in left] == [("N", "mailbox busy"), ("N", None)]

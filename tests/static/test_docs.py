@@ -10,16 +10,13 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import tabs
 from rowqueue import contract
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
     [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md"), *ROOT.glob("examples/**/*.md")]
 )
-
-
-sys.path.append(str(ROOT / "docs"))
-import tabs  # noqa: E402
 
 
 @cache
