@@ -5,9 +5,12 @@ docs/reference/AREA.head.md for docs/reference/AREA.md. `make docs` runs it;
 tests/static/test_docs.py fails when a page is not what it would write.
 """
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from rowqueue import contract
 from rowqueue.contract import Argument, Column, Procedure
@@ -17,6 +20,8 @@ DOCS = Path(__file__).resolve().parent
 REFERENCE = DOCS / "reference"
 # Columns that several procedures return; the page of their area defines them once.
 MESSAGE_ROW = "The message row"
+# Results with more columns than this are shown upright.
+_WIDE = 6
 
 
 def pages() -> dict[Path, str]:
@@ -107,6 +112,7 @@ def _section(procedure: Procedure) -> Iterator[str]:
     numbers = [f"{contract.load().errors[name].number} `{name}`" for name in procedure.errors]
     yield f"Errors: {', '.join(numbers) or 'none'}. Roles: {_codes(procedure.roles)}."
     yield _examples(procedure)
+    yield from _output(procedure)
 
 
 def _result(procedure: Procedure) -> Iterator[str]:
@@ -125,6 +131,31 @@ def _examples(procedure: Procedure) -> str:
         if engine in (procedure.databases or ENGINES):
             parts.append(f"**{name}**\n\n```sql\n{example(engine, procedure.name)}\n```\n")
     return "\n".join([*parts, END])
+
+
+def _output(procedure: Procedure) -> Iterator[str]:
+    """What a call returned on a real database; see docs/outputs.py. Wide rows stand upright, the first one only."""
+    result = _outputs().get(procedure.name)
+    if result is None or not procedure.columns:
+        return
+    rows = [[_cell(value) for value in row.values()] for row in result["rows"]]
+    yield f"On every database `{result['call']}` returns{':' if rows else ' no rows.'}"
+    if rows and len(procedure.columns) > _WIDE:
+        yield _table(
+            ("column", "value"), ([f"`{c.name}`", value] for c, value in zip(procedure.columns, rows[0], strict=True))
+        )
+    elif rows:
+        yield _table([column.name for column in procedure.columns], rows)
+
+
+@cache
+def _outputs() -> dict[str, Any]:
+    recorded: dict[str, Any] = json.loads((DOCS / "outputs.json").read_text("utf-8"))
+    return recorded
+
+
+def _cell(value: str | None) -> str:
+    return "NULL" if value is None else f"`{value}`"
 
 
 def _signature(procedure: Procedure) -> str:
