@@ -7,6 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 TEST_STAMP := $(VENV)/.test-installed
 DEMO_STAMP := $(VENV)/.demo-installed
+DIST_STAMP := $(VENV)/.dist-installed
 
 # The tests start the runner some hundred times; where Python may keep its bytecode, each start takes a third less.
 export PYTHONDONTWRITEBYTECODE :=
@@ -59,7 +60,7 @@ docs: $(TEST_STAMP)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 # The files of a release in dist/: the SQL of each database as one script, and the runner's wheel.
-dist: $(DEMO_STAMP)
+dist: $(DIST_STAMP)
 	mkdir -p dist
 	for name in postgresql mysql sqlserver firebird; do \
 		$(BIN)/runner sql --database $$name > dist/rowqueue-$$name.sql || exit 1; \
@@ -83,4 +84,8 @@ $(TEST_STAMP): pyproject.toml | $(BIN)/python
 
 $(DEMO_STAMP): pyproject.toml | $(BIN)/python
 	$(BIN)/pip install -q --disable-pip-version-check -e '.[embedded,web,top,demo]'
+	@touch $@
+
+$(DIST_STAMP): pyproject.toml | $(BIN)/python
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[postgresql,mysql,firebird,sqlserver]'
 	@touch $@

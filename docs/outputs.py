@@ -28,10 +28,12 @@ class _Key:
 
 
 K = _Key()
-# SQL that every database reads, or (procedure, arguments). What is shown is the first call of each procedure.
+# SQL that every database reads, or (procedure, arguments). What is shown is the first call of each procedure. Sends of
+# several messages come last, because MySQL and MariaDB leave out numbers after them.
 SCENARIO: list[str | tuple[str, list[Any]]] = [
     ("send", ["email", '{"to":"ada@example.org"}']),
-    ("send_batch", ["email", '{"to":"alan@example.org"}\n{"to":"nobody@gone.example"}']),
+    ("send", ["email", '{"to":"alan@example.org"}']),
+    ("send", ["email", '{"to":"nobody@gone.example"}']),
     ("send_message", ["email", '{"to":"edsger@example.org"}', N, N, N, "welcome-5", N, N, "shop", 3600]),
     ("queue_stats", ["email"]),
     ("find_messages", ["email", N, "welcome-5"]),
@@ -61,17 +63,17 @@ SCENARIO: list[str | tuple[str, list[Any]]] = [
     ("claim_batch", ["invoice", 1, "worker-1", 60]),
     ("set_result", [6, K, '{"pages":3}']),
     ("get_result", [6]),
-    ("send_batch", ["crawl", "https://a.example/\nhttps://b.example/"]),
-    ("claim_wraparound", ["crawl", 1, "worker-1"]),
-    ("bind_topic", ["orders.*.paid", "invoice"]),
-    ("publish", ["orders.eu.paid", '{"order":17}']),
-    ("list_bindings", ["orders.eu.paid"]),
-    ("unbind_topic", ["orders.*.paid", "invoice"]),
     ("set_schedule", ["nightly", "report", "30 2 * * *", '{"kind":"sales"}']),
     ("next_occurrence", ["30 2 * * MON-FRI", datetime(2026, 11, 23)]),
     ("list_schedules", ["report"]),
     ("run_schedule", ["nightly"]),
     ("drop_schedule", ["nightly"]),
+    ("bind_topic", ["orders.*.paid", "invoice"]),
+    ("publish", ["orders.eu.paid", '{"order":17}']),
+    ("list_bindings", ["orders.eu.paid"]),
+    ("unbind_topic", ["orders.*.paid", "invoice"]),
+    ("send_batch", ["crawl", "https://a.example/\nhttps://b.example/"]),
+    ("claim_wraparound", ["crawl", 1, "worker-1"]),
     ("report_consumer", ["worker-1", "email", 120, 3, 0, 9500, N, N, N, 10]),
     ("list_consumers", ["email"]),
     ("advance_sequence", ["invoice", 3]),

@@ -286,12 +286,12 @@ def test_the_consumer_for_pymssql_finishes_and_reports_failures(
 
 
 def test_the_wheel_installs_into_an_empty_environment_and_gives_the_command(tmp_path: Path) -> None:
-    """As pipx and uv do it: an environment of its own, and the wheel alone of the project."""
+    """As pipx and uv do it: an environment of its own, and the wheel with one driver."""
     run = partial(subprocess.run, check=True, capture_output=True, text=True, timeout=200, cwd=tmp_path)
     run([sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--wheel-dir", "dist", str(ROOT)])
     [wheel] = (tmp_path / "dist").glob("rowqueue-*.whl")
     run([sys.executable, "-m", "venv", "own"])
-    run(["own/bin/pip", "install", "-q", "--disable-pip-version-check", str(wheel)])
+    run(["own/bin/pip", "install", "-q", "--disable-pip-version-check", f"{wheel}[postgresql]"])
     assert "Usage: runner" in run(["own/bin/runner", "--help"]).stdout
     printed = run(["own/bin/runner", "sql", "--database", "postgresql"]).stdout
     here = run([*COMMAND, "sql", "--database", "postgresql"]).stdout
