@@ -86,7 +86,7 @@ HANDLERS = {
 
 
 @pytest.mark.any_engine
-@pytest.mark.parametrize("task", ["schedules", "topics", "feeds", "polling-tables"])
+@pytest.mark.parametrize("task", ["schedules", "limits", "topics", "feeds", "polling-tables"])
 def test_a_task_does_what_its_page_says(
     task: str, installed_database: Database, server: servers.Server, tmp_path: Path
 ) -> None:
@@ -111,6 +111,8 @@ def test_a_task_does_what_its_page_says(
         assert "Queues and feeds" in done.stdout
     elif task == "schedules":
         assert "T09:00:00Z" in done.stdout and "clean-exports" in done.stdout and "1 dropped" in done.stdout
+    elif task == "limits":
+        assert "addresses" in done.stdout and "webhook" in done.stdout
     elif task == "topics":
         assert "2 sent" in done.stdout and "orders.*.paid" in done.stdout and "statistics" in done.stdout
     else:
