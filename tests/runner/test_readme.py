@@ -86,7 +86,9 @@ HANDLERS = {
 
 
 @pytest.mark.any_engine
-@pytest.mark.parametrize("task", ["schedules", "limits", "topics", "feeds", "polling-tables"])
+@pytest.mark.parametrize(
+    "task", ["send-options", "one-at-a-time", "schedules", "limits", "topics", "feeds", "polling-tables"]
+)
 def test_a_task_does_what_its_page_says(
     task: str, installed_database: Database, server: servers.Server, tmp_path: Path
 ) -> None:
@@ -111,6 +113,15 @@ def test_a_task_does_what_its_page_says(
         assert "Queues and feeds" in done.stdout
     elif task == "schedules":
         assert "T09:00:00Z" in done.stdout and "clean-exports" in done.stdout and "1 dropped" in done.stdout
+    elif task == "send-options":
+        assert re.findall("^(?:urgent|usual|once|twice|then|tomorrow)$", done.stdout, re.M) == [
+            "urgent",
+            "usual",
+            "once",
+        ]
+    elif task == "one-at-a-time":
+        customers = re.findall("^customer 7: (.*)$", done.stdout, re.M)
+        assert customers == ["open", "pay"] and "customer 8: open" in done.stdout
     elif task == "limits":
         assert "addresses" in done.stdout and "webhook" in done.stdout
     elif task == "topics":
