@@ -29,8 +29,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--every-version",
         action="store_true",
-        help="on older versions too, and whatever is marked one_engine, any_engine or long",
+        help="on older versions too, and whatever is marked one_engine, any_engine, heavy or long",
     )
+    parser.addoption("--heavy", action="store_true", help="only what is marked heavy, which a short run leaves out")
     parser.addoption(
         "--clusters", action="store_true", help="with the tests on clusters, which `tests/clusters` names too"
     )
@@ -75,7 +76,12 @@ def pytest_configure(config: pytest.Config) -> None:
         "any_engine: what is the runner's own doing, on one server of one engine, another one from test to test;"
         " --every-version runs it on one of each engine",
     )
-    config.addinivalue_line("markers", "long: what a short run can do without; --every-version runs it")
+    config.addinivalue_line(
+        "markers",
+        "heavy: takes long, and a short run can do without it; .ci/run runs it, as --heavy does, and on MariaDB what"
+        " has run on MySQL, or the other way round",
+    )
+    config.addinivalue_line("markers", "long: what .ci/run can do without as well; --every-version runs it")
     config.addinivalue_line("markers", "cluster: needs a cluster of servers, see --clusters")
     config.addinivalue_line("markers", "language: needs another language and its drivers, see --languages")
     config.addinivalue_line("markers", "product(name, ...): what is tested is special to these products")
@@ -105,7 +111,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out the servers that a test is not for; see the markers."""
     rest = config.getoption("--only-rest")
     every = rest or config.getoption("--every-version")
-    left_out = {item for item in items if not _runs(item, every) or (rest and _runs(item, False))}
+    heavy = config.getoption("--heavy")
+    left_out = {
+        item
+        for item in items
+        if not _runs(item, every, heavy) or (rest and (_runs(item, False, False) or _runs(item, False, True)))
+    }
     for option, mark in (("clusters", "cluster"), ("languages", "language")):
         named = any(option in argument for argument in config.invocation_params.args)
         if not config.getoption(f"--{option}") and not named:
@@ -126,9 +137,23 @@ def _not_in_sample(items: list[pytest.Item], sample: str) -> set[pytest.Item]:
     return {item for found in same.values() for item in found} - kept
 
 
-def _runs(item: pytest.Item, every: bool) -> bool:
+def _runs(item: pytest.Item, every: bool, heavy: bool) -> bool:
     name = _server_name(item)
-    return (every or item.get_closest_marker("long") is None) and (name is None or _is_for(item, name, every))
+    if name is not None and not _is_for(item, name, every):
+        return False
+    is_long = item.get_closest_marker("long") is not None
+    return every or (not is_long and _is_heavy(item, name) == heavy)
+
+
+def _is_heavy(item: pytest.Item, name: str | None) -> bool:
+    """Marked so, or on the one of several products of an engine whose turn it is not: another one from test to test."""
+    if item.get_closest_marker("heavy") is not None:
+        return True
+    if name is None or _nearest(item) in ("one_engine", "any_engine"):
+        return False
+    same = [other for other in servers.newest(servers.product) if servers.engine(other) == servers.engine(name)]
+    turn = zlib.crc32(item.name.replace(name, "").encode()) % len(same)
+    return name in same and same[turn] != name
 
 
 # The parts that each has of the tests for any engine: on Firebird they take three times as long as on PostgreSQL.
@@ -149,13 +174,17 @@ def _is_for(item: pytest.Item, name: str, every: bool) -> bool:
 
 def _on(test: pytest.Item, every: bool, any_engine: Sequence[str]) -> Sequence[str]:
     """The servers that a short run, or one of every version, has a test on: the mark nearest to it decides."""
-    marks = {"one_version", "one_engine", "any_engine"}
-    nearest = next((mark.name for mark in test.iter_markers() if mark.name in marks), "")
+    nearest = _nearest(test)
     if nearest == "any_engine":
         return servers.newest(servers.engine) if every else any_engine
     if every:
         return servers.names()
     return servers.newest(servers.engine if nearest == "one_engine" else servers.product)
+
+
+def _nearest(test: pytest.Item) -> str:
+    marks = {"one_version", "one_engine", "any_engine"}
+    return next((mark.name for mark in test.iter_markers() if mark.name in marks), "")
 
 
 def _server_name(item: pytest.Item) -> str | None:

@@ -120,6 +120,7 @@ def test_what_the_guide_says_gives_back_what_an_hour_back_keeps(clock: Clock, se
     assert session.call("complete_batch", kept["batch_key"])[0]["count"] == 1
 
 
+@pytest.mark.heavy
 @pytest.mark.any_engine
 @pytest.mark.parametrize("jumps", [(-50, -3600, 3600), pytest.param((-3, -30, 10), marks=pytest.mark.long)])
 def test_after_a_jump_messages_are_claimed_a_second_late_at_most(

@@ -53,8 +53,8 @@ def claim_ring(member: Member, type: str, ledger: Ledger) -> None:
     [
         pytest.param(claim_all, FEWER_MESSAGES, id="claim_fewer"),
         pytest.param(claim_all, MESSAGES, id="claim_all", marks=pytest.mark.long),
-        pytest.param(take_all, FEWER_MESSAGES, id="take_all", marks=pytest.mark.one_engine),
-        pytest.param(claim_ring, FEWER_MESSAGES, id="claim_ring", marks=pytest.mark.one_engine),
+        pytest.param(take_all, FEWER_MESSAGES, id="take_all", marks=[pytest.mark.one_engine, pytest.mark.heavy]),
+        pytest.param(claim_ring, FEWER_MESSAGES, id="claim_ring", marks=[pytest.mark.one_engine, pytest.mark.heavy]),
     ],
 )
 def test_eight_consumers_lose_nothing_and_finish_nothing_twice(

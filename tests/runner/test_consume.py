@@ -556,6 +556,7 @@ def test_server_restart_loses_nothing(private_server: Server, start: Start, jobl
     assert "Traceback" not in running.stderr
 
 
+@pytest.mark.heavy
 @pytest.mark.any_engine
 def test_consumer_waits_for_the_server_without_a_busy_loop(
     private_server: Server, start: Start, joblog: Log, queue: str
@@ -574,6 +575,7 @@ def test_consumer_waits_for_the_server_without_a_busy_loop(
     private_server.start()
 
 
+@pytest.mark.heavy
 @pytest.mark.any_engine
 def test_idle_timeout_beside_a_busy_worker_is_no_busy_loop(
     start: Start, session: Session, queue: str, joblog: Log, states: States
@@ -752,6 +754,7 @@ def test_health_port_tells_live_ready_and_metrics(start: Start, session: Session
     assert running.stop() == 0
 
 
+@pytest.mark.heavy
 @pytest.mark.any_engine
 def test_ready_says_no_while_the_server_is_away(private_server: Server, start: Start, queue: str) -> None:
     url = private_server.create_database()

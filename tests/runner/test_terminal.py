@@ -313,6 +313,7 @@ BASH = ("bash --norc --noprofile", "source <(runner completion bash)")
 ZSH = ("zsh -f", "autoload -Uz compinit; compinit -u -D; source <(runner completion zsh)")
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("program", "setup"), [BASH, ZSH], ids=["bash", "zsh"])
 def test_tab_completes_commands_options_and_queues(
     program: str, setup: str, shell: dict[str, str], session: Session, queue: str

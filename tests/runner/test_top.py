@@ -160,6 +160,7 @@ def test_a_queue_shows_its_messages_by_state_and_a_message_its_life(drive: Run, 
     drive(steps)
 
 
+@pytest.mark.heavy
 def test_each_change_is_asked_about_first_and_no_is_the_answer_of_enter(
     drive: Run, session: Session, name: str
 ) -> None:
@@ -187,6 +188,7 @@ def test_each_change_is_asked_about_first_and_no_is_the_answer_of_enter(
     assert states(session, name) == before
 
 
+@pytest.mark.heavy
 def test_the_keys_change_what_they_say_once_the_answer_is_yes(drive: Run, session: Session, name: str) -> None:
     for number in range(3):
         dead(session, name, f"timeout after {number} s")
@@ -259,6 +261,7 @@ def test_queues_are_filtered_and_sorted(drive: Run, session: Session, name: str)
     drive(steps)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("size", [(80, 24), (60, 16), (140, 45), (40, 10)])
 def test_the_screens_fit_and_follow_the_size_of_the_terminal(
     drive: Run, session: Session, name: str, size: tuple[int, int]
@@ -309,6 +312,7 @@ def test_there_is_one_connection(drive: Run, session: Session, name: str, sql: C
     assert len(seen) == 1
 
 
+@pytest.mark.heavy
 def test_a_database_that_goes_away_is_said_and_comes_back(drive: Run, private_server: Server, name: str) -> None:
     database = open_database(private_server.create_database())
     install.apply(database)

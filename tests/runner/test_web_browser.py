@@ -83,6 +83,7 @@ def fill(session: Session, queue: str, sql: Callable[..., Any]) -> dict[str, str
 # ---- every page ----------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.long)])
 def test_axe_finds_nothing_serious_on_any_page(
     serve: Serve, browse: Browse, session: Session, queue: str, sql: Any, scheme: str
@@ -123,6 +124,7 @@ def session(session: Session, database: Database) -> Session:
     return session
 
 
+@pytest.mark.heavy
 def test_every_link_of_the_pages_leads_to_a_page(
     serve: Serve, browse: Browse, session: Session, queue: str, sql: Any
 ) -> None:
@@ -140,6 +142,7 @@ def test_every_link_of_the_pages_leads_to_a_page(
             assert site.ask(link).status == 200, link
 
 
+@pytest.mark.heavy
 def test_a_narrow_screen_scrolls_tables_and_not_the_page(
     serve: Serve, browse: Browse, session: Session, queue: str, sql: Any
 ) -> None:
@@ -247,6 +250,7 @@ def test_a_question_that_is_answered_with_no_changes_nothing(
     assert session.call("queue_stats", queue)[0]["dead"] == 3
 
 
+@pytest.mark.heavy
 def test_a_feed_is_rewound_by_its_button(serve: Serve, browse: Browse, session: Session, queue: str, sql: Any) -> None:
     table = f"f_{queue[5:]}"
     sql(f"CREATE TABLE {table} (id bigint PRIMARY KEY, sync_sequence bigint)")
@@ -270,6 +274,7 @@ def test_a_feed_is_rewound_by_its_button(serve: Serve, browse: Browse, session: 
 # ---- live ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 def test_a_page_follows_the_queue_and_keeps_the_focus(
     serve: Serve, browse: Browse, session: Session, queue: str
 ) -> None:
@@ -288,6 +293,7 @@ def test_a_page_follows_the_queue_and_keeps_the_focus(
     assert page.problems == []
 
 
+@pytest.mark.heavy
 def test_the_server_ends_with_pages_open(serve: Serve, browse: Browse) -> None:
     site = serve()
     page = browse()
@@ -345,6 +351,7 @@ def test_hostile_bodies_are_text(serve: Serve, browse: Browse, session: Session,
     assert _EVIL in page.locator("pre").all_inner_texts()
 
 
+@pytest.mark.heavy
 def test_a_body_of_16_mib_is_cut_and_can_be_downloaded(
     serve: Serve, browse: Browse, session: Session, queue: str
 ) -> None:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from functools import cache
 
 from .base import Server, Unavailable
 from .firebird import ExternalFirebird, LocalFirebird
@@ -40,11 +41,12 @@ def dsn(product: str) -> str | None:
     return os.environ.get(f"TEST_DSN_{product.upper()}") or None
 
 
-def names() -> list[str]:
+@cache
+def names() -> tuple[str, ...]:
     """The servers that the suite runs on."""
     local = [name for name in _LOCAL if not dsn(product(name))]
     external = [f"{product}-dsn" for product in _EXTERNAL if dsn(product)]
-    return [*local, *external]
+    return (*local, *external)
 
 
 def engine(name: str) -> str:
@@ -52,9 +54,10 @@ def engine(name: str) -> str:
     return "mysql" if product(name) == "mariadb" else product(name)
 
 
-def newest(kind: Callable[[str], str]) -> list[str]:
+@cache
+def newest(kind: Callable[[str], str]) -> tuple[str, ...]:
     """Of each product or engine, the newest server that the suite runs on."""
-    return list({kind(name): name for name in names()}.values())
+    return tuple({kind(name): name for name in names()}.values())
 
 
 def make(name: str) -> Server:

@@ -18,7 +18,7 @@ from rowqueue.databases import open_database
 from servers import Server
 from servers.firebird_raw import Raw, raw_on
 
-pytestmark = [pytest.mark.product("firebird"), pytest.mark.one_version]
+pytestmark = [pytest.mark.product("firebird"), pytest.mark.one_version, pytest.mark.heavy]
 
 BACKLOG = 100_000
 READY_BEHIND_DELAYED = 1_000

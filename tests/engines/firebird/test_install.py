@@ -45,6 +45,7 @@ def killed_after(monkeypatch: pytest.MonkeyPatch, count: int, ran: list[str]) ->
         yield
 
 
+@pytest.mark.heavy
 @pytest.mark.one_version
 def test_an_installation_that_is_killed_after_any_statement_is_gone_on_with(
     empty_database: Database, server: Server, monkeypatch: pytest.MonkeyPatch
@@ -232,6 +233,7 @@ def test_an_object_of_another_owner_is_named(empty_database: Database, server: S
     assert "MQ_WAKE belongs to" in " ".join(applied.notices)
 
 
+@pytest.mark.heavy
 @pytest.mark.one_version
 def test_an_owner_who_is_no_administrator_applies_beside_what_sysdba_has_granted(server: Server, queue: str) -> None:
     """What another has granted is not his to revoke: left to an administrator, and named."""

@@ -254,6 +254,7 @@ def test_a_busy_queue_makes_no_claim_of_another_skip_its_backlog(raw: Open, sess
     a.rollback()
 
 
+@pytest.mark.heavy
 @pytest.mark.one_version
 def test_no_claim_overtakes_a_message_by_much_more_than_a_second(
     server: Server, database: Database, session: Session, queue: str, beside: Callable[..., "Future[Any]"]
@@ -334,6 +335,7 @@ def test_what_works_on_tables_of_users_asks_for_the_transaction_first(raw: Open,
             caller.commit()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("procedure", [*CLAIMING, "queue_stats", "peek", "wait_for_message"])
 def test_a_transaction_without_record_versions_is_refused_where_the_server_has_it(
     server: Server, database: Database, queue: str, procedure: str
@@ -354,6 +356,7 @@ def test_a_transaction_without_record_versions_is_refused_where_the_server_has_i
             raw.call(procedure, *values)
 
 
+@pytest.mark.heavy
 @pytest.mark.one_version
 def test_messages_of_very_many_types_in_one_transaction_cost_no_more_each(raw: Open, queue: str) -> None:
     one = raw()
@@ -449,6 +452,7 @@ def test_two_members_of_one_batch_are_finished_at_the_same_time(
     assert content(sql, queue)[:4] == [[], [], [], []]
 
 
+@pytest.mark.heavy
 def test_a_lock_that_stays_ends_the_call_with_the_engines_conflict_and_changes_nothing(
     raw: Open, session: Session, queue: str, sql: Sql
 ) -> None:

@@ -16,7 +16,7 @@ from rowqueue.databases import open_database
 from servers import Server
 from servers.mysql import Client
 
-pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_engine]
+pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_engine, pytest.mark.heavy]
 
 BACKLOG = 200_000
 READY_BEHIND_DELAYED = 1_000

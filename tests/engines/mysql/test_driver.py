@@ -655,6 +655,7 @@ def test_roles_and_the_owner_stay_while_another_database_needs_them(
         session.close()
 
 
+@pytest.mark.heavy
 def test_the_last_uninstall_of_a_server_takes_the_roles_and_the_owner_along(private_server: Server) -> None:
     url = private_server.create_database()
     accounts = "SELECT user AS name FROM mysql.user WHERE user LIKE 'mq%%'"
@@ -677,6 +678,7 @@ def test_uninstall_leaves_the_users_own_tables(empty_database: Database, server:
     assert [row["name"] for row in server.query(empty_database.url, tables)] == ["mq_of_the_user"]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("mode", [[], ["--transaction"]])
 def test_a_consumer_outlives_an_upgrade(empty_database: Database, server: Server, mode: list[str]) -> None:
     """The procedures are dropped and made anew one by one, and lose what was granted on them."""

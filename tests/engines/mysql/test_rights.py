@@ -331,6 +331,7 @@ def test_the_text_of_a_check_is_not_executed(attacker: tuple[Client, str], sql: 
     run(connection, f"CALL {queue}.mq_claim_rows('e{own}', 10, NULL, NULL)")
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("table", ["mq_message", "mq_polled", "mq_subscription"])
 def test_the_tables_of_another_databases_queue_are_refused_and_out_of_reach(
     attacker: tuple[Client, str], server: Server, database: Database, sql: Sql, table: str
@@ -405,6 +406,7 @@ def test_a_batch_key_cannot_be_guessed_from_another(server: Server, database: Da
     assert all(a != b for a, b in zip(one.split("-"), two.split("-"), strict=True))
 
 
+@pytest.mark.heavy
 def test_where_the_owner_may_not_read_the_rights_only_the_maker_is_let_in(private_server: Server) -> None:
     server = private_server
     database = open_database(server.create_database())
