@@ -298,6 +298,7 @@ def test_the_consumer_for_pymssql_finishes_and_reports_failures(
 # ---- the files of a release
 
 
+@pytest.mark.heavy
 def test_the_wheel_installs_into_an_empty_environment_and_gives_the_command(tmp_path: Path) -> None:
     """As pipx and uv do it: an environment of its own, and the wheel with one driver."""
     run = partial(subprocess.run, check=True, capture_output=True, text=True, timeout=200, cwd=tmp_path)
