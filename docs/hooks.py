@@ -28,6 +28,20 @@ _LINK = re.compile(r"(\[(?:[^\[\]]|\[[^\]]*\])*\])\(([^)\s]+)\)")
 _FENCE = re.compile(r"^( *```.*?^ *```$)", re.M | re.S)
 
 
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Each document of docs/decisions gets into the navigation, under its title."""
+    pages = sorted((DOCS / "decisions").glob("*.md"))
+    for section in config.nav or []:
+        for entry in next(iter(section.values())):
+            if "Decisions" in entry:
+                entry["Decisions"] = [{_title(page): f"decisions/{page.name}"} for page in pages]
+    return config
+
+
+def _title(page: Path) -> str:
+    return page.read_text("utf-8").partition("\n")[0].lstrip("# ")
+
+
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     for place, path in OUTSIDE.items():
         files.append(File.generated(config, place, abs_src_path=str(path)))

@@ -109,19 +109,16 @@ def test_a_task_does_what_its_page_says(
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
+    bodies = re.findall('"body": "(.*?)"', done.stdout)
     if task == "feeds":
         assert "Queues and feeds" in done.stdout
     elif task == "schedules":
         assert "T09:00:00Z" in done.stdout and "clean-exports" in done.stdout and "1 dropped" in done.stdout
     elif task == "send-options":
-        assert re.findall("^(?:urgent|usual|once|twice|then|tomorrow)$", done.stdout, re.M) == [
-            "urgent",
-            "usual",
-            "once",
-        ]
+        assert bodies == ["urgent", "usual", "once"]
     elif task == "one-at-a-time":
-        customers = re.findall("^customer 7: (.*)$", done.stdout, re.M)
-        assert customers == ["open", "pay"] and "customer 8: open" in done.stdout
+        assert sorted(bodies) == ["customer 7: open", "customer 7: pay", "customer 8: open"]
+        assert bodies.index("customer 7: open") < bodies.index("customer 7: pay")
     elif task == "limits":
         assert "addresses" in done.stdout and "webhook" in done.stdout
     elif task == "topics":

@@ -14,6 +14,7 @@ import tabs
 from rowqueue import contract
 
 ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
 PAGES = sorted(
     [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md"), *ROOT.glob("examples/**/*.md")]
 )
@@ -93,3 +94,14 @@ def test_every_relative_link_leads_to_a_file_and_a_heading(page: Path) -> None:
         assert file.exists(), f"{target}: no such file"
         if anchor:
             assert anchor in anchors(file), f"{target}: no such heading"
+
+
+@pytest.mark.parametrize("folder", ["start", "howto", "concepts", "operate/repair.md"])
+def test_what_a_user_must_do_is_shown_for_every_engine(folder: str) -> None:
+    pages = [DOCS / folder] if folder.endswith(".md") else sorted((DOCS / folder).glob("*.md"))
+    for page in pages:
+        for group in re.findall(rf"{tabs.BEGIN}\n(.*?){tabs.END}", page.read_text("utf-8"), re.S):
+            lacking = [
+                name for name in tabs.ENGINES.values() if not re.search(rf"^\*\*.*\b{name}\b.*\*\*$", group, re.M)
+            ]
+            assert lacking == [], f"{page.name}: {group[:60]!r}"
