@@ -20,6 +20,7 @@ DOCS = ROOT / "docs"
 OUTSIDE = {
     "index.md": ROOT / "README.md",
     "background/benchmarks.md": ROOT / "benchmarks" / "README.md",
+    "background/peers.md": ROOT / "benchmarks" / "PEERS.md",
     "background/changelog.md": ROOT / "CHANGELOG.md",
     **{f"examples/{page.parent.name}.md": page for page in sorted(ROOT.glob("examples/*/README.md"))},
 }
