@@ -71,7 +71,7 @@ dist: $(DIST_STAMP)
 screenshots: $(TEST_STAMP)
 	$(BIN)/python docs/screenshots.py
 
-# rowqueue beside other queues, each with its own worker: benchmarks/PEERS.md. About an hour with two processors;
+# rowqueue beside other queues, each with its own worker: benchmarks/PEERS.md. About 40 minutes with two processors;
 # PEERS_ARGS=--quick: three minutes, and PEERS.md stays as it is. They go to .peers/, from PyPI and npm; Laravel's and
 # Rails' are Debian's: apt-get install php-cli php-mysql php-illuminate-queue php-illuminate-database
 # ruby-delayed-job-active-record ruby-mysql2.
