@@ -7,11 +7,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 TEST_STAMP := $(VENV)/.test-installed
 DEMO_STAMP := $(VENV)/.demo-installed
+DIST_STAMP := $(VENV)/.dist-installed
 
 # The tests start the runner some hundred times; where Python may keep its bytecode, each start takes a third less.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: test test-languages languages servers demo lint docs screenshots bench-peers soak clean
+.PHONY: test test-languages languages servers demo lint docs screenshots bench-peers soak dist clean
 
 test: $(TEST_STAMP) servers
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
@@ -53,16 +54,27 @@ lint: $(TEST_STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# The reference from the contract, then the site in build/site. A warning, such as a link that leads nowhere, is an error.
 docs: $(TEST_STAMP)
 	$(BIN)/python docs/build.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+# The files of a release in dist/: the SQL of each database as one script, and the runner's wheel.
+dist: $(DIST_STAMP)
+	mkdir -p dist
+	for name in postgresql mysql sqlserver firebird; do \
+		$(BIN)/runner sql --database $$name > dist/rowqueue-$$name.sql || exit 1; \
+	done
+	$(BIN)/pip wheel -q --disable-pip-version-check --no-deps --wheel-dir dist .
 
 # docs/images, seen by Debian's Chromium.
 screenshots: $(TEST_STAMP)
 	$(BIN)/python docs/screenshots.py
 
 # rowqueue beside other queues, each with its own worker: benchmarks/PEERS.md. About an hour with two processors;
-# PEERS_ARGS=--quick: three minutes, and PEERS.md stays as it is. They go to .peers/, from PyPI and npm; PHP and
-# Laravel's queue are Debian's: apt-get install php-cli php-mysql php-illuminate-queue php-illuminate-database.
+# PEERS_ARGS=--quick: three minutes, and PEERS.md stays as it is. They go to .peers/, from PyPI and npm; Laravel's and
+# Rails' are Debian's: apt-get install php-cli php-mysql php-illuminate-queue php-illuminate-database
+# ruby-delayed-job-active-record ruby-mysql2.
 PEERS_ARGS ?=
 bench-peers: $(TEST_STAMP) servers
 	$(BIN)/python benchmarks/peers/run.py --install $(PEERS_ARGS)
@@ -83,9 +95,13 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(TEST_STAMP): pyproject.toml | $(BIN)/python
-	$(BIN)/pip install -q --disable-pip-version-check -e '.[postgresql,mysql,firebird,sqlserver,embedded,web,top,demo,test]'
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[postgresql,mysql,firebird,sqlserver,embedded,web,top,demo,docs,test]'
 	@touch $@
 
 $(DEMO_STAMP): pyproject.toml | $(BIN)/python
 	$(BIN)/pip install -q --disable-pip-version-check -e '.[embedded,web,top,demo]'
+	@touch $@
+
+$(DIST_STAMP): pyproject.toml | $(BIN)/python
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[postgresql,mysql,firebird,sqlserver]'
 	@touch $@

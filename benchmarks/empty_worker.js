@@ -14,4 +14,4 @@ readline
     count += 1
     process.stdout.write(`{"id":${JSON.parse(line).id}}\n`)
   })
-  .on('close', () => fs.writeFileSync(process.env.BENCHMARK_FILE, `${count - 1} ${(last - first) / 1000} 0\n`))
+  .on('close', () => fs.writeFileSync(process.env.BENCHMARK_FILE, `${count - 1} ${first / 1000} ${last / 1000} 0 0\n`))

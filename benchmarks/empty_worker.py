@@ -12,4 +12,4 @@ for line in sys.stdin.buffer:
     first = first or last
     count += 1
     print(json.dumps({"id": json.loads(line)["id"]}), flush=True)
-Path(os.environ["BENCHMARK_FILE"]).write_text(f"{count - 1} {last - first} 0\n")
+Path(os.environ["BENCHMARK_FILE"]).write_text(f"{count - 1} {first} {last} 0 0\n")

@@ -8,12 +8,33 @@ from pathlib import Path
 
 from rowqueue import Discard, Message, Retry
 
-_batches: list[tuple[float, int]] = []
+
+class _Seen:
+    """When handlers were called, and what they were given after the first call."""
+
+    calls = messages = 0
+    first = last = processor = 0.0
+
+    def note(self, messages: int) -> None:
+        self.last = time.monotonic()
+        if self.calls == 0:
+            self.first, self.processor = self.last, time.process_time()
+        else:
+            self.messages += messages
+        self.calls += 1
+
+
+_seen = _Seen()
 
 
 def empty(messages: list[Message]) -> None:
     """Do nothing, but note when each batch came."""
-    _batches.append((time.monotonic(), len(messages)))
+    _seen.note(len(messages))
+
+
+def each(message: Message) -> None:
+    """Do nothing, but note when each message came."""
+    _seen.note(1)
 
 
 def stamp(message: Message) -> None:
@@ -34,10 +55,13 @@ def mixed(message: Message) -> None:
 
 @atexit.register
 def _report() -> None:
-    """What `empty` was given between its first and its last batch, messages and seconds, and the peak memory in kB."""
-    if len(_batches) > 1:
-        count = sum(size for _, size in _batches[1:])
+    """What came after the first call: messages, when the first and the last were, seconds of processor time, and the
+    peak memory in kB.
+    """
+    if _seen.calls > 1:
         # Not ru_maxrss, which a new process takes over from the one that started it.
         status = Path("/proc/self/status").read_text().splitlines()
         peak = next(line.split()[1] for line in status if line.startswith("VmHWM:"))
-        Path(os.environ["BENCHMARK_FILE"]).write_text(f"{count} {_batches[-1][0] - _batches[0][0]} {peak}\n")
+        Path(os.environ["BENCHMARK_FILE"]).write_text(
+            f"{_seen.messages} {_seen.first} {_seen.last} {time.process_time() - _seen.processor} {peak}\n"
+        )

@@ -538,16 +538,29 @@ def runner(url: str, *options: str, file: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, cwd=HERE, env=environment)
 
 
-def drain(url: str, *handler: str) -> tuple[float, float]:
-    """Let a runner drain the queue: messages a second from its first batch on, and its peak memory in MB."""
-    handler = handler or ("--handler", "handlers:empty")
+@dataclass(frozen=True)
+class Drained:
+    """What it took to drain the queue, from the first batch on: messages a second, processor time, peak memory."""
+
+    rate: float
+    processor_us: float  # a message
+    peak_mb: float
+
+
+def drain(url: str, *options: str, processes: int = 1) -> Drained:
+    """Let runners drain the queue."""
+    options = options if {"--handler", "--worker"} & set(options) else ("--handler", "handlers:empty", *options)
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "report"
-        process = runner(url, *handler, "--batch", str(BATCH), "--drain", file=file)
-        status = process.wait()
-        assert status == 0, f"runner consume ended with {status}"
-        count, seconds, peak = file.read_text().split()
-    return int(count) / float(seconds), int(peak) / 1024
+        files = [Path(folder) / str(n) for n in range(processes)]
+        running = [runner(url, *options, "--batch", str(BATCH), "--drain", file=file) for file in files]
+        for process in running:
+            status = process.wait()
+            assert status == 0, f"runner consume ended with {status}"
+        # One that came too late for more than a batch has no report.
+        found = [list(map(float, file.read_text().split())) for file in files if file.exists()]
+    counts, firsts, lasts, processor, peaks = zip(*found, strict=True)
+    count = sum(counts)
+    return Drained(count / (max(lasts) - min(firsts)), sum(processor) / count * 1e6, max(peaks) / 1024)
 
 
 def runner_lines(bench: Bench) -> Iterator[Line]:
@@ -559,7 +572,7 @@ def runner_lines(bench: Bench) -> Iterator[Line]:
             bench.fill(url, messages)
             sql = rate(bench, url, finish, BATCH, 1, messages)
             bench.fill(url, messages)
-            rates.append((drain(url)[0], sql))
+            rates.append((drain(url).rate, sql))
     yield Line(
         "`runner consume`, empty batch handler, batch 100",
         f"{statistics.median(ours for ours, _ in rates):,.0f}/s",
@@ -571,7 +584,7 @@ def runner_lines(bench: Bench) -> Iterator[Line]:
     with bench.database() as url:
         for backlog in (1000, bench.size(1_000_000)):
             bench.fill(url, backlog)
-            memory.append((backlog, drain(url)[1]))
+            memory.append((backlog, drain(url).peak_mb))
     (few, low), (many, high) = memory
     yield Line(
         f"memory of `runner consume`, {many:,} ready beside {few:,}",
@@ -579,6 +592,57 @@ def runner_lines(bench: Bench) -> Iterator[Line]:
         f"{low:.0f} MB",
         high / low,
         "< 100 MB",
+    )
+
+
+# What a way to consume is beside, and its target. RAW: receiving and finishing in one statement on the wide table.
+RAW = "the wide table, 1 consumer"
+EACH = ("--handler", "handlers:each")
+WAYS: dict[str, tuple[int, tuple[str, ...], str, str]] = {
+    "lists": (1, (), RAW, "≥ 1"),
+    "one by one": (1, EACH, "lists", "≥ 0.8"),
+    "one by one, OpenTelemetry's API loaded": (1, ("--handler", "beside_telemetry:each"), "one by one", "≥ 0.97"),
+    "lists, --concurrency 2": (1, ("--concurrency", "2"), "lists", ""),
+    "lists, --transaction": (1, ("--transaction",), "lists", "≥ 1"),
+    "lists, 4 processes": (4, (), "lists", "≥ 1"),
+}
+
+
+def consume_lines(bench: Bench) -> Iterator[Line]:
+    """`runner consume` with empty handlers in several ways, beside the wide table and each other, in turns."""
+    messages = bench.size(200_000)
+    rates: dict[str, list[float]] = {name: [] for name in (RAW, *WAYS)}
+    with bench.database() as url:
+        for _ in range(bench.repeat):
+            bench.fill(url, messages, wide=True)
+            rates[RAW].append(rate(bench, url, floor_take, BATCH, 1, messages))
+            for name, (processes, options, _, _) in WAYS.items():
+                bench.fill(url, messages)
+                rates[name].append(drain(url, *options, processes=processes).rate)
+    for name, (_, _, floor, target) in WAYS.items():
+        yield Line(
+            f"`runner consume`, batch 100, {name}; beside {floor}",
+            f"{statistics.median(rates[name]):,.0f}/s",
+            f"{statistics.median(rates[floor]):,.0f}/s",
+            statistics.median(ours / beside for ours, beside in zip(rates[name], rates[floor], strict=True)),
+            target,
+        )
+
+
+def report_lines(bench: Bench) -> Iterator[Line]:
+    """Processor time of `runner consume` that reports what it does, beside one that does not, in turns."""
+    messages = bench.size(500_000)
+    times: dict[str, list[float]] = {"10": [], "0": []}
+    with bench.database() as url:
+        for every in list(times) * bench.repeat:
+            bench.fill(url, messages)
+            times[every].append(drain(url, "--report", every).processor_us)
+    yield Line(
+        f"processor time of `runner consume`, {messages:,} messages, with --report 10; beside --report 0",
+        f"{statistics.median(times['10']):.2f} µs",
+        f"{statistics.median(times['0']):.2f} µs",
+        statistics.median(on / off for on, off in zip(times["10"], times["0"], strict=True)),
+        "≤ 1.02",
     )
 
 
@@ -593,9 +657,9 @@ def worker_lines(bench: Bench) -> Iterator[Line]:
             rates: list[tuple[float, float]] = []
             for _ in range(bench.repeat):
                 bench.fill(url, messages)
-                handler = drain(url)[0]
+                handler = drain(url).rate
                 bench.fill(url, messages)
-                rates.append((drain(url, "--worker", worker)[0], handler))
+                rates.append((drain(url, "--worker", worker).rate, handler))
             yield Line(
                 f"`runner consume --worker`, empty, {language}, batch 100; beside its handler in Python",
                 f"{statistics.median(ours for ours, _ in rates):,.0f}/s",
@@ -642,6 +706,8 @@ LINES: dict[str, Lines] = {
     "ring": ring_lines,
     "snapshot": snapshot_lines,
     "runner": runner_lines,
+    "consume": consume_lines,
+    "reports": report_lines,
     "worker": worker_lines,
     "idle": idle_lines,
 }

@@ -1,84 +1,161 @@
-"""Write docs/procedures.md from procedures/contract.toml and the example calls in the procedures' SQL files.
+"""Write the reference from procedures/contract.toml and the example calls in the procedures' SQL files.
 
-`make docs` runs it; tests/static/test_docs.py fails when the page is not what it would write.
+Each page begins with a text written by hand: docs/procedures.head.md for docs/procedures.md,
+docs/reference/AREA.head.md for docs/reference/AREA.md. `make docs` runs it;
+tests/static/test_docs.py fails when a page is not what it would write.
 """
 
+import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from rowqueue import contract
 from rowqueue.contract import Argument, Column, Procedure
+from tabs import BEGIN, END, ENGINES
 
 DOCS = Path(__file__).resolve().parent
-PAGE = DOCS / "procedures.md"
-HEAD = DOCS / "procedures.head.md"
-DATABASE_NAMES = {
-    "postgresql": "PostgreSQL",
-    "mysql": "MySQL and MariaDB",
-    "firebird": "Firebird",
-    "sqlserver": "SQL Server",
-}
+REFERENCE = DOCS / "reference"
+# Columns that several procedures return; the page of their area defines them once.
+MESSAGE_ROW = "The message row"
+# Results with more columns than this are shown upright.
+_WIDE = 6
 
 
-def page() -> str:
-    """The whole page."""
-    known = contract.load()
-    head = HEAD.read_text("utf-8")
-    for word, table in (("errors", _errors()), ("limits", _limits()), ("types", _types())):
-        head = head.replace(f"<!-- {word} -->\n", "\n".join(table) + "\n")
-    parts = [head.rstrip(), "## All procedures"]
-    areas = {area: [p for p in known.every.values() if p.area == area] for area in contract.AREAS}
+def pages() -> dict[Path, str]:
+    """The text of each page that is written."""
+    areas = _areas()
+    written = {DOCS / "procedures.md": _index(areas), REFERENCE / "errors.md": _numbers()}
     for area, procedures in areas.items():
-        rows = ([f"[`{p.name}`](#{p.name})", p.summary, _codes(p.roles)] for p in procedures)
-        if procedures:
-            parts += [f"{area.capitalize()}:", "\n".join(_table(("procedure", "does", "roles"), rows))]
-    for area, procedures in areas.items():
-        if procedures:
-            parts.append(f"## {area.capitalize()}")
-        for procedure in procedures:
-            parts.extend(_section(procedure))
+        written[REFERENCE / f"{area}.md"] = _area(area, procedures)
+    return written
+
+
+def _areas() -> dict[str, list[Procedure]]:
+    every = contract.load().every.values()
+    found = {area: [p for p in every if p.area == area] for area in contract.AREAS}
+    return {area: procedures for area, procedures in found.items() if procedures}
+
+
+def _head(page: Path) -> str:
+    return page.with_suffix(".head.md").read_text("utf-8").rstrip()
+
+
+def _join(parts: Iterable[str]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _errors() -> list[str]:
-    errors = contract.load().errors.values()
-    return _table(("number", "name", "meaning"), ([str(e.number), f"`{e.name}`", e.meaning] for e in errors))
+def _title(head: str) -> str:
+    return head.partition("\n")[0].lstrip("# ")
 
 
-def _limits() -> list[str]:
-    return _table(("limit", "values"), ([f"{name}", text] for name, text in contract.load().limits.items()))
+def _index(areas: dict[str, list[Procedure]]) -> str:
+    parts = [_head(DOCS / "procedures.md"), "## All procedures"]
+    for area, procedures in areas.items():
+        title = _title(_head(REFERENCE / f"{area}.md"))
+        parts += [f"### {title}", _list(procedures, f"reference/{area}.md")]
+    return _join(parts)
 
 
-def _types() -> list[str]:
-    types = contract.load().types
-    names = next(iter(types.values()))
-    return _table(
-        ("type", *(DATABASE_NAMES[database] for database in types)),
-        ([name, *(f"`{types[database][name]}`" for database in types)] for name in names),
+def _list(procedures: Sequence[Procedure], page: str) -> str:
+    rows = ([f"[`{p.name}`]({page}#{p.name})", p.summary, _codes(p.roles)] for p in procedures)
+    return _table(("procedure", "does", "roles"), rows)
+
+
+def _area(area: str, procedures: Sequence[Procedure]) -> str:
+    parts = [_head(REFERENCE / f"{area}.md"), "## Procedures", _list(procedures, "")]
+    for procedure in procedures:
+        parts.extend(_section(procedure))
+    if any(p.columns == _message() for p in procedures):
+        parts += [f"## {MESSAGE_ROW}", "One message as a claim returns it.", _columns(_message())]
+    return _join(parts)
+
+
+def _numbers() -> str:
+    known = contract.load()
+    names = next(iter(known.types.values()))
+    errors = ([str(e.number), f"`{e.name}`", e.meaning] for e in known.errors.values())
+    types = ([name, *(f"`{known.types[engine][name]}`" for engine in ENGINES)] for name in names)
+    return _join(
+        (
+            _head(REFERENCE / "errors.md"),
+            "## Errors",
+            _table(("number", "name", "meaning"), errors),
+            "## Limits",
+            "Limits that more than one procedure has:",
+            _table(("limit", "values"), ([name, text] for name, text in known.limits.items())),
+            "## Types",
+            _table(("type", *ENGINES.values()), types),
+        )
     )
+
+
+def _message() -> tuple[Column, ...]:
+    """The columns of a claimed message."""
+    return contract.load().procedures["claim_batch"].columns
 
 
 def _section(procedure: Procedure) -> Iterator[str]:
     yield f"### {procedure.name}"
     yield f"`{_signature(procedure)}`"
     if procedure.databases:
-        yield f"Only on {', '.join(DATABASE_NAMES[database] for database in procedure.databases)}."
+        yield f"Only on {', '.join(ENGINES[database] for database in procedure.databases)}."
     yield procedure.summary
     if procedure.detail:
         yield procedure.detail
     if procedure.arguments:
         rows = ([f"`{a.name}`", a.type, _limit(a), a.meaning] for a in procedure.arguments)
-        yield "\n".join(_table(("argument", "type", "limit", "meaning"), rows))
-    if procedure.columns:
-        yield f"Returns {_rows(procedure.rows)}:" if len(procedure.columns) > 1 else f"Returns {_rows(procedure.rows)}."
-        yield "\n".join(_table(("column", "type", "meaning"), map(_column, procedure.columns)))
-    else:
-        yield "Returns no result set."
+        yield _table(("argument", "type", "limit", "meaning"), rows)
+    yield from _result(procedure)
     numbers = [f"{contract.load().errors[name].number} `{name}`" for name in procedure.errors]
     yield f"Errors: {', '.join(numbers) or 'none'}. Roles: {_codes(procedure.roles)}."
-    for database in procedure.databases or contract.load().types:
-        yield f"{DATABASE_NAMES[database]}:\n\n```sql\n{example(database, procedure.name)}\n```"
+    yield _examples(procedure)
+    yield from _output(procedure)
+
+
+def _result(procedure: Procedure) -> Iterator[str]:
+    if not procedure.columns:
+        yield "Returns no result set."
+    elif procedure.columns == _message():
+        yield f"Returns {_rows(procedure.rows)}: [the message row](#{MESSAGE_ROW.lower().replace(' ', '-')})."
+    else:
+        yield f"Returns {_rows(procedure.rows)}:"
+        yield _columns(procedure.columns)
+
+
+def _examples(procedure: Procedure) -> str:
+    parts = [BEGIN]
+    for engine, name in ENGINES.items():
+        if engine in (procedure.databases or ENGINES):
+            parts.append(f"**{name}**\n\n```sql\n{example(engine, procedure.name)}\n```\n")
+    return "\n".join([*parts, END])
+
+
+def _output(procedure: Procedure) -> Iterator[str]:
+    """What a call returned on a real database; see docs/outputs.py. Wide rows stand upright, the first one only."""
+    result = _outputs().get(procedure.name)
+    if result is None or not procedure.columns:
+        return
+    rows = [[_cell(value) for value in row.values()] for row in result["rows"]]
+    yield f"On every database `{result['call']}` returns{':' if rows else ' no rows.'}"
+    if rows and len(procedure.columns) > _WIDE:
+        yield _table(
+            ("column", "value"), ([f"`{c.name}`", value] for c, value in zip(procedure.columns, rows[0], strict=True))
+        )
+    elif rows:
+        yield _table([column.name for column in procedure.columns], rows)
+
+
+@cache
+def _outputs() -> dict[str, Any]:
+    recorded: dict[str, Any] = json.loads((DOCS / "outputs.json").read_text("utf-8"))
+    return recorded
+
+
+def _cell(value: str | None) -> str:
+    return "NULL" if value is None else f"`{value}`"
 
 
 def _signature(procedure: Procedure) -> str:
@@ -95,8 +172,8 @@ def _rows(rows: str) -> str:
     return "1 row" if rows == "1" else f"{rows} rows"
 
 
-def _column(column: Column) -> list[str]:
-    return [f"`{column.name}`", column.type, column.meaning]
+def _columns(columns: Sequence[Column]) -> str:
+    return _table(("column", "type", "meaning"), ([f"`{c.name}`", c.type, c.meaning] for c in columns))
 
 
 def example(database: str, name: str) -> str:
@@ -113,10 +190,11 @@ def _codes(words: Sequence[str]) -> str:
     return ", ".join(f"`{word}`" for word in words)
 
 
-def _table(head: Sequence[str], rows: Iterator[list[str]]) -> list[str]:
+def _table(head: Sequence[str], rows: Iterable[list[str]]) -> str:
     cells = [list(head), ["---"] * len(head), *rows]
-    return ["| " + " | ".join(cell.replace("|", r"\|") for cell in row) + " |" for row in cells]
+    return "\n".join("| " + " | ".join(cell.replace("|", r"\|") for cell in row) + " |" for row in cells)
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), "utf-8")
+    for page, text in pages().items():
+        page.write_text(text, "utf-8")

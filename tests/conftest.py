@@ -20,6 +20,8 @@ from servers.clock import Clock
 
 # What databases and stand-ins can do is asked by every suite.
 sys.path.append(str(Path(__file__).parent / "contract"))
+# tabs.py, which reads a page of the documentation for one engine.
+sys.path.append(str(Path(__file__).parents[1] / "docs"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -237,7 +237,8 @@ def main() -> None:
         tally.ready()
         tally.pace(lambda text: contender.sender([text])(), int(numbers[0]))
     else:
-        {"send": send, "work": work, "cycles": cycles}[mode](contender, *map(int, numbers))
+        modes: dict[str, Callable[..., None]] = {"send": send, "work": work, "cycles": cycles}
+        modes[mode](contender, *map(int, numbers))
 
 
 if __name__ == "__main__":

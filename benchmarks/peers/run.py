@@ -9,6 +9,7 @@ import contextlib
 import datetime
 import json
 import os
+import shutil
 import signal
 import statistics
 import subprocess
@@ -60,7 +61,7 @@ def cases() -> list[Case]:
                 f"{connections} connection{'s' * (connections > 1)}, {'one at a time' if size == 1 else '1,000 a call'}"
             )
             found.append(Case("send", name, messages * (1 if connections == 1 else 2), connections, size))
-    found += [Case("snapshot", "200,000", 200_000, 1, 20), Case("pick-up", "idle", 60)]
+    found += [Case("snapshot", "200,000", 200_000, 1, 20), Case("pick-up", "idle", 40)]
     return found
 
 
@@ -183,7 +184,8 @@ class Bench:
         self._server = server
         self._engine = servers.engine(server.name)
         self._quick = quick
-        self._templates: dict[tuple[str, str], str] = {}
+        self._templates: dict[tuple[str, str], str] = {}  # by program and name: a database
+        self._empty: dict[tuple[str, str], list[str]] = {}  # its tables without rows, where databases are not copied
 
     def version(self) -> str:
         """The server's version. Raises AssertionError when a commit is not flushed."""
@@ -213,20 +215,34 @@ class Bench:
 
     @contextlib.contextmanager
     def database(self, contender: Contender) -> Iterator[str]:
-        """A fresh database with the tables of a contender."""
+        """A database with the tables of a contender as if they were new: a copy, or else the same, emptied."""
         key = contender.program, "take" if contender.is_ours else contender.name.removesuffix("-pop")
+        if key not in self._templates:
+            self._templates[key] = self._server.create_database()
+            self.run(contender, "install", self._templates[key])
+            if not self._server.copies:
+                self._empty[key] = [name for name in self._tables(self._templates[key]) if not self._rows(key, name)]
         if self._server.copies:
-            if key not in self._templates:
-                self._templates[key] = self._server.create_database()
-                self.run(contender, "install", self._templates[key])
             url = self._server.copy_database(self._templates[key])
-        else:
-            url = self._server.create_database()
-            self.run(contender, "install", url)
-        try:
-            yield url
-        finally:
-            self._server.drop_database(url)
+            try:
+                yield url
+            finally:
+                self._server.drop_database(url)
+            return
+        with self._server.client(self._templates[key]) as connection:
+            connection.execute("SET foreign_key_checks = 0")
+            for name in self._empty[key]:
+                connection.execute(f"TRUNCATE TABLE `{name}`")
+        yield self._templates[key]
+
+    def _tables(self, url: str) -> list[str]:
+        """On MySQL."""
+        rows = self._server.query(url, "SHOW FULL TABLES WHERE table_type = 'BASE TABLE'")
+        return [str(next(iter(row.values()))) for row in rows]
+
+    def _rows(self, key: tuple[str, str], name: str) -> int:
+        [row] = self._server.query(self._templates[key], f"SELECT COUNT(*) AS n FROM `{name}`")
+        return int(row["n"])
 
     def settle(self, url: str) -> None:
         """Let the server have done what it would do at leisure."""
@@ -234,9 +250,7 @@ class Bench:
             self._server.query(url, "VACUUM ANALYZE")
             self._server.query(url, "CHECKPOINT")
         else:
-            tables = self._server.query(url, "SHOW FULL TABLES WHERE table_type = 'BASE TABLE'")
-            names = ", ".join(f"`{next(iter(row.values()))}`" for row in tables)
-            self._server.query(url, f"ANALYZE TABLE {names}")
+            self._server.query(url, f"ANALYZE TABLE {', '.join(f'`{name}`' for name in self._tables(url))}")
 
     def messages(self, contender: Contender, case: Case) -> int:
         """How many messages a contender gets in a case: a round number that its processes and calls divide."""
@@ -404,21 +418,29 @@ def _measure(
 
 
 def _keep(bench: Bench, name: str, version: str, case: Case, some: list[Contender], quick: bool) -> None:
-    """Measure one repetition of a case, one contender after the other, and add it to the results."""
+    """Measure one repetition of a case, one contender after the other, and add it to the results, cut short or not."""
     found: dict[str, Any] = {}
-    for one in some:
-        try:
-            values = bench.measure(one, case)
-        except RuntimeError as error:
-            console.print(f"failed: {one.label}: {error}", style="red")
-            continue
-        found[one.key] = {"values": [round(value, 3) for value in values], "messages": bench.messages(one, case)}
-        console.print(f"{case.section} | {case.name} | {one.label} | {', '.join(f'{v:,.2f}' for v in values)}")
-    if not quick:
-        run = {"server": name, "version": version, "section": case.section, "case": case.name}
-        date = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")
-        results = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
-        RESULTS.write_text(json.dumps([*results, run | {"date": date, "found": found}], indent=1) + "\n")
+    try:
+        for one in some:
+            try:
+                values = bench.measure(one, case)
+            except RuntimeError as error:
+                console.print(f"failed: {one.label}: {error}", style="red")
+                continue
+            found[one.key] = {"values": [round(value, 3) for value in values], "messages": bench.messages(one, case)}
+            console.print(f"{case.section} | {case.name} | {one.label} | {', '.join(f'{v:,.2f}' for v in values)}")
+    finally:
+        if found and not quick:
+            run = {"server": name, "version": version, "section": case.section, "case": case.name}
+            run |= {"date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"), "commit": _commit()}
+            results = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
+            RESULTS.write_text(json.dumps([*results, run | {"found": found}], indent=1) + "\n")
+
+
+def _commit() -> str:
+    """Which rowqueue is measured; empty outside of git."""
+    command = ["git", "-C", str(ROOT), "rev-parse", "--short=7", "HEAD"]
+    return subprocess.run(command, capture_output=True, text=True).stdout.strip() if shutil.which("git") else ""
 
 
 def _repetitions(name: str, case: Case, contender: Contender) -> int:

@@ -14,7 +14,6 @@ CREATE INDEX ready_by_id ON mq.ready (type, id) WHERE by_id;
 
 CREATE TABLE mq.ring_type (
     type text COLLATE "C" PRIMARY KEY,
-    created_by xid8 NOT NULL,
     senders_before xid8,
     last_scan boolean NOT NULL,
     priority integer,
@@ -23,12 +22,20 @@ CREATE TABLE mq.ring_type (
     complete boolean NOT NULL
 );
 
-COMMENT ON TABLE mq.ring_type IS 'Types that claim_wraparound was called for: their senders set by_id. priority, run_at, id: how far the scan for messages without it has come (see move_to_ring); complete: there are none left.';
+COMMENT ON TABLE mq.ring_type IS 'Types that claim_wraparound was called for: their senders set by_id. senders_before: transactions with a lower number may have sent without it; priority, run_at, id: how far the scan for such messages has come (see move_to_ring); complete: there are none left.';
 
 -- As long as it is short, the list of a batch is in its row. A longer one is not compressed: pglz took a tenth of the time of a batch of 1,000.
 ALTER TABLE mq.batch ALTER COLUMN ids SET STORAGE EXTERNAL;
 
--- What each function returns cannot be changed in place.
-DROP FUNCTION IF EXISTS mq.claim(mq.queue, bigint, text, bigint);
-DROP FUNCTION IF EXISTS mq.hold(mq.queue, bigint[], smallint[], text, bigint);
-DROP FUNCTION IF EXISTS mq.lock_ready(text, bigint, mq.mark, timestamptz);
+-- What these functions return cannot be changed in place.
+DO $$
+DECLARE
+    v_function regprocedure;
+BEGIN
+    FOR v_function IN
+        SELECT oid FROM pg_proc WHERE pronamespace = 'mq'::regnamespace AND proname IN ('claim', 'hold', 'lock_ready')
+    LOOP
+        EXECUTE format('DROP FUNCTION %s', v_function);
+    END LOOP;
+END
+$$;

@@ -33,6 +33,21 @@ UPDATE mq.polled
 SET table_id = coalesce(mq.relation_of(table_schema, table_name), table_id), queue_id = 'mq.polled'::regclass
 WHERE queue_id <> 'mq.polled'::regclass;
 
+-- Watched tables keep the expression of their key: that of an earlier release, which was slow, as plain_json makes it now. It
+-- depends on no more than the names and types of the columns.
+UPDATE mq.watched AS w
+SET key_json = mq.plain_json(c.oid, w.key_names::text[], 'r')
+FROM pg_class AS c
+JOIN pg_namespace AS n ON n.oid = c.relnamespace
+WHERE starts_with(w.key_json, '(SELECT') AND c.relkind IN ('r', 'p')
+    AND w.label = CASE n.nspname WHEN 'public' THEN '' ELSE n.nspname || '.' END || c.relname
+    AND w.key_types = ARRAY(
+        SELECT a.atttypid
+        FROM unnest(w.key_names) WITH ORDINALITY AS k (name, n)
+        JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = k.name
+        ORDER BY k.n
+    );
+
 REVOKE ALL ON SCHEMA mq FROM PUBLIC;
 REVOKE ALL ON ALL TABLES IN SCHEMA mq FROM PUBLIC;
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA mq FROM PUBLIC;

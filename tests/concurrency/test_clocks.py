@@ -11,10 +11,11 @@ from capabilities import BY_DATABASE, Capabilities
 from polling import SHAPES, Polled
 from rowqueue.databases import Row, Session, open_database
 from servers.clock import Clock
+from tabs import for_engine
 
 pytestmark = pytest.mark.one_engine
 
-GUIDES = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 
 # What a jump may add to the same without one: a claim looks at everything once a second.
 LATE_SECONDS = 1.0
@@ -97,7 +98,7 @@ def lateness(session: Session, type: str) -> float:
 @pytest.mark.long
 def test_what_the_guide_says_gives_back_what_an_hour_back_keeps(clock: Clock, sessions: Callable[[], Session]) -> None:
     database, session = open_database(clock.server.url), sessions()
-    guide = (GUIDES / {"postgresql": "dba-guide.md"}.get(database.name, f"dba-guide-{database.name}.md")).read_text()
+    guide = for_engine((DOCS / "operate" / "repair.md").read_text("utf-8"), database.name)
     section = guide.partition("### After the server's clock was set back")[2].partition("\n### ")[0]
     statements = section.partition("```sql\n")[2].partition("```")[0].split(";\n")
     for type in ("failing", "expiring", "kept"):

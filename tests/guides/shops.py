@@ -1,4 +1,4 @@
-"""The guides for DBAs, and what runs their blocks: a database that the guides call `shop`, in the hands of a DBA."""
+"""The pages for DBAs, and what runs their blocks: a database that the pages call `shop`, in the hands of a DBA."""
 
 import re
 import subprocess
@@ -14,10 +14,16 @@ from servers import Server
 from servers.firebird import dsn
 from servers.postgresql import programs
 from servers.shell import Shell
+from tabs import for_engine
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 OWNERSHIP = "Who owns it, and who may call"
 REMOVAL = "Upgrading and removing"
+# The pages in the order in which their blocks run.
+PAGES = (
+    *("reference/schema.md", "operate/sessions.md", "operate/roles.md", "operate/monitoring.md", "operate/repair.md"),
+    *("operate/tables.md", "operate/disk.md", "operate/backup.md", "operate/upgrade.md", "reference/limits.md"),
+)
 
 Block = tuple[str, str]
 
@@ -34,7 +40,7 @@ def blocks(page: str, heading: str | None = None) -> list[Block]:
 class Shop:
     """A database; `shop("SELECT ...")` looks into it with all rights, `shop.call(...)` calls a procedure."""
 
-    guide: ClassVar[str]
+    engine: ClassVar[str]
     page: ClassVar[str]
 
     def __init__(self, server: Any, url: str, folder: Path) -> None:
@@ -44,7 +50,7 @@ class Shop:
         self.first = 1  # the id of the first message
 
     def __init_subclass__(cls) -> None:
-        cls.page = (DOCS / cls.guide).read_text("utf-8")
+        cls.page = "\n".join(for_engine((DOCS / page).read_text("utf-8"), cls.engine) for page in PAGES)
 
     def __call__(self, text: str) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = self.server.query(self.url, text)
@@ -127,7 +133,7 @@ def psql(url: str, *texts: str) -> str:
 
 
 class PostgreSQLShop(Shop):
-    guide = "dba-guide.md"
+    engine = "postgresql"
 
     def _do(self, kind: str, text: str) -> str:
         return psql(self.url, text) if kind == "sql" else ""
@@ -137,7 +143,7 @@ class PostgreSQLShop(Shop):
 
 
 class MySQLShop(Shop):
-    guide = "dba-guide-mysql.md"
+    engine = "mysql"
 
     def __init__(self, server: Any, url: str, folder: Path) -> None:
         super().__init__(server, url, folder)
@@ -164,7 +170,7 @@ class MySQLShop(Shop):
 
 
 class FirebirdShop(Shop):
-    guide = "dba-guide-firebird.md"
+    engine = "firebird"
     LATER = "-- 4.0 and later"
 
     def __init__(self, server: Any, url: str, folder: Path) -> None:
@@ -187,7 +193,7 @@ class FirebirdShop(Shop):
 class SQLServerShop(Shop):
     """The driver sends the batches: there is no sqlcmd to be had. On Babelfish what begins with ABSENT is left out."""
 
-    guide = "dba-guide-sqlserver.md"
+    engine = "sqlserver"
     ABSENT = "-- Not on Babelfish"
 
     def __init__(self, server: Any, url: str, folder: Path) -> None:

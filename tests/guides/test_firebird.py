@@ -1,4 +1,4 @@
-"""What only docs/dba-guide-firebird.md says; the repairs of all guides are in test_repairs.py."""
+"""What docs/operate says of Firebird alone; the repairs of all engines are in test_repairs.py."""
 
 import re
 import time

@@ -1,4 +1,4 @@
-"""What only docs/dba-guide-mysql.md says; the repairs of all guides are in test_repairs.py."""
+"""What docs/operate says of MySQL and MariaDB alone; the repairs of all engines are in test_repairs.py."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What only docs/dba-guide.md says, and the README of psql; the repairs of all guides are in test_repairs.py."""
+"""What docs/operate and the reference say of PostgreSQL alone; the repairs of all engines are in test_repairs.py."""
 
 import re
 import subprocess
@@ -6,17 +6,23 @@ from pathlib import Path
 
 import pytest
 from rowqueue import install
+from rowqueue.contract import AREAS
 from rowqueue.databases import Database, open_database
 from servers import LocalPostgreSQL, Server
 from servers.postgresql import programs
-from shops import OWNERSHIP, REMOVAL, PostgreSQLShop, blocks, psql
+from shops import DOCS, OWNERSHIP, REMOVAL, PostgreSQLShop, blocks, psql
+from tabs import for_engine
 
 pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = PostgreSQLShop.page
 README = (ROOT / "README.md").read_text("utf-8")
-PROCEDURES = (ROOT / "docs" / "procedures.head.md").read_text("utf-8")
+# Pages whose statements are for psql where they are in no tab, in the order in which they are read.
+PAGES = (
+    *("procedures.head.md", "concepts/messages.md", "concepts/order.md", "concepts/transactions.md"),
+    *(f"reference/{area}.head.md" for area in AREAS if area != "common"),
+)
 
 
 @pytest.fixture
@@ -112,21 +118,31 @@ def test_claims_go_on_under_a_publication_of_all_tables(shop: PostgreSQLShop) ->
     assert shop("SELECT mq.purge('email', 'C') AS count") == [{"count": 6}]
 
 
-def test_the_sql_of_the_readme_does_what_it_says(private_server: LocalPostgreSQL) -> None:
+def test_the_first_minute_of_the_readme_prints_what_it_shows(private_server: LocalPostgreSQL) -> None:
     url = private_server.create_database()
     install.apply(open_database(url))
-    psql(url, *statements(README, "Quick start in psql"), *statements(README, "Roles"))
+    shown = re.findall(r"^```sql\n(.*?)^```\n\n```text\n(.*?)^```$", README, re.M | re.S)
+    assert len(shown) == 2
+    for text, expected in shown:
+        command = [str(programs(18) / "psql"), "-X", "-d", url]
+        printed = subprocess.run(command, input=text, check=True, capture_output=True, text=True, timeout=60).stdout
+        assert [line.rstrip() for line in printed.rstrip().splitlines()] == expected.rstrip().splitlines()
+
+
+def test_the_first_message_does_what_it_says(private_server: LocalPostgreSQL) -> None:
+    url = private_server.create_database()
+    install.apply(open_database(url))
+    page = (DOCS / "start" / "first-message.md").read_text("utf-8")
+    psql(url, *statements(for_engine(page, "postgresql")))
     assert private_server.query(url, "SELECT body FROM delivered") == [{"body": '{"to":"nobody@gone.example"}'}]
     left = private_server.query(url, "SELECT state, body, error FROM mq.message_state ORDER BY id")
     assert [(row["state"], row["error"]) for row in left] == [("N", "mailbox busy"), ("N", None)]
     assert left[1]["body"] == '{"to":"edsger@example.org"}'
 
 
-def test_the_statements_of_the_procedures_page_run_in_its_order_and_return_what_it_shows(
+def test_the_statements_of_the_reference_run_in_their_order_and_return_what_it_shows(
     installed_database: Database,
 ) -> None:
-    """The blocks of other databases are all in its first section."""
-    page = PROCEDURES.partition("\n## ")[0] + PROCEDURES[PROCEDURES.index("\n## States") :]
     psql(
         installed_database.url,
         "CREATE TABLE article (id integer PRIMARY KEY, title text, sync bigint);",
@@ -135,13 +151,11 @@ def test_the_statements_of_the_procedures_page_run_in_its_order_and_return_what_
         "CREATE INDEX ON orders (status, id);",
         "INSERT INTO orders VALUES (17, 'N');",
     )
-    printed = {
-        section.partition("\n")[0]: psql(installed_database.url, *statements(f"\n{section}"))
-        for section in page.split("\n## ")
-    }
-    [sent] = re.findall(r"id\|created\|changed\n(.*)\n", printed["Sending the same thing twice"])
+    texts = {page: for_engine((DOCS / page).read_text("utf-8"), "postgresql") for page in PAGES}
+    printed = {page: psql(installed_database.url, *statements(text)) for page, text in texts.items()}
+    [sent] = re.findall(r"id\|created\|changed\n(.*)\n", printed["reference/queue.head.md"])
     assert sent.endswith("|1|0")
-    assert 'C|{"width":160}|' in printed["Keeping results"]
-    assert printed["Topics"].endswith("publish\n2\n(1 row)\n")
-    assert "nightly report|" in printed["Schedules"]
-    assert '{"id": 17}' in printed["Polling tables"] or '{"id":17}' in printed["Polling tables"]
+    assert 'C|{"width":160}|' in printed["reference/results.head.md"]
+    assert printed["reference/topics.head.md"].endswith("publish\n2\n(1 row)\n")
+    assert "nightly report|" in printed["reference/schedules.head.md"]
+    assert re.search(r'\{"id": ?17\}', printed["reference/tables.head.md"])

@@ -1,4 +1,4 @@
-"""The repairs of the guides for DBAs, on every engine: what their blocks say, done as it stands there, repairs."""
+"""The repairs of docs/operate, on every engine: what their blocks say, done as it stands there, repairs."""
 
 import re
 from datetime import timedelta
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rowqueue.databases import Database
 from servers import Server
-from shops import DOCS, SHOPS, Shop, blocks, make
+from shops import DOCS, Shop, blocks, make
 
 pytestmark = pytest.mark.one_engine
 
@@ -138,20 +138,3 @@ def test_the_marks_are_read_and_emptied_as_their_page_says(shop: Shop, database:
     shop.do("sql", first_aid[database.name in ("postgresql", "sqlserver")])
     assert shop(f"SELECT COUNT(*) AS n FROM {shop.table('mark')}") == [{"n": 0}]
     assert len(shop.call("claim_batch", "email", 100)) == 18
-
-
-# Headings that only the guide of one engine has.
-OWN_HEADINGS = {
-    "postgresql": {"Vacuum"},
-    "mysql": {"Purge and disk space"},
-    "firebird": {"Transactions in isql", "Sweep and disk space", "Events", "Embedded use"},
-    "sqlserver": {"Ghosts and disk space"},
-}
-
-
-def test_all_guides_have_the_same_headings() -> None:
-    pages = {name: (DOCS / shop.guide).read_text("utf-8") for name, shop in SHOPS.items()}
-    headings = {name: set(re.findall(r"^##+ (.*)$", page, re.M)) for name, page in pages.items()}
-    assert {name: found - OWN_HEADINGS[name] for name, found in headings.items()} == dict.fromkeys(
-        SHOPS, headings["postgresql"] - OWN_HEADINGS["postgresql"]
-    )

@@ -1,4 +1,4 @@
-"""What only docs/dba-guide-sqlserver.md says; the repairs of all guides are in test_repairs.py."""
+"""What docs/operate says of SQL Server alone; the repairs of all engines are in test_repairs.py."""
 
 import re
 from pathlib import Path

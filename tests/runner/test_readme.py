@@ -1,31 +1,48 @@
-"""The quick starts of the README for Python, the mysql client, isql and sqlcmd, done as they stand there."""
+"""The pages docs/start and docs/howto: what they say, done as it stands there, with the clients of each database."""
 
 import os
 import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import servers
+from processes import COMMAND
 from rowqueue import install
 from rowqueue.databases import Database, open_database
 from servers.firebird import LocalFirebird, dsn
 from servers.mysql import LocalMySQL
 from servers.shell import Shell
 from servers.sqlserver import ExternalSQLServer
+from tabs import for_engine
 
 pytestmark = pytest.mark.one_version
 
-README = (Path(__file__).resolve().parents[2] / "README.md").read_text("utf-8")
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+CONSUMER = (DOCS / "start" / "first-consumer.md").read_text("utf-8")
+INSTALL = (DOCS / "start" / "install.md").read_text("utf-8")
 
 
-def block(language: str, start: str) -> str:
-    """The block of the README that begins with `start`."""
-    found = re.search(rf"^```{language}\n({re.escape(start)}.*?)^```$", README, re.M | re.S)
+def block(language: str, start: str, page: str = CONSUMER) -> str:
+    """The block of a page that begins with `start`."""
+    found = re.search(rf"^```{language}\n({re.escape(start)}.*?)^```$", page, re.M | re.S)
     assert found, start
     return found[1]
+
+
+def first_message(engine: str) -> list[str]:
+    """The SQL of docs/start/first-message.md for an engine, in its order."""
+    page = for_engine((DOCS / "start" / "first-message.md").read_text("utf-8"), engine)
+    return re.findall(r"^```sql\n(.*?)^```$", page, re.M | re.S)
+
+
+def bundle(engine: str) -> str:
+    """What `make dist` runs to write dist/rowqueue-ENGINE.sql."""
+    return f"mkdir -p dist && runner sql --database {engine} > dist/rowqueue-{engine}.sql\n"
 
 
 @pytest.mark.any_engine
@@ -55,7 +72,12 @@ def test_the_quick_start_delivers_retries_discards_and_redrives(empty_database: 
     assert [row["body"] for row in left] == ['{"to":"nobody@gone.example"}']
 
 
-# ---- feeds and polling tables, on every database
+# ---- how to do a task, on every database
+
+
+def how_to(task: str) -> str:
+    return (DOCS / "howto" / f"{task}.md").read_text("utf-8")
+
 
 HANDLERS = {
     "index.py": "def update(record):\n    print(record.position, record.row)\n",
@@ -64,17 +86,19 @@ HANDLERS = {
 
 
 @pytest.mark.any_engine
-@pytest.mark.parametrize("heading", ["Schedules", "Topics", "Feeds", "A table of yours as a queue"])
-def test_a_section_does_what_it_says(
-    heading: str, installed_database: Database, server: servers.Server, tmp_path: Path
+@pytest.mark.parametrize(
+    "task", ["send-options", "one-at-a-time", "schedules", "limits", "topics", "feeds", "polling-tables"]
+)
+def test_a_task_does_what_its_page_says(
+    task: str, installed_database: Database, server: servers.Server, tmp_path: Path
 ) -> None:
     """All its SQL first, with all rights, then its commands."""
     for name, text in HANDLERS.items():
         (tmp_path / name).write_text(text)
-    for text in re.findall(r"^```sql\n(.*?)^```$", section(heading), re.M | re.S):
+    for text in re.findall(r"^```sql\n(.*?)^```$", how_to(task), re.M | re.S):
         for statement in filter(str.strip, text.split(";\n")):
             server.query(installed_database.url, statement)
-    [commands] = re.findall(r"^```sh\n(.*?)^```$", section(heading), re.M | re.S)
+    [commands] = re.findall(r"^```sh\n(.*?)^```$", how_to(task), re.M | re.S)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         ["sh", "-e", "-c", commands],
@@ -85,11 +109,22 @@ def test_a_section_does_what_it_says(
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
-    if heading == "Feeds":
+    if task == "feeds":
         assert "Queues and feeds" in done.stdout
-    elif heading == "Schedules":
+    elif task == "schedules":
         assert "T09:00:00Z" in done.stdout and "clean-exports" in done.stdout and "1 dropped" in done.stdout
-    elif heading == "Topics":
+    elif task == "send-options":
+        assert re.findall("^(?:urgent|usual|once|twice|then|tomorrow)$", done.stdout, re.M) == [
+            "urgent",
+            "usual",
+            "once",
+        ]
+    elif task == "one-at-a-time":
+        customers = re.findall("^customer 7: (.*)$", done.stdout, re.M)
+        assert customers == ["open", "pay"] and "customer 8: open" in done.stdout
+    elif task == "limits":
+        assert "addresses" in done.stdout and "webhook" in done.stdout
+    elif task == "topics":
         assert "2 sent" in done.stdout and "orders.*.paid" in done.stdout and "statistics" in done.stdout
     else:
         assert "lamp" in done.stdout and "chair" in done.stdout
@@ -100,26 +135,18 @@ def test_a_section_does_what_it_says(
 # ---- the mysql client
 
 
-def section(heading: str) -> str:
-    """A section of the README, without the smaller ones in it."""
-    found = re.search(rf"^#+ {re.escape(heading)}$(.*?)(?=^#|\Z)", README, re.M | re.S)
-    assert found, heading
-    return found[1]
-
-
 @pytest.fixture
 def shop(private_server: LocalMySQL, tmp_path: Path) -> Shell:
-    """A shell on a server with the database `shop`, in which the README's first block has put the queue."""
+    """A shell on a server with the database `shop`, with the queue, installed as docs/start/install.md says."""
     private_server.query(private_server.url, "CREATE DATABASE shop")
     shell = Shell(private_server, tmp_path)
-    shell(block("sh", "runner sql --database mysql"))
+    shell(bundle("mysql") + block("sh", "mysql --comments", INSTALL))
     return shell
 
 
 @pytest.mark.product("mariadb", "mysql")
 def test_the_sql_for_the_mysql_client_does_what_it_says(shop: Shell, private_server: LocalMySQL) -> None:
-    statements = re.findall(r"^```sql\n(.*?)^```$", section("Quick start in the mysql client"), re.M | re.S)
-    shown = shop("mysql --comments shop", "\n".join(statements))
+    shown = shop("mysql --comments shop", "\n".join(first_message("mysql")))
     assert re.search(r"\tE\t.*nobody@gone\.example.*\tno such mailbox$", shown, re.M), "the dead letter is shown"
     url = private_server.database_url("shop")
     assert private_server.query(url, "SELECT COUNT(*) AS n FROM delivered") == [{"n": 1}]
@@ -162,9 +189,9 @@ def firebird_shop(private_server: LocalFirebird) -> str:
 @pytest.mark.product("firebird")
 def test_the_sql_for_isql_does_what_it_says(firebird_shop: str, private_server: LocalFirebird, tmp_path: Path) -> None:
     shell = Shell(private_server, tmp_path)
-    shell(block("sh", "runner sql --database firebird").replace("localhost:shop", dsn(firebird_shop)))
-    statements = re.findall(r"^```sql\n(.*?)^```$", section("Quick start in isql"), re.M | re.S)
-    shown = shell(f"isql -quiet -bail -charset UTF8 {dsn(firebird_shop)} 2>&1", "\n".join(statements))
+    script = block("sh", "isql -quiet", INSTALL).replace("localhost:shop", dsn(firebird_shop))
+    shell(bundle("firebird") + script)
+    shown = shell(f"isql -quiet -bail -charset UTF8 {dsn(firebird_shop)} 2>&1", "\n".join(first_message("firebird")))
     found = [
         tuple(line.split(maxsplit=1)) for line in shown.splitlines() if line.startswith(("BODY", "STATE", "ERROR"))
     ]
@@ -225,7 +252,7 @@ def test_the_sql_for_sqlcmd_does_what_it_says(installed_database: Database, serv
     server.query(server.url, "IF SUSER_ID(N'web') IS NOT NULL DROP LOGIN web")
     shown: list[dict[str, Any]] = []
     with server.client(installed_database.url) as client, client.connection.cursor() as cursor:
-        for batch in re.findall(r"^```sql\n(.*?)^```$", section("Quick start in sqlcmd"), re.M | re.S):
+        for batch in first_message("sqlserver"):
             cursor.execute(batch)
             while True:
                 if cursor.description:
@@ -266,3 +293,30 @@ def test_the_consumer_for_pymssql_finishes_and_reports_failures(
     assert handled == [str(n) for n in range(300)]
     left = server.query(installed_database.url, "SELECT state, body, attempts, error FROM mq.message_state")
     assert plain(server, left) == [{"state": "N", "body": "250", "attempts": 1, "error": "ValueError('two\\nlines')"}]
+
+
+# ---- the files of a release
+
+
+@pytest.mark.heavy
+def test_the_wheel_installs_into_an_empty_environment_and_gives_the_command(tmp_path: Path) -> None:
+    """As pipx and uv do it: an environment of its own, and the wheel with one driver."""
+    run = partial(subprocess.run, check=True, capture_output=True, text=True, timeout=200, cwd=tmp_path)
+    run([sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--wheel-dir", "dist", str(ROOT)])
+    [wheel] = (tmp_path / "dist").glob("rowqueue-*.whl")
+    run([sys.executable, "-m", "venv", "own"])
+    run(["own/bin/pip", "install", "-q", "--disable-pip-version-check", f"{wheel}[postgresql]"])
+    assert "Usage: runner" in run(["own/bin/runner", "--help"]).stdout
+    printed = run(["own/bin/runner", "sql", "--database", "postgresql"]).stdout
+    here = run([*COMMAND, "sql", "--database", "postgresql"]).stdout
+    assert printed == here and "CREATE" in printed
+
+
+def test_the_configuration_file_of_its_page_is_read(tmp_path: Path) -> None:
+    """An option that it names is known: otherwise the runner would refuse the file."""
+    page = (DOCS / "reference" / "configuration.md").read_text("utf-8")
+    (tmp_path / "rowqueue.toml").write_text(block("toml", "database", page))
+    command = [*COMMAND, "queue", "set", "--help"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"--lease-seconds.*300", " ".join(done.stdout.split())) or "300" in done.stdout, done.stdout

@@ -1,12 +1,16 @@
 """The documentation: the reference is what its generator writes, and no link leads nowhere."""
 
 import importlib.util
+import os
 import re
+import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+import tabs
 from rowqueue import contract
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -15,6 +19,7 @@ PAGES = sorted(
 )
 
 
+@cache
 def build() -> ModuleType:
     """docs/build.py, which is a script and in no package."""
     spec = importlib.util.spec_from_file_location("docs_build", ROOT / "docs" / "build.py")
@@ -31,20 +36,50 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_the_reference_is_what_make_docs_writes() -> None:
-    page = (ROOT / "docs" / "procedures.md").read_text("utf-8")
-    assert page == build().page(), "run `make docs`"
+@pytest.mark.parametrize("page", build().pages(), ids=lambda page: page.name)
+def test_the_reference_is_what_make_docs_writes(page: Path) -> None:
+    assert page.read_text("utf-8") == build().pages()[page], "run `make docs`"
 
 
-def test_the_reference_tells_every_procedure_argument_and_error_of_the_contract() -> None:
-    page = (ROOT / "docs" / "procedures.md").read_text("utf-8")
+def test_the_reference_has_every_procedure_argument_and_error_of_the_contract() -> None:
     known = contract.load()
     for procedure in known.every.values():
+        page = (ROOT / "docs" / "reference" / f"{procedure.area}.md").read_text("utf-8")
         section = page.partition(f"\n### {procedure.name}\n")[2].partition("\n##")[0]
+        section += page.partition("\n## The message row\n")[2] if "(#the-message-row)" in section else ""
         for name in (*(a.name for a in procedure.arguments), *(c.name for c in procedure.columns), *procedure.roles):
             assert f"`{name}`" in section, f"{procedure.name}: {name}"
         for error in procedure.errors:
             assert f"{known.errors[error].number} `{error}`" in section
+
+
+def test_the_site_builds_without_a_warning_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
+    """mkdocs checks each link and heading, and that each page is in the navigation."""
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)],
+        cwd=ROOT,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    assert done.returncode == 0, done.stderr
+    loaded = re.compile(
+        r"<(?:script|img|link rel=.?(?:stylesheet|preconnect|icon|preload).?)[^>]*(?:src|href)=.?(?:https?:)?//[^ >]*"
+    )
+    for page in tmp_path.rglob("*.html"):
+        assert loaded.findall(page.read_text("utf-8")) == [], page
+    assert '"search":' in (tmp_path / "index.html").read_text("utf-8")
+    assert (tmp_path / "search" / "search_index.json").stat().st_size > 100_000
+
+
+def test_a_group_of_tabs_reads_as_one_engine_and_shows_as_tabs() -> None:
+    page = "a\n\n<!-- tabs -->\n**PostgreSQL, Firebird**\n\nb\n\n**SQL Server**\n\nc\n<!-- end of tabs -->\nd\n"
+    assert "".join(tabs.for_engine(page, "firebird").split()) == "abd"
+    assert "".join(tabs.for_engine(page, "mysql").split()) == "ad"
+    assert re.findall(r'=== "(.*)"', tabs.for_site(page)) == ["PostgreSQL", "Firebird", "SQL Server"]
+    with pytest.raises(ValueError, match="no beginning or no end"):
+        tabs.for_site(page.replace("<!-- end of tabs -->", ""))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -39,7 +39,7 @@ def test_the_page_tells_every_metric_of_the_exporter_and_of_a_consumer() -> None
 
 
 def test_no_page_names_a_metric_that_is_not_there() -> None:
-    for page in (ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("examples/monitoring/*")):
+    for page in (ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/monitoring/*")):
         used = set(re.findall(r"\browqueue_\w+_(?:total|seconds|messages|rows|positions)\b", page.read_text("utf-8")))
         assert used <= rows().keys(), page
 

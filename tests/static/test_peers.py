@@ -20,6 +20,7 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine without npm and php, where nothing is installed."""
     monkeypatch.setattr(contenders, "FOLDER", tmp_path / "peers")
     monkeypatch.setattr(contenders, "LARAVEL", tmp_path / "absent")
+    monkeypatch.setattr(contenders, "GEMS", tmp_path / "absent")
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("PGMQ_SQL", raising=False)
     return tmp_path
@@ -35,7 +36,7 @@ def test_who_cannot_be_measured_is_named_with_what_to_install(bare: Path) -> Non
     assert "apt-get install npm" in found["graphile"] and "apt-get install npm" in found["pg-boss"]
     assert "--install" in found["pgqueuer"] and "--install" in found["procrastinate"]
     assert "PGMQ_SQL" in found["pgmq"]
-    assert "php" in found["laravel"]
+    assert "php" in found["laravel"] and "ruby-" in found["delayed-job"]
     assert not [found[key] for key in ("raw", "take", "finish", "list", "one", "runner", "rowqueue") if found[key]]
 
 

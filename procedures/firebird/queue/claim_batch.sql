@@ -35,11 +35,16 @@ BEGIN
     EXECUTE PROCEDURE mq_require_name('reader', p_reader, 1);
     EXECUTE PROCEDURE mq_require_range('lease_seconds', p_lease_seconds, 0, 315360000);
     EXECUTE PROCEDURE mq_require_read_committed;
-    EXECUTE PROCEDURE mq_claim(p_type, COALESCE(p_size, 1), p_reader, p_lease_seconds, 0)
+    EXECUTE PROCEDURE mq_claim(p_type, COALESCE(p_size, 1), p_reader, p_lease_seconds, IIF(COALESCE(p_size, 1) = 1, 1, 0))
         RETURNING_VALUES batch_key, lease_until;
     -- The sort is of narrow rows, and the join begins with them.
     FOR SELECT c.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, c.attempt, m.created_at, m.source
-        FROM (SELECT id, attempt FROM mq_claimed WHERE batch_key = :batch_key ORDER BY n) AS c
+        FROM (
+            SELECT id, attempt, n FROM mq_claimed WHERE batch_key = :batch_key
+            UNION ALL
+            SELECT id, attempt, 1 FROM mq_batch WHERE batch_key = :batch_key AND id IS NOT NULL
+            ORDER BY 3
+        ) AS c
         LEFT JOIN mq_message AS m ON m.id = c.id
         INTO id, type, body, headers, priority, group_key, dedup_key, attempt, created_at, source
     DO

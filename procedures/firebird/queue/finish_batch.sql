@@ -35,6 +35,8 @@ DECLARE v_seconds integer;
 DECLARE v_grouped smallint;
 DECLARE v_max_active integer;
 DECLARE v_on_complete varchar(7) CHARACTER SET ASCII;
+DECLARE v_id bigint;
+DECLARE v_attempt smallint;
 DECLARE v_failed integer = 0;
 DECLARE v_retry integer;
 DECLARE v_error mq_error;
@@ -44,7 +46,9 @@ BEGIN
     EXECUTE PROCEDURE mq_require_key(p_batch_key);
     EXECUTE PROCEDURE mq_require_range('next_size', p_next_size, 0, 10000);
     EXECUTE PROCEDURE mq_require_read_committed;
-    EXECUTE PROCEDURE mq_drop_batch(p_batch_key) RETURNING_VALUES v_type, v_reader, v_seconds;
+    EXECUTE PROCEDURE mq_drop_alone(p_batch_key) RETURNING_VALUES v_type, v_reader, v_seconds, v_id, v_attempt;
+    IF (v_type IS NULL) THEN
+        EXECUTE PROCEDURE mq_drop_batch(p_batch_key) RETURNING_VALUES v_type, v_reader, v_seconds;
     IF (v_type IS NULL) THEN
         EXECUTE PROCEDURE mq_raise_error('lease_lost', 'batch_key: this batch was finished, released or rescued');
     SELECT grouped, on_complete, max_active FROM mq_policy(:v_type) INTO v_grouped, v_on_complete, v_max_active;
@@ -54,7 +58,13 @@ BEGIN
         FOR SELECT id, retry, error FROM mq_read_failures(:p_failures) INTO id, v_retry, v_error DO
         BEGIN
             attempt = NULL;
-            DELETE FROM mq_claimed WHERE batch_key = :p_batch_key AND id = :id RETURNING attempt INTO attempt;
+            IF (id = v_id) THEN
+            BEGIN
+                attempt = v_attempt;
+                v_id = NULL;
+            END
+            ELSE
+                DELETE FROM mq_claimed WHERE batch_key = :p_batch_key AND id = :id RETURNING attempt INTO attempt;
             IF (attempt IS NOT NULL) THEN
             BEGIN
                 EXECUTE PROCEDURE mq_fail_message(v_type, v_reader, id, attempt, v_retry, v_error) RETURNING_VALUES v_state;
@@ -64,6 +74,8 @@ BEGIN
         IF (v_failed > 0) THEN
             EXECUTE PROCEDURE mq_wake(v_type);
     END
+    IF (v_id IS NOT NULL) THEN
+        EXECUTE PROCEDURE mq_settle(v_id, v_attempt, v_reader, v_on_complete, v_grouped, v_now);
     FOR SELECT c.id, c.attempt FROM mq_claimed AS c WHERE c.batch_key = :p_batch_key ORDER BY c.batch_key, c.id
         INTO id, attempt AS CURSOR done
     DO
@@ -74,11 +86,16 @@ BEGIN
     IF (v_max_active > 0) THEN
         EXECUTE PROCEDURE mq_wake(v_type);
     IF (p_next_size > 0) THEN
-        EXECUTE PROCEDURE mq_claim(v_type, p_next_size, v_reader, v_seconds, 0)
+        EXECUTE PROCEDURE mq_claim(v_type, p_next_size, v_reader, v_seconds, IIF(p_next_size = 1, 1, 0))
             RETURNING_VALUES batch_key, lease_until;
     -- The sort is of narrow rows, and the join begins with them.
     FOR SELECT c.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, c.attempt, m.created_at, m.source
-        FROM (SELECT id, attempt FROM mq_claimed WHERE batch_key = :batch_key ORDER BY n) AS c
+        FROM (
+            SELECT id, attempt, n FROM mq_claimed WHERE batch_key = :batch_key
+            UNION ALL
+            SELECT id, attempt, 1 FROM mq_batch WHERE batch_key = :batch_key AND id IS NOT NULL
+            ORDER BY 3
+        ) AS c
         LEFT JOIN mq_message AS m ON m.id = c.id
         INTO id, type, body, headers, priority, group_key, dedup_key, attempt, created_at, source
     DO

@@ -77,13 +77,6 @@ BEGIN
     IF v_queue.paused THEN
         RETURN;
     END IF;
-    IF v_queue.max_active > 0 OR v_queue.rate > 0 THEN
-        v_size := mq.allowance(v_queue, v_size);
-        IF v_size = 0 THEN
-            RETURN;
-        END IF;
-    END IF;
-
     SELECT * INTO v_position
     FROM mq.ring
     WHERE type = p_type AND reader = v_reader
@@ -93,6 +86,12 @@ BEGIN
     v_round := coalesce(v_position.n, 0) + (p_after_id IS NOT NULL)::integer;
     IF NOT EXISTS (SELECT FROM mq.ring_type WHERE type = p_type AND complete) THEN
         PERFORM mq.move_to_ring(p_type, v_size, v_after);
+    END IF;
+    IF v_queue.max_active > 0 OR v_queue.rate > 0 THEN
+        v_size := mq.allowance(v_queue, v_size);
+        IF v_size = 0 THEN
+            RETURN;
+        END IF;
     END IF;
 
     SELECT * INTO v_low FROM mq.ring WHERE type = p_type AND reader = '' ORDER BY type, reader, n DESC, after_id DESC LIMIT 1;

@@ -1,8 +1,8 @@
 """Firebird 5.0: UPDATE ... SKIP LOCKED loses rows, which is why the queue takes them with a cursor or with DELETE.
 
 Beside others that do the same, some UPDATEs end with 'no current record for fetch operation', and once in 30,000 to
-60,000 rows one stays taken by a batch that was rolled back (5.0.4). This takes rows in each way under the same load. The
-cursor and DELETE must be clean; what UPDATE does depends on luck: it is expected to fail, and allowed not to.
+60,000 rows one stays taken by a batch that was rolled back (5.0.4). This takes rows in each way under the same load.
+The cursor and DELETE must be clean; what UPDATE does depends on luck: it is expected to fail, and allowed not to.
 """
 
 import threading

@@ -257,6 +257,21 @@ def test_calls_work_through_a_pooler_in_transaction_mode(pooler: PgBouncer, data
         session.close()
 
 
+def test_what_is_called_often_is_prepared_but_not_through_a_pooler(
+    pooler: PgBouncer, database: Database, queue: str
+) -> None:
+    found = []
+    for url in (database.url, pooler.url(database.url)):
+        session = open_database(url).connect("often")
+        for _ in range(7):
+            session.fetch("claim_batch", queue, 7)
+        with session.transaction() as connection:
+            cursor = connection.execute("SELECT statement FROM pg_prepared_statements", prepare=False)
+            found.append([text for (text,) in cursor if "claim_batch" in text])
+        session.close()
+    assert [len(prepared) for prepared in found] == [1, 0]
+
+
 def test_listening_through_a_pooler_is_silent_and_polling_still_works(
     pooler: PgBouncer, database: Database, queue: str, interrupt: tuple[int, int]
 ) -> None:

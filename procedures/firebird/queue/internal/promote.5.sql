@@ -40,7 +40,7 @@ BEGIN
     BEGIN
         v_mine = 1;
         IF (p_grouped = 1) THEN
-            EXECUTE PROCEDURE mq_join_group(p_type, v_id, v_attempts) RETURNING_VALUES v_mine;
+            EXECUTE PROCEDURE mq_promote_into_group(p_type, v_id, v_attempts) RETURNING_VALUES v_mine;
         IF (v_mine = 1) THEN
         BEGIN
             DELETE FROM mq_delayed WHERE CURRENT OF c;

@@ -44,7 +44,7 @@ BEGIN
                 v_mine = 0;
                 SELECT 1 FROM mq_delayed WHERE id = :v_id WITH LOCK INTO v_mine;
                 IF (v_mine = 1) THEN
-                    EXECUTE PROCEDURE mq_join_group(p_type, v_id, v_attempts) RETURNING_VALUES v_mine;
+                    EXECUTE PROCEDURE mq_promote_into_group(p_type, v_id, v_attempts) RETURNING_VALUES v_mine;
                 IF (v_mine = 1) THEN
                     DELETE FROM mq_delayed WHERE id = :v_id;
             END

@@ -16,12 +16,21 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_delete_ready(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    DELETE r
-    FROM JSON_TABLE(p_rows, '$[*]' COLUMNS (
-        id bigint PATH '$[0]', priority smallint PATH '$[2]', run_at datetime(6) PATH '$[3]'
-    )) AS j
-    STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY)
-        ON r.type = p_type AND r.priority = j.priority AND r.run_at = j.run_at AND r.id = j.id;
+    -- As in delete_messages: no join for one row.
+    DECLARE v_one bigint DEFAULT IF(JSON_LENGTH(p_rows) = 1, JSON_EXTRACT(p_rows, '$[0][0]'), NULL);
+    DECLARE v_priority smallint;
+    DECLARE v_run_at datetime(6);
+    IF v_one IS NULL THEN
+        DELETE r
+        FROM JSON_TABLE(p_rows, '$[*]' COLUMNS (
+            id bigint PATH '$[0]', priority smallint PATH '$[2]', run_at datetime(6) PATH '$[3]'
+        )) AS j
+        STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY)
+            ON r.type = p_type AND r.priority = j.priority AND r.run_at = j.run_at AND r.id = j.id;
+    ELSE
+        SET v_priority = JSON_EXTRACT(p_rows, '$[0][2]'), v_run_at = JSON_UNQUOTE(JSON_EXTRACT(p_rows, '$[0][3]'));
+        DELETE FROM mq_ready WHERE type = p_type AND priority = v_priority AND run_at = v_run_at AND id = v_one;
+    END IF;
 END//
 
 DELIMITER ;

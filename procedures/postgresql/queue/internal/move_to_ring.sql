@@ -10,7 +10,7 @@
 -- in any case (see send). Hence a scan that begins when all numbers given before are of transactions that have ended, and
 -- that leaves no row, is the last one.
 --
--- Others pass over what is moved until the caller commits: in a transaction of several statements no more than is claimed.
+-- Others pass over what is moved until the caller commits: some are left for them.
 
 CREATE OR REPLACE FUNCTION mq.move_to_ring(
     p_type text,
@@ -24,42 +24,51 @@ SET enable_bitmapscan = off
 SET jit = off
 AS $$
 DECLARE
-    -- Rows that one claim reads.
-    c_rows CONSTANT integer := 2000;
-    v_size bigint := CASE WHEN now() = statement_timestamp() THEN c_rows ELSE p_size END;
+    -- A claim reads parts of so many rows, up to the first that has something to move.
+    c_rows CONSTANT integer := 5000;
+    c_parts CONSTANT integer := 5;
+    c_left CONSTANT integer := 20;
+    -- A number that is given after the row was seen is above those of all who have not seen it.
+    v_above boolean := pg_current_xact_id_if_assigned() IS NULL AND EXISTS (SELECT FROM mq.ring_type WHERE type = p_type);
     v_me xid8 := pg_current_xact_id();
     -- One claim of a type at a time notes how far the scan has come.
     v_noted boolean := mq.lock_group(p_type, '');
     v_snapshot pg_snapshot;
     v_ring mq.ring_type;
     v_found record;
-    v_moved bigint := 0;
     v_lowest bigint;
 BEGIN
     IF v_noted THEN
-        INSERT INTO mq.ring_type (type, created_by, last_scan, complete) VALUES (p_type, v_me, false, false)
+        INSERT INTO mq.ring_type (type, last_scan, complete) VALUES (p_type, false, false)
         ON CONFLICT DO NOTHING;
         SELECT * INTO v_ring FROM mq.ring_type WHERE type = p_type;
         v_snapshot := pg_current_snapshot();
         -- Numbers of the future come from another server, by a restore.
-        IF v_ring.created_by <> v_me AND coalesce(v_ring.senders_before > pg_snapshot_xmax(v_snapshot), true) THEN
-            v_ring.senders_before := pg_snapshot_xmax(v_snapshot);
+        IF v_above AND coalesce(v_ring.senders_before > v_me, true) THEN
+            v_ring.senders_before := v_me;
         ELSIF v_ring.id IS NULL THEN
             v_ring.last_scan := coalesce(v_ring.senders_before <= pg_snapshot_xmin(v_snapshot), false);
         END IF;
     END IF;
 
-    SELECT count(*) AS rows, array_agg(r.ctid) FILTER (WHERE r.by_id IS NULL) AS outside,
-        (array_agg(r.priority))[count(*)] AS priority, (array_agg(r.run_at))[count(*)] AS run_at,
-        (array_agg(r.id))[count(*)] AS id
-    INTO v_found
-    FROM (
-        SELECT q.ctid, q.* FROM mq.ready AS q
-        WHERE q.type = p_type AND (q.priority, q.run_at, q.id)
-            > (coalesce(v_ring.priority, -32769), coalesce(v_ring.run_at, '-infinity'), coalesce(v_ring.id, 0))
-        ORDER BY q.type, q.priority, q.run_at, q.id
-        LIMIT c_rows
-    ) AS r;
+    FOR i IN 1..c_parts LOOP
+        SELECT count(*) AS rows, array_agg(r.ctid) FILTER (WHERE r.by_id IS NULL) AS outside,
+            (array_agg(r.priority))[count(*)] AS priority, (array_agg(r.run_at))[count(*)] AS run_at,
+            (array_agg(r.id))[count(*)] AS id
+        INTO v_found
+        FROM (
+            SELECT q.ctid, q.* FROM mq.ready AS q
+            WHERE q.type = p_type AND (q.priority, q.run_at, q.id)
+                > (coalesce(v_ring.priority, -32769), coalesce(v_ring.run_at, '-infinity'), coalesce(v_ring.id, 0))
+            ORDER BY q.type, q.priority, q.run_at, q.id
+            LIMIT c_rows
+        ) AS r;
+        EXIT WHEN v_found.outside IS NOT NULL;
+        v_ring.priority := CASE WHEN v_found.rows = c_rows THEN v_found.priority END;
+        v_ring.run_at := CASE WHEN v_found.rows = c_rows THEN v_found.run_at END;
+        v_ring.id := CASE WHEN v_found.rows = c_rows THEN v_found.id END;
+        EXIT WHEN v_found.rows < c_rows;
+    END LOOP;
     IF v_found.outside IS NOT NULL THEN
         WITH moved AS (
             UPDATE mq.ready SET by_id = true
@@ -67,31 +76,20 @@ BEGIN
                 SELECT ctid FROM mq.ready
                 WHERE ctid = ANY (v_found.outside) AND type = p_type AND by_id IS NULL
                 ORDER BY id <= p_after, id
-                LIMIT v_size
+                LIMIT greatest(p_size, cardinality(v_found.outside) - c_left)
                 FOR UPDATE SKIP LOCKED
             ))
             RETURNING id
         )
-        SELECT count(*), min(id) INTO v_moved, v_lowest FROM moved;
+        SELECT min(id) INTO v_lowest FROM moved;
         PERFORM mq.lower_ring(p_type, v_lowest);
+        -- Some are left, or were: later claims come here again.
+        v_ring.last_scan := false;
     END IF;
     IF v_noted THEN
-        IF v_found.outside IS NOT NULL AND v_moved < cardinality(v_found.outside) THEN
-            -- Some are left, or locked by others: later claims come here again.
-            v_ring.last_scan := false;
-        ELSIF v_found.rows = c_rows THEN
-            v_ring.priority := v_found.priority;
-            v_ring.run_at := v_found.run_at;
-            v_ring.id := v_found.id;
-        END IF;
-        IF v_found.rows < c_rows THEN
-            v_ring.priority := NULL;
-            v_ring.run_at := NULL;
-            v_ring.id := NULL;
-        END IF;
         UPDATE mq.ring_type AS r
         SET senders_before = v_ring.senders_before, last_scan = v_ring.last_scan, priority = v_ring.priority,
-            run_at = v_ring.run_at, id = v_ring.id, complete = v_ring.last_scan AND v_found.rows < c_rows
+            run_at = v_ring.run_at, id = v_ring.id, complete = v_ring.last_scan AND v_ring.id IS NULL
         WHERE r.type = p_type;
     END IF;
 END

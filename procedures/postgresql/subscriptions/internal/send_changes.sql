@@ -1,6 +1,6 @@
 -- send_changes: send a message of each changed row to each of the subscribed types, and to those of subscribed topics.
 -- Arguments:   p_label (the table, as messages name it), p_action (I, U or D), p_keys and p_old_keys (JSON texts side by side;
---              an old key is NULL where the key is as it was)
+--              p_old_keys NULL: none)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: the writer's
@@ -52,19 +52,24 @@ BEGIN
     END IF;
     v_by_id := CASE WHEN current_setting('transaction_isolation') <> 'read committed' THEN v_types
         ELSE v_grouped || ARRAY(SELECT r.type FROM mq.ring_type AS r WHERE r.type = ANY (v_types)) END;
-    WITH sent AS (
-        INSERT INTO mq.message (run_at, created_at, priority, type, body, headers, source)
-        SELECT v_now, v_now, 0, t.type, concat(v_head, c.key, ',"old_key":' || c.old_key, '}'), t.headers, v_source
-        FROM unnest(p_keys, p_old_keys) WITH ORDINALITY AS c (key, old_key, n)
-        CROSS JOIN unnest(v_types, v_headers) WITH ORDINALITY AS t (type, headers, n)
-        ORDER BY c.n, t.n
-        RETURNING id, type
-    ), grouped AS (
-        INSERT INTO mq.grouped (id, attempts, type, group_key)
-        SELECT id, 0, type, '' FROM sent WHERE type = ANY (v_grouped)
-    )
-    INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id)
-    SELECT v_now, id, 0, 0, type, CASE WHEN type = ANY (v_by_id) THEN true END FROM sent;
+    IF p_old_keys = p_keys THEN
+        p_old_keys := NULL;
+    END IF;
+    -- One statement per type needs neither a join nor a sort: unnest gives the rows in the order of the arrays.
+    FOR i IN 1..coalesce(cardinality(v_types), 0) LOOP
+        WITH sent AS (
+            INSERT INTO mq.message (run_at, created_at, priority, type, body, headers, source)
+            SELECT v_now, v_now, 0, v_types[i], concat(v_head, c.key, ',"old_key":' || nullif(c.old_key, c.key), '}'),
+                v_headers[i], v_source
+            FROM unnest(p_keys, p_old_keys) AS c (key, old_key)
+            RETURNING id
+        ), grouped AS (
+            INSERT INTO mq.grouped (id, attempts, type, group_key)
+            SELECT id, 0, v_types[i], '' FROM sent WHERE v_types[i] = ANY (v_grouped)
+        )
+        INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id)
+        SELECT v_now, id, 0, 0, v_types[i], CASE WHEN v_types[i] = ANY (v_by_id) THEN true END FROM sent;
+    END LOOP;
     IF v_notify IS NOT NULL THEN
         FOREACH v_type IN ARRAY v_notify LOOP
             PERFORM mq.wake(v_type);

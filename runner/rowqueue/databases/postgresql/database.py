@@ -1,6 +1,7 @@
 """PostgreSQL: connecting, installing, and what the runner asks of the database as a whole."""
 
 import logging
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, ClassVar
@@ -31,8 +32,6 @@ _DEFAULTS = {
 _INSTALL_LOCK = 7_230_415_118
 _INSTALL_SECONDS = 60
 _ABOUT_SESSION = "SELECT current_setting('default_transaction_isolation'), pg_backend_pid()"
-# A statement that has been executed so often is prepared: a call costs the server a twentieth less then.
-_CALLS_TO_PREPARE = 5
 
 # libpq tells a refused connection apart from a missing server by its text only.
 _REFUSALS = (
@@ -100,8 +99,9 @@ class PostgreSQL(Database):
             if isolation != "read committed":
                 connection.execute("SET default_transaction_isolation = 'read committed'")
         if process == connection.info.backend_pid:
-            # No pooler has made up the number, so the next call is made by the same process.
-            connection.prepare_threshold = _CALLS_TO_PREPARE
+            # No pooler has made up the number, so the next call is made by the same process: what asks to be prepared
+            # is, and nothing of a handler's that does not.
+            connection.prepare_threshold = sys.maxsize
         return PostgreSQLSession(connection)
 
     def yoyo_url(self) -> str:

@@ -46,7 +46,7 @@ class PostgreSQLSession(Session):
         # A cursor of its own keeps the result; numbers, times and keys are sooner read from their binary form.
         cursor = psycopg.Cursor(self._connection, row_factory=tuple_row)
         cursor.format = Format.BINARY
-        self._ask(cursor, procedure, arguments)
+        self._ask(cursor, procedure, arguments, prepare=True)
 
         def rows() -> Sequence[Values]:
             with translated():
@@ -54,15 +54,17 @@ class PostgreSQLSession(Session):
 
         return rows
 
-    def _ask(self, cursor: psycopg.Cursor[Any], procedure: str, arguments: Sequence[Any]) -> None:
-        """Make a call; its rows wait in the cursor."""
+    def _ask(
+        self, cursor: psycopg.Cursor[Any], procedure: str, arguments: Sequence[Any], prepare: bool = False
+    ) -> None:
+        """Make a call; its rows wait in the cursor. `prepare`: it will come again, if the connection knows it then."""
         try:
-            self._run(cursor, query(procedure, len(arguments)), arguments)
+            self._run(cursor, query(procedure, len(arguments)), arguments, prepare)
         except (psycopg.Error, UnicodeError, OverflowError) as error:
             # Once a session: the database's or the role's own default isolation level is another one.
             if self._begin == "" and getattr(error, "sqlstate", None) == _WRONG_ISOLATION and self._is_alone():
                 self._begin = "BEGIN ISOLATION LEVEL READ COMMITTED"
-                self._ask(cursor, procedure, arguments)
+                self._ask(cursor, procedure, arguments, prepare)
                 return
             bad = bad_argument(error, procedure, arguments)
             raise bad or translate(error, self._connection.closed) from error
@@ -74,13 +76,13 @@ class PostgreSQLSession(Session):
         now: datetime = row["now"]
         return now
 
-    def _run(self, cursor: psycopg.Cursor[Any], query: str, arguments: Sequence[Any]) -> None:
+    def _run(self, cursor: psycopg.Cursor[Any], query: str, arguments: Sequence[Any], prepare: bool) -> None:
         if not (self._begin and self._is_alone()):
-            cursor.execute(query, arguments)
+            cursor.execute(query, arguments, prepare=prepare)
             return
         self._connection.execute(self._begin)
         try:
-            cursor.execute(query, arguments)
+            cursor.execute(query, arguments, prepare=prepare)
         except BaseException:
             if not self._connection.closed:
                 self._connection.rollback()

@@ -1,9 +1,9 @@
--- join_group: put a message that is due into its group.
+-- promote_into_group: put a delayed message that is due into its group.
 -- Arguments:   p_type, p_id, p_attempts
 -- Returns:     joined: 1, or 0 when a claim that had promoted it is rolling back at this moment
 -- Errors:      none
 -- Transaction: joins the caller's, which has locked the message's row of mq_delayed, and deletes it then
--- Example:     EXECUTE PROCEDURE mq_join_group('invoice', 17, 1) RETURNING_VALUES v_joined;
+-- Example:     EXECUTE PROCEDURE mq_promote_into_group('invoice', 17, 1) RETURNING_VALUES v_joined;
 --
 -- A rollback undoes one change after the other: the message may be delayed again before it has left its group. The row of
 -- mq_delayed is deleted last, because a DELETE that is undone beside such a rollback can stay (see settle): the message was
@@ -11,7 +11,7 @@
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_join_group (
+CREATE OR ALTER PROCEDURE mq_promote_into_group (
     p_type mq_name,
     p_id bigint,
     p_attempts smallint

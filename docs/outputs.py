@@ -1,0 +1,156 @@
+"""What the calls of the reference return: one scenario on a real database, with the same results on all of them.
+
+`python docs/outputs.py URL`, with the URL of a database that has the queue and no messages, writes docs/outputs.json.
+docs/build.py takes the tables from it. tests/guides/test_outputs.py does the scenario on every engine and compares.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from rowqueue import contract
+from rowqueue.databases import Session, open_database
+
+FILE = Path(__file__).with_name("outputs.json")
+KEY = "6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2"
+TIME = "2026-11-23 18:40:12"
+N = None
+
+
+class _Key:
+    """Stands for the batch key of the last claim."""
+
+    def __repr__(self) -> str:
+        return f"'{KEY}'"
+
+
+K = _Key()
+# SQL that every database reads, or (procedure, arguments). What is shown is the first call of each procedure. Sends of
+# several messages come last, because MySQL and MariaDB leave out numbers after them.
+SCENARIO: list[str | tuple[str, list[Any]]] = [
+    ("send", ["email", '{"to":"ada@example.org"}']),
+    ("send", ["email", '{"to":"alan@example.org"}']),
+    ("send", ["email", '{"to":"nobody@gone.example"}']),
+    ("send_message", ["email", '{"to":"edsger@example.org"}', N, N, N, "welcome-5", N, N, "shop", 3600]),
+    ("queue_stats", ["email"]),
+    ("find_messages", ["email", N, "welcome-5"]),
+    ("wait_for_message", ["email", 0]),
+    ("get_message", ["email"]),
+    ("complete", [1, K]),
+    ("claim_batch", ["email", 2, "worker-1", 60]),
+    ("extend_lease", [K, 60]),
+    ("fail", [3, K, "no such mailbox", -1]),
+    ("send", ["email", '{"to":"grace@example.org"}']),
+    ("finish_batch", [K, "2,30,mailbox busy", 1]),
+    ("release_batch", [K]),
+    ("peek", ["email", "E"]),
+    ("list_errors", ["email"]),
+    ("redrive", ["email"]),
+    ("rescue_expired", ["email"]),
+    ("claim_batch", ["email", 1, "worker-1", 60]),
+    ("complete_batch", [K]),
+    ("take_batch", ["email", 1]),
+    ("cancel", [4]),
+    ("purge", ["email", "N"]),
+    ("pause", ["email"]),
+    ("resume", ["email"]),
+    ("set_queue", ["invoice", N, 5, N, N, "archive"]),
+    ("list_queues", ["invoice"]),
+    ("send", ["invoice", '{"order":17}']),
+    ("claim_batch", ["invoice", 1, "worker-1", 60]),
+    ("set_result", [6, K, '{"pages":3}']),
+    ("get_result", [6]),
+    ("set_schedule", ["nightly", "report", "30 2 * * *", '{"kind":"sales"}']),
+    ("next_occurrence", ["30 2 * * MON-FRI", datetime(2026, 11, 23)]),
+    ("list_schedules", ["report"]),
+    ("run_schedule", ["nightly"]),
+    ("drop_schedule", ["nightly"]),
+    ("bind_topic", ["orders.*.paid", "invoice"]),
+    ("publish", ["orders.eu.paid", '{"order":17}']),
+    ("list_bindings", ["orders.eu.paid"]),
+    ("unbind_topic", ["orders.*.paid", "invoice"]),
+    ("send_batch", ["crawl", "https://a.example/\nhttps://b.example/"]),
+    ("claim_wraparound", ["crawl", 1, "worker-1"]),
+    ("report_consumer", ["worker-1", "email", 120, 3, 0, 9500, N, N, N, 10]),
+    ("list_consumers", ["email"]),
+    ("advance_sequence", ["invoice", 3]),
+    "CREATE TABLE article (id integer NOT NULL PRIMARY KEY, title varchar(200), sync bigint)",
+    "CREATE INDEX article_sync ON article (sync)",
+    "INSERT INTO article (id, title) VALUES (1, 'Queues')",
+    ("create_feed", ["articles", "article", "id", "sync"]),
+    ("publish_feed", ["articles", 500]),
+    ("fetch_feed", ["articles", "search", 100]),
+    ("advance_feed", ["articles", "search", 1]),
+    ("feed_stats", ["articles"]),
+    ("rewind_feed", ["articles", "search"]),
+    ("drop_feed", ["articles"]),
+    "CREATE TABLE orders (id integer NOT NULL PRIMARY KEY, status char(1) DEFAULT 'N' NOT NULL)",
+    "CREATE INDEX orders_status ON orders (status, id)",
+    "INSERT INTO orders (id) VALUES (17)",
+    "INSERT INTO orders (id) VALUES (18)",
+    ("adopt_table", ["orders", "orders", "id", N, "status", "N", "A", "D", "E"]),
+    ("claim_rows", ["orders", 1, "worker-1", 60]),
+    ("extend_rows", [K, 60]),
+    ("finish_rows", [K, "1,-1,address unknown"]),
+    ("peek_rows", ["orders", "E"]),
+    ("list_tables", ["orders"]),
+    ("claim_rows", ["orders", 1, "worker-1", 60]),
+    ("release_rows", [K]),
+    ("retry_rows", ["orders"]),
+    ("release_table", ["orders"]),
+]
+
+
+def run(session: Session, execute: Callable[[str], Any]) -> dict[str, dict[str, Any]]:
+    """Do the scenario: for each procedure its call and its rows, without what differs from run to run."""
+    key: Any = None
+    results: dict[str, dict[str, Any]] = {}
+    for step in SCENARIO:
+        if isinstance(step, str):
+            execute(step)
+            continue
+        name, arguments = step
+        rows = session.call(name, *(key if argument is K else argument for argument in arguments))
+        if rows and rows[0].get("batch_key"):
+            key = str(rows[0]["batch_key"])
+        columns = {column.name: column.type for column in contract.load().procedures[name].columns}
+        shown = [{column: _plain(column, type, row[column]) for column, type in columns.items()} for row in rows]
+        results.setdefault(name, {"call": _call(name, arguments), "rows": shown})
+    return results
+
+
+def _call(name: str, arguments: list[Any]) -> str:
+    return f"{name}({', '.join(map(_literal, arguments))})"
+
+
+def _literal(argument: Any) -> str:
+    if argument is None:
+        return "NULL"
+    if isinstance(argument, datetime):
+        return f"'{argument}'"
+    return f"'{argument}'".replace("\n", r"\n") if isinstance(argument, str) else repr(argument)
+
+
+def _plain(column: str, type: str, value: Any) -> str | None:
+    """The value as the reference shows it: the same on every database, and each time."""
+    if value is None or (column == "source" and value != "shop"):
+        return None
+    if type == "key":
+        return KEY
+    if type == "number":
+        return "0.1"
+    if type == "time" and column != "next_at":
+        return TIME
+    if type == "time":
+        return f"{value:%H:%M:%S}"
+    if column in ("busy_ms", "waited_ms", "rate_per_minute"):
+        return "9500"
+    return str(value).strip()
+
+
+if __name__ == "__main__":
+    session = open_database(sys.argv[1]).connect("docs")
+    FILE.write_text(json.dumps(run(session, session.execute), indent=1, ensure_ascii=False) + "\n", "utf-8")

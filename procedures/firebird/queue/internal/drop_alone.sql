@@ -1,0 +1,36 @@
+-- drop_alone: end the claim of a batch whose only message stands in mq_batch itself.
+-- Arguments:   p_batch_key
+-- Returns:     type, reader and lease_seconds of the claim, id and attempt of the message; NULL when the batch is another one, is
+--              lost: then drop_batch
+-- Errors:      none
+-- Transaction: joins the caller's; calls for the same batch wait for each other
+-- Example:     EXECUTE PROCEDURE mq_drop_alone(p_batch_key) RETURNING_VALUES v_type, v_reader, v_seconds, v_id, v_attempt;
+--
+-- drop_alone.5.sql is the body for Firebird 5.0 and later.
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE mq_drop_alone (
+    p_batch_key mq_argument
+)
+RETURNS (
+    type mq_name,
+    reader mq_name,
+    lease_seconds integer,
+    id bigint,
+    attempt smallint
+)
+AS
+DECLARE v_found integer;
+BEGIN
+    SELECT id FROM mq_batch WHERE batch_key = :p_batch_key INTO id;
+    IF (id IS NULL) THEN
+        EXIT;
+    id = NULL;
+    EXECUTE PROCEDURE mq_lock_row('batch', p_batch_key, NULL) RETURNING_VALUES v_found;
+    IF (v_found = 1) THEN
+        DELETE FROM mq_batch WHERE batch_key = :p_batch_key RETURNING type, reader, lease_seconds, id, attempt
+        INTO type, reader, lease_seconds, id, attempt;
+END^
+
+SET TERM ; ^

@@ -1,0 +1,60 @@
+"""Plain English: no misspellings, and no words for which the pages have a better one."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+# Pages that have not been rewritten yet; a page that is clean may not come back.
+EXEMPT = {"CHANGELOG.md", "benchmarks/README.md", *(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/decisions/*.md"))}
+PAGES = [
+    page
+    for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md"))
+    if str(page.relative_to(ROOT)) not in EXEMPT and "node_modules" not in page.parts
+]
+# What the pages do not say, and what they say instead.
+WORDS = {
+    r"anew": "again",
+    r"besides": "also, in addition",
+    r"told|tells": "reports, returns, says",
+    r"com(?:e|es|ing) again|round again|sends? (?:it|them) round": "retry; of dead letters: redrive",
+    r"giv(?:e|es|en|ing) (?:it |them )?up": "dead-letter",
+    r"of yours": "your own, a user's",
+    r"so that": "two sentences",
+    r"as it is": "unchanged",
+    r"of itself": "leave it out",
+    r"he|him|his|himself": "they, the caller, the operator",
+    r"shall": "must, will",
+    r"mend(?:s|ed|ing)?": "repair, fix",
+    r"legacy table|polled table": "polling table",
+    r"thereof|therein|whereof": "of it",
+}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_page_uses_a_word_that_has_a_plainer_one(page: Path) -> None:
+    text = re.sub(
+        r"^ *```.*?^ *```$|`[^`\n]*`|\]\([^)]*\)",
+        lambda found: "\n" * found[0].count("\n"),
+        page.read_text("utf-8"),
+        flags=re.M | re.S,
+    )
+    found = [
+        f"line {number}: {match[0]!r}: {better}"
+        for number, line in enumerate(text.splitlines(), 1)
+        for word, better in WORDS.items()
+        for match in re.finditer(rf"\b(?:{word})\b", line, re.I)
+    ]
+    assert found == []
+
+
+def test_nothing_is_misspelt() -> None:
+    """Pages, SQL headers, docstrings and comments."""
+    folders = ("README.md", "CHANGELOG.md", "docs", "examples", "benchmarks", "procedures", "migrations", "runner")
+    skip = "*.json,*.svg,*.png,*.css,node_modules"
+    command = [sys.executable, "-m", "codespell_lib", "--skip", skip, *folders]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
