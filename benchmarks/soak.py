@@ -525,6 +525,7 @@ def main() -> None:
     parser.add_argument(
         "--rate", type=float, default=100, help="messages per second; 100 leaves most of two cores idle"
     )
+    parser.add_argument("--patience", type=float, default=180, help="seconds in which the last messages must be done")
     parser.add_argument(
         "--out", type=Path, default=HERE.parent / "build", help="the folder of the CSV file and the picture"
     )

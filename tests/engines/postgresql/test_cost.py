@@ -276,10 +276,11 @@ def test_no_call_reads_a_whole_group_or_all_groups_of_an_ordered_queue(
         fill_groups(connection, queue)
         if statistics == "of the full tables":
             connection.execute("ANALYZE")
-        for _ in range(8):
+        for n in range(8):
             with connection.transaction(force_rollback=True):
                 for cost in calls_of_groups(connection, queue):
-                    most = ONE_PAGES if cost.call.startswith(("cancel", "send")) else GROUP_PAGES
+                    # At first a session reads the catalog too.
+                    most = ONE_PAGES if n and cost.call.startswith(("cancel", "send")) else GROUP_PAGES
                     assert cost.rows <= GROUP_ROWS and cost.pages <= most and cost.scanned <= 10, cost
 
 

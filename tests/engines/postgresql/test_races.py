@@ -24,9 +24,9 @@ def slow_claim(server: Server, database: Database, connect: Callable[..., Sessio
     waiting = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'slow' AND wait_event_type = 'Lock'"
 
     @contextmanager
-    def claiming() -> Iterator[Claimed]:
+    def claiming(size: int = 10) -> Iterator[Claimed]:
         claimed: Claimed = []
-        thread = threading.Thread(target=lambda: claimed.extend(slow.call("claim_batch", queue, 10, "slow", 60)))
+        thread = threading.Thread(target=lambda: claimed.extend(slow.call("claim_batch", queue, size, "slow", 60)))
         with server.client(database.url) as other, server.client(database.url) as looking:
             with other.transaction(force_rollback=True):
                 other.execute(
@@ -66,7 +66,13 @@ def test_a_slow_claim_does_not_claim_a_message_that_was_finished_meanwhile(
     first = ordered.call("send_message", queue, "first", None, 0, "a")[0]["id"]
     ordered.call("send_message", queue, "head of its group, less urgent", None, 2, "b")
     ordered.call("send_message", queue, "second of its group, more urgent", None, 1, "b")
-    with slow_claim() as claimed:
+    # A ticket of no message: the claim goes on one ticket after the other, and has not seen those of the second group.
+    sql(
+        "INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id)"
+        " VALUES (now(), -1, -1, 0, %s, true) RETURNING id",
+        queue,
+    )
+    with slow_claim(2) as claimed:
         for _ in range(2):
             row = claim_one(ordered, queue, "b")
             assert ordered.call("complete", row["id"], row["batch_key"])[0]["count"] == 1

@@ -51,7 +51,9 @@ DECLARE
         -- A take leaves the tickets of groups at work where they are (see below), so it must not stumble over them.
         WHERE r.type = v_type AND NOT (
             p_take
-            AND EXISTS (SELECT FROM mq.group_lock AS l WHERE l.type = m.type AND l.group_key = coalesce(m.group_key, ''))
+            AND EXISTS (
+                SELECT FROM mq.group_lock AS l WHERE l.type = m.type AND l.group_key = coalesce(m.group_key, '') OFFSET 0
+            )
             AND (p_queue.ordered OR mq.is_busy(p_queue, m.group_key))
         )
         ORDER BY r.type, r.priority, r.run_at, r.id

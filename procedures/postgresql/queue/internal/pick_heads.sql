@@ -33,7 +33,10 @@ BEGIN
         LEFT JOIN LATERAL (SELECT type, group_key FROM mq.message WHERE id = r.id OFFSET 0) AS m ON true
         WHERE r.type = p_type AND NOT (
             p_take
-            AND EXISTS (SELECT FROM mq.group_lock AS l WHERE l.type = m.type AND l.group_key = coalesce(m.group_key, ''))
+            -- OFFSET 0: one search for each ticket, and no list of all groups at work. So below.
+            AND EXISTS (
+                SELECT FROM mq.group_lock AS l WHERE l.type = m.type AND l.group_key = coalesce(m.group_key, '') OFFSET 0
+            )
         )
         ORDER BY r.type, r.priority, r.run_at, r.id
         LIMIT p_size
@@ -55,9 +58,12 @@ BEGIN
                 -- Or the ticket is of a message that is gone, or has not joined its group yet.
                 h.id IS NOT NULL AND (h.id = t.id OR EXISTS (
                     SELECT FROM mq.grouped AS o WHERE o.type = p_type AND o.group_key = t.group_key AND o.id = t.id
+                    OFFSET 0
                 ))
                 AND hashtext(p_type || E'\n' || t.group_key) & 16383 = ANY (v_stripes)
-                AND NOT EXISTS (SELECT FROM mq.group_lock AS l WHERE l.type = p_type AND l.group_key = t.group_key)
+                AND NOT EXISTS (
+                    SELECT FROM mq.group_lock AS l WHERE l.type = p_type AND l.group_key = t.group_key OFFSET 0
+                )
                 AND t.n = t.first
             ) OVER (ORDER BY t.n) AS free
         FROM (
