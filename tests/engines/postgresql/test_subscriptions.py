@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from psycopg.errors import InsufficientPrivilege
+from rowqueue import install
 from rowqueue.databases import Database, Session, open_database
 from servers import Server
 from servers.postgresql import programs
@@ -143,6 +144,100 @@ def test_a_thousand_rows_and_more_are_told_in_the_order_of_the_statement(
     watch(session, table, queue)
     sql(f"INSERT INTO {table} SELECT unnest(%s::integer[])", ids)
     assert events(sql, queue) == [("I", (id,)) for id in ids]
+
+
+@pytest.mark.parametrize("count", [9_999, 10_000, 10_001])
+def test_old_keys_are_told_where_the_rows_are_as_many_as_go_into_one_part(
+    sql: Sql, session: Session, schema: str, queue: str, count: int
+) -> None:
+    """One more goes into two; each is told once, in the order of the statement, to each of the types."""
+    table, types = f"{schema}.t", (queue, f"{queue}2")
+    sql(f"CREATE TABLE {table} (id integer PRIMARY KEY DEFERRABLE)")
+    watch(session, table, *types)
+    sql(f"INSERT INTO {table} SELECT generate_series(1, {count})")
+    for type in types:
+        assert events(sql, type) == [("I", (id,)) for id in range(1, count + 1)]
+    sql(f"UPDATE {table} SET id = id + 1")
+    for type in types:
+        found = events(sql, type)
+        assert len(found) == count
+        assert set(found) == {("U", (id + 1,), (id,)) for id in range(1, count + 1)}
+    sql(f"DELETE FROM {table}")
+    assert len(set(events(sql, queue))) == count == len(set(events(sql, types[1])))
+
+
+KEYS = {
+    "smallint": "7",
+    "bigint": "-9223372036854775808",
+    "numeric(8, 4)": "12.34",
+    "real": "0.1",
+    "boolean": "true",
+    "char(5)": "'x'",
+    "text": "E'it''s \"q\" \\\\ \\n 100%s'",
+    "uuid": "'6f0c0f3e-7f2c-4f53-9d3a-0d5a3a0a0a0a'",
+    "bytea": "convert_to(repeat('long', 40), 'UTF8')",
+    "interval": "'1 day 02:03'",
+    "timestamptz": "'2026-01-02 03:04:05.678+02'",
+    "integer[]": "'{1,2}'",
+    "jsonb": """'{"a": [1, null]}'""",
+    "int4range": "'[1,3)'",
+}
+
+
+@pytest.mark.parametrize("value", ["given", "NULL"])
+def test_a_key_is_the_json_that_the_server_itself_makes(
+    sql: Sql, session: Session, schema: str, queue: str, value: str
+) -> None:
+    """Whatever its types are, and with NULL too where the primary key was dropped later."""
+    table = f"{schema}.t"
+    names = [f'"{n} 100%s ""x"" it\'s"' for n in range(len(KEYS))]
+    columns = ", ".join(f"{name} {type}" for name, type in zip(names, KEYS, strict=True))
+    sql(f"CREATE TABLE {table} ({columns}, CONSTRAINT key PRIMARY KEY ({', '.join(names)}))")
+    watch(session, table, queue)
+    values = ", ".join(KEYS.values())
+    if value == "NULL":
+        sql(f"ALTER TABLE {table} DROP CONSTRAINT key")
+        for name in names:
+            sql(f"ALTER TABLE {table} ALTER {name} DROP NOT NULL")
+        values = ", ".join(["NULL"] * len(KEYS))
+    sql(f"INSERT INTO {table} VALUES ({values})")
+    [row] = sql("SELECT body FROM mq.message WHERE type = %s", queue)
+    sql("SET timezone = 'UTC'")
+    sql("SET extra_float_digits = 1")
+    as_text = f"translate(encode({names[8]}, 'base64'), E'\\n', '')"
+    picked = ", ".join(f"{as_text} AS {name}" if n == 8 else name for n, name in enumerate(names))
+    [made] = sql(f"SELECT row_to_json(r)::text AS made FROM (SELECT {picked} FROM {table}) AS r")
+    assert row["body"] == f'{{"table":"{table}","action":"I","key":{made["made"]}}}'
+    sql("RESET timezone")
+    sql("RESET extra_float_digits")
+    events(sql, queue)
+
+
+def test_an_upgrade_mends_the_expressions_of_watched_tables(
+    server: Server, installed_database: Database, queue: str
+) -> None:
+    """Earlier releases wrote slower ones. They go on working until then, and also where the table is gone."""
+    session, url = installed_database.connect("test"), installed_database.url
+    for table in ("stock", '"a.b"', "gone"):
+        server.query(url, f"CREATE TABLE {table} (id integer, at timestamptz, PRIMARY KEY (at, id))")
+        watch(session, table, queue)
+    server.query(url, "DROP TABLE gone")
+    session.close()
+    [fresh] = server.query(url, "SELECT DISTINCT key_json FROM mq.watched")
+    old = "(SELECT pg_catalog.row_to_json(r)::pg_catalog.text FROM (SELECT r.at, r.id) AS r)"
+    server.query(url, "UPDATE mq.watched SET key_json = %s", old)
+    server.query(url, "INSERT INTO stock VALUES (1, '2026-01-02')")
+    server.query(url, "UPDATE mq.installed SET sha256 = 'old' WHERE name LIKE %s", "%plain_json%")
+    install.apply(installed_database)
+    rows = server.query(url, "SELECT label, key_json FROM mq.watched ORDER BY label")
+    assert [tuple(row.values()) for row in rows] == [
+        ("a.b", fresh["key_json"]),
+        ("gone", old),
+        ("stock", fresh["key_json"]),
+    ]
+    server.query(url, "DELETE FROM stock")
+    bodies = [row["body"] for row in server.query(url, "SELECT body FROM mq.message ORDER BY id")]
+    assert bodies[0].replace('"I"', '"D"') == bodies[1]
 
 
 def test_who_may_make_no_trigger_on_a_table_cannot_have_it_watched(
