@@ -1,4 +1,4 @@
--- wait_for_message: wait until something is ready or the time is up, with 20 polls per second.
+-- wait_for_message: wait until something is ready or the time is up, with 50 polls per second.
 -- Arguments:   p_type, p_seconds (0 to ten years; NULL or 0: do not wait)
 -- Returns:     ready (1: a message can be claimed), next_run_at (when the next delayed message or schedule is due or the next
 --              lease runs out, not before limits of the type leave room; or NULL)
@@ -17,6 +17,10 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_wait_for_message(
 SQL SECURITY DEFINER
 READS SQL DATA
 BEGIN
+    -- Seconds between two polls: a message waits for half of it. After a poll that scans many dead rows the pause is ten times
+    -- as long as the poll, and at most a second.
+    DECLARE c_pause double DEFAULT 0.02;
+    DECLARE c_longest_pause double DEFAULT 1;
     DECLARE v_now, v_before datetime(6);
     DECLARE v_left double DEFAULT COALESCE(p_seconds, 0);
     DECLARE v_slept double;
@@ -45,12 +49,14 @@ BEGIN
         IF v_ready OR v_left <= 0 THEN
             LEAVE polls;
         END IF;
-        SET v_pause = LEAST(v_pause, v_left), v_before = v_now;
+        SET v_before = UTC_TIMESTAMP(6);
+        SET v_pause = GREATEST(v_pause, LEAST(10 * TIMESTAMPDIFF(MICROSECOND, v_now, v_before) / 1e6, c_longest_pause));
+        SET v_pause = LEAST(v_pause, v_left);
         DO SLEEP(v_pause);
         SET v_now = UTC_TIMESTAMP(6);
         -- The clock may be set while we sleep.
         SET v_slept = TIMESTAMPDIFF(MICROSECOND, v_before, v_now) / 1e6;
-        SET v_left = v_left - IF(v_slept BETWEEN v_pause AND v_pause + 1, v_slept, v_pause), v_pause = LEAST(2 * v_pause, 0.05);
+        SET v_left = v_left - IF(v_slept BETWEEN v_pause AND v_pause + 1, v_slept, v_pause), v_pause = LEAST(2 * v_pause, c_pause);
     END LOOP;
     SELECT v_ready AS ready, COALESCE(v_room_at, MIN(t.due)) AS next_run_at
     FROM (
