@@ -786,3 +786,72 @@ def test_the_script_ends_at_the_first_error(empty_database: Database, server: Se
     done = client(server, empty_database.url, input="\n".join([first, "nonsense;", *rest]))
     assert done.returncode == 1 and "nonsense" in done.stderr
     assert empty_database.installed() is None
+
+
+# ---- waiting for a message
+
+
+def test_a_sender_wakes_a_listener(connect: Connect, queue: str, interrupt: tuple[int, int]) -> None:
+    listener, sender = connect(), connect()
+    assert listener.listen([queue]) is True
+    assert listener.wait(1, interrupt[0]) is False
+    timer = threading.Timer(0.3, lambda: sender.call("send", queue, "x"))
+    timer.start()
+    assert any(listener.wait(30, interrupt[0]) for _ in range(30))
+    timer.join()
+    assert [row["body"] for row in listener.call("claim_batch", queue)] == ["x"]
+
+
+def test_a_wait_that_is_interrupted_leaves_the_connection_usable(
+    connect: Connect, queue: str, interrupt: tuple[int, int]
+) -> None:
+    listener = connect()
+    listener.listen([queue])
+    os.write(interrupt[1], b"x")
+    assert listener.wait(30, interrupt[0]) is False
+    assert listener.wait(30, interrupt[0]) is False  # the same wait, interrupted again
+    listener.call("send", queue, "x")
+    assert listener.call("wait_for_message", queue, 0)[0]["ready"] == 1
+    with listener.transaction():
+        assert [row["body"] for row in listener.call("take_batch", queue, 1)] == ["x"]
+    assert listener.call("claim_batch", queue) == []
+
+
+def test_what_is_ready_and_cannot_be_claimed_is_no_wake_up(
+    connect: Connect, queue: str, interrupt: tuple[int, int]
+) -> None:
+    """A consumer would poll without a pause while another session holds the message."""
+    listener, taker = connect(), connect()
+    listener.listen([queue])
+    taker.call("send", queue, "x")
+    with taker.transaction():
+        taker.call("take_batch", queue, 1)
+        assert listener.call("claim_batch", queue) == []
+        assert listener.call("wait_for_message", queue, 0)[0]["ready"] == 1
+        assert listener.wait(30, interrupt[0]) is False
+    assert listener.call("wait_for_message", queue, 0)[0]["ready"] == 0
+
+
+def test_several_queues_are_polled(connect: Connect, queue: str, interrupt: tuple[int, int]) -> None:
+    listener = connect()
+    assert listener.listen([queue, f"{queue}.other"]) is False
+    assert listener.wait(0.01, interrupt[0]) is False
+
+
+@pytest.mark.parametrize("how", ["KILL QUERY", "KILL"])
+def test_a_wait_that_is_killed_ends(
+    connect: Connect, server: Server, queue: str, interrupt: tuple[int, int], how: str
+) -> None:
+    listener = connect()
+    listener.listen([queue])
+    number = listener._connection.thread_id()
+    timer = threading.Timer(0.3, lambda: server.query(server.url, f"{how} {number}"))
+    timer.start()
+    if how == "KILL":
+        with pytest.raises(Disconnected):
+            assert any(listener.wait(30, interrupt[0]) for _ in range(30))
+    else:
+        assert listener.wait(30, interrupt[0]) is False
+        timer.join()
+        assert listener.call("claim_batch", queue) == []
+    timer.join()

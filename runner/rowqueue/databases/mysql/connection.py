@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 import pymysql  # type: ignore[import-untyped]
-from pymysql.constants import CR, ER, SERVER_STATUS  # type: ignore[import-untyped]
+from pymysql.constants import COMMAND, CR, ER, SERVER_STATUS  # type: ignore[import-untyped]
 
 from ..guard import ENDED, Guarded
 from . import options
@@ -50,6 +50,23 @@ class Connection(Guarded, pymysql.connections.Connection):  # type: ignore[misc]
         except pymysql.Error:
             self._doubtful = True
             raise
+
+    def start(self, statement: bytes) -> None:
+        """Send a statement; `answer` reads what comes back, and until then nothing else may be sent."""
+        self._execute_command(COMMAND.COM_QUERY, statement)
+
+    def answer(self) -> Any:
+        """The rows of the statement that `start` has sent, as tuples, when they are there."""
+        self._affected_rows = self._read_query_result()
+        rows = self._result.rows
+        while self._result.has_next:
+            self.next_result()
+        return rows
+
+    def fileno(self) -> int:
+        """The socket's descriptor, to wait for an answer."""
+        number: int = self._sock.fileno()
+        return number
 
     def check(self) -> None:
         if not self._guarded:

@@ -1,6 +1,7 @@
 """Calls on MySQL and MariaDB through PyMySQL."""
 
 import logging
+import selectors
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
@@ -10,7 +11,7 @@ import pymysql  # type: ignore[import-untyped]
 from pymysql.cursors import DictCursor  # type: ignore[import-untyped]
 
 from ... import contract
-from ..base import Row, Session
+from ..base import DatabaseError, Disconnected, Row, Session
 from ..guard import guarded
 from ..values import invalid
 from .calls import compose, convert
@@ -18,6 +19,11 @@ from .connection import Connection
 from .errors import bad_argument, line, told, translate, translated
 
 _log = logging.getLogger(__name__)
+
+# How long the server waits for a message in one call. Other calls on this connection have to wait for its end.
+WAIT_SECONDS = 1
+# Where waiting is of no use, because what is ready is locked by others.
+BLIND_SECONDS = 0.15
 
 
 class MySQLSession(Session):
@@ -27,8 +33,12 @@ class MySQLSession(Session):
         self._connection = connection
         self._cursor = connection.cursor(DictCursor)
         self._longest_call = longest_call
+        self._awaited: str | None = None  # the queue that we listen to
+        self._is_ready = False  # it was not empty when we last asked
+        self._is_waiting = False  # a call that waits for it is under way
 
     def call(self, procedure: str, *arguments: Any) -> list[Row]:
+        self._end_wait()
         statement = self._statement(procedure, arguments)
         try:
             self._cursor.execute(statement)
@@ -40,6 +50,8 @@ class MySQLSession(Session):
             self._connection.abandon(error)
             raise bad_argument(error) or translate(error, not self._connection.open) from error
         convert(rows, procedure, description)
+        if procedure == "wait_for_message":
+            self._is_ready = bool(rows[0]["ready"])
         return rows
 
     def _statement(self, procedure: str, arguments: Sequence[Any]) -> bytes:
@@ -55,16 +67,57 @@ class MySQLSession(Session):
             raise invalid(name, f"{limit}: raise its max_allowed_packet")
         return statement
 
+    def listen(self, types: Sequence[str]) -> bool:
+        """True for one queue: the server polls it while we wait. It waits for no more than one in a call."""
+        self._awaited = types[0] if len(types) == 1 else None
+        return self._awaited is not None
+
+    def wait(self, seconds: float, interrupt: int) -> bool:
+        if self._awaited is None:
+            return super().wait(seconds, interrupt)
+        if self._is_ready:  # it was, and yet there was nothing to claim: to wait for it would take no time
+            return super().wait(min(seconds, BLIND_SECONDS), interrupt)
+        try:
+            return self._wait(interrupt)
+        except Disconnected:
+            raise
+        except DatabaseError as error:  # the next call will meet it again, if it is more than a KILL QUERY
+            _log.debug("waiting: %s", error)
+            return super().wait(min(seconds, BLIND_SECONDS), interrupt)
+
+    def _wait(self, interrupt: int) -> bool:
+        """Let the server wait for a message; when interrupted, the call stays under way."""
+        with translated(), selectors.DefaultSelector() as selector:
+            if not self._is_waiting:
+                self._connection.start(self._statement("wait_for_message", [self._awaited, WAIT_SECONDS]))
+                self._is_waiting = True
+            own = selector.register(self._connection.fileno(), selectors.EVENT_READ)
+            selector.register(interrupt, selectors.EVENT_READ)
+            if all(key != own for key, _ in selector.select(2 * WAIT_SECONDS)):
+                return False
+        return self._end_wait()
+
+    def _end_wait(self) -> bool:
+        """Read what a call that waits has found, if one is under way: whether a message is ready."""
+        if not self._is_waiting:
+            return False
+        self._is_waiting = False
+        with translated():
+            return bool(self._connection.answer()[0][0])
+
     def transaction(self) -> AbstractContextManager[Connection]:
+        self._end_wait()
         return guarded(self._connection, translated, told)
 
     def now(self) -> datetime:
+        self._end_wait()
         with translated():
             self._cursor.execute("SELECT UTC_TIMESTAMP(6) AS now")
             now: datetime = self._cursor.fetchone()["now"]
         return now.replace(tzinfo=UTC)
 
     def execute(self, statement: str) -> None:
+        self._end_wait()
         with translated():  # DDL would end a transaction
             self._cursor.execute(statement)
 
