@@ -37,6 +37,7 @@ DECLARE
     v_ring mq.ring_type;
     v_found record;
     v_lowest bigint;
+    v_left record;
 BEGIN
     IF v_noted THEN
         INSERT INTO mq.ring_type (type, last_scan, complete) VALUES (p_type, false, false)
@@ -83,8 +84,22 @@ BEGIN
         )
         SELECT min(id) INTO v_lowest FROM moved;
         PERFORM mq.lower_ring(p_type, v_lowest);
-        -- Some are left, or were: later claims come here again.
         v_ring.last_scan := false;
+        -- The next claim goes on at the first row that is left.
+        SELECT r.priority, r.run_at, r.id INTO v_left
+        FROM mq.ready AS r
+        WHERE r.ctid = ANY (v_found.outside) AND r.type = p_type AND r.by_id IS NULL
+        ORDER BY r.priority, r.run_at, r.id
+        LIMIT 1;
+        IF FOUND THEN
+            v_ring.priority := v_left.priority;
+            v_ring.run_at := v_left.run_at;
+            v_ring.id := v_left.id - 1;
+        ELSE
+            v_ring.priority := NULL;
+            v_ring.run_at := NULL;
+            v_ring.id := NULL;
+        END IF;
     END IF;
     IF v_noted THEN
         UPDATE mq.ring_type AS r
