@@ -183,7 +183,7 @@ def _times(section: str, contenders: tuple[Contender, ...], some: list[Run], cas
 
 
 def _measured(some: list[Run], cases: list[str]) -> str:
-    """When, and with how many messages."""
+    """When, and with how many messages; `note` is what somebody has written beside a result by hand."""
     dates = sorted({run["date"] for run in some})
     counts = []
     for case in cases:
@@ -193,6 +193,7 @@ def _measured(some: list[Run], cases: list[str]) -> str:
         counts.append(f"{case}: {most:,}" + (f" ({', '.join(fewer)})" if fewer else ""))
     commits = sorted({run["commit"] for run in some if run.get("commit")})
     what = f", rowqueue at commit {', '.join(commits)}" if commits else ""
+    what += "".join(f"; {note}" for note in sorted({run["note"] for run in some if run.get("note")}))
     return f"Measured on {', '.join(dates)}{what}. Messages: {'; '.join(counts)}."
 
 
