@@ -30,7 +30,7 @@ BEGIN
     END IF;
     v_names := mq.primary_key(p_relation);
     IF v_names IS NULL THEN
-        RETURN quote_literal('{}');
+        RETURN quote_literal('{}') || '::text';
     END IF;
     RETURN mq.plain_json(p_relation, v_names, 'r');
 END
