@@ -185,8 +185,8 @@ ABSENT = {
         "**good_job, solid_queue**: Ruby gems that Debian does not package.",
     ),
     "mysql": (
-        "**Solid Queue** and **good_job**, which Rails has today, are gems that Debian does not package; delayed_job is"
-        " what Rails had before them.",
+        "**Solid Queue**, which Rails has today, is a gem that Debian does not package; delayed_job is what was used"
+        " before it.",
         "A newer **Laravel** than Debian's 8.83, which takes jobs by `FOR UPDATE SKIP LOCKED` as the newer ones do.",
     ),
 }

@@ -187,10 +187,12 @@ def _measured(some: list[Run], cases: list[str]) -> str:
     dates = sorted({run["date"] for run in some})
     counts = []
     for case in cases:
-        found = {key: entry["messages"] for run in some if run["case"] == case for key, entry in run["found"].items()}
-        most = max(found.values())
-        fewer = [f"{key} {count:,}" for key, count in found.items() if count < most]
-        counts.append(f"{case}: {most:,}" + (f" ({', '.join(fewer)})" if fewer else ""))
+        runs = [run["found"] for run in some if run["case"] == case]
+        most = sorted({max(entry["messages"] for entry in found.values()) for found in runs})
+        last = {key: entry["messages"] for found in runs for key, entry in found.items()}
+        fewer = [f"{key} {count:,}" for key, count in last.items() if count < most[0]]
+        text = " and ".join(f"{count:,}" for count in most)
+        counts.append(f"{case}: {text}" + (f" ({', '.join(fewer)})" if fewer else ""))
     commits = sorted({run["commit"] for run in some if run.get("commit")})
     what = f", rowqueue at commit {', '.join(commits)}" if commits else ""
     what += "".join(f"; {note}" for note in sorted({run["note"] for run in some if run.get("note")}))
