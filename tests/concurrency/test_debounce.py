@@ -64,6 +64,7 @@ def work_off(member: Member, type: str) -> list[tuple[int, str]]:
     return done
 
 
+@pytest.mark.heavy
 @pytest.mark.any_engine
 @pytest.mark.parametrize("ordered", [0, 1])
 def test_each_debounced_message_is_handled_once_with_the_last_body_that_was_accepted(

@@ -73,6 +73,7 @@ def forget(member: Member, queue: str) -> int:
     return count
 
 
+@pytest.mark.heavy
 def test_forgetting_old_reports_is_in_nobodys_way(
     crowd: Crowd, session: Session, queue: str, sql: Sql, server: Server, database: Database
 ) -> None:

@@ -112,6 +112,7 @@ def test_dead_letters_of_another_queue_are_not_touched(q: Queue) -> None:
     assert errors(another) == {"no": 1}
 
 
+@pytest.mark.heavy
 @pytest.mark.any_engine
 def test_the_newest_10000_dead_letters_are_read(q: Queue) -> None:
     die(q, "old")

@@ -94,6 +94,7 @@ def until(condition: Callable[[], Any], seconds: float = 90) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.heavy
 def test_the_demo_delivers_each_mail_once_and_can_be_run_again(
     home: Path, tmp_path: Path, sent: list[dict[str, str]]
 ) -> None:

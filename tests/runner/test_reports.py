@@ -130,6 +130,7 @@ def test_a_consumer_that_may_not_report_works_on(
     assert consumers(session, queue) == []
 
 
+@pytest.mark.heavy
 def test_what_was_done_before_an_outage_is_reported_after_it(
     private_server: Server, start: Start, queue: str, joblog: Log
 ) -> None:

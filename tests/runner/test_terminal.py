@@ -78,6 +78,7 @@ def odd(session: Session, queue: str) -> Iterator[str]:
     session.call("unbind_topic", None, type)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("columns", WIDTHS)
 def test_every_table_fits_the_terminal_a_line_a_row(
     database: Database, session: Session, odd: str, columns: int

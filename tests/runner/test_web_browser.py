@@ -155,6 +155,7 @@ def test_a_narrow_screen_scrolls_tables_and_not_the_page(
         assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
 
 
+@pytest.mark.heavy
 def test_the_pages_can_be_read_without_javascript(
     serve: Serve, browse: Browse, session: Session, queue: str, sql: Any
 ) -> None:

@@ -94,6 +94,7 @@ def hanging() -> Iterator[int]:
     listener.close()
 
 
+@pytest.mark.heavy
 def test_a_database_that_hangs_keeps_no_other_waiting(
     serve: Serve, database: Database, session: Session, queue: str, hanging: int
 ) -> None:

@@ -61,6 +61,7 @@ def nginx(tmp_path: Path, pytestconfig: pytest.Config) -> Iterator[Callable[[int
         process.wait(10)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("slash", ["", "/"])
 def test_behind_a_proxy_under_a_path(
     serve: Serve, nginx: Callable[[int, str], int], chromium: Any, session: Session, queue: str, slash: str

@@ -270,6 +270,7 @@ def signed(folder: Path, name: str, issuer: tuple[x509.Name, Any] | None) -> tup
     return subject, key
 
 
+@pytest.mark.heavy
 @pytest.mark.product("mysql")  # which takes certificates that lie in its data folder
 def test_a_certificate_is_checked_on_request(private_server: LocalMySQL, tmp_path: Path) -> None:
     """With an authority of our own: nobody knows the one that a server makes for itself."""
