@@ -425,8 +425,8 @@ def test_in_a_real_terminal_it_follows_keys_and_size_and_leaves_the_terminal_as_
     command = " ".join([sys.executable, "-m", "rowqueue.cli", "top", "--interval", "0.5"])
     terminal.tmux("send-keys", f"cd {FOLDER}; clear; {command}; echo ended with $?", "Enter")
     terminal.until("runner top", "READY", "Quit")
-    terminal.tmux("send-keys", "/")
-    terminal.tmux("send-keys", "-l", name)
+    # All at once, as from a paste: none of these letters may be taken for a key that changes the queue.
+    terminal.tmux("send-keys", "-l", f"/{name}")
     terminal.tmux("send-keys", "Enter")
     shown = terminal.until(f"filter: {name}", name)
     assert len(shown.splitlines()) == 24 and max(map(len, shown.splitlines())) <= 80

@@ -36,7 +36,6 @@ class Top(App[int]):
     Rows { scrollbar-size-vertical: 1; overflow-x: hidden; width: 100%; }
     #queues, #messages { height: 1fr; min-height: 3; }
     #filter { height: 1; border: none; padding: 0; display: none; }
-    #filter.shown { display: block; }
     #life { height: 1fr; }
     Question, Reading { align: center middle; }
     .box { width: 90%; max-width: 100; height: auto; max-height: 90%; 

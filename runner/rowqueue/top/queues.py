@@ -94,7 +94,8 @@ class QueuesScreen(Live):
         Binding("p", "pause", "Pause"),
         Binding("r", "resume", "Resume"),
         Binding("d", "redrive", "Redrive"),
-        Binding("slash", "filter", "Filter", key_display="/"),
+        # With priority it is done before the next key is looked at: what is typed after it is never taken for a change.
+        Binding("slash", "filter", "Filter", key_display="/", priority=True),
         Binding("s", "sort(1)", "Sort"),
         Binding("S", "sort(0)", show=False),
         Binding("escape", "clear", show=False),
@@ -289,11 +290,15 @@ class QueuesScreen(Live):
         self._sorted_by = (self._sorted_by + 1 + step) % (shown + 1) - 1
         self.show()
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Within the filter a slash is a character of it."""
+        return action != "filter" or not self.query_one("#filter").has_focus
+
     def action_filter(self) -> None:
         box = self.query_one("#filter", Input)
-        box.add_class("shown")
+        box.display = True
         box.value = self._filter
-        box.focus()
+        self.set_focus(box)
 
     def action_clear(self) -> None:
         """No filter any more."""
@@ -308,8 +313,8 @@ class QueuesScreen(Live):
         self._close_filter()
 
     def _close_filter(self) -> None:
-        self.query_one("#filter").remove_class("shown")
-        self.query_one("#queues").focus()
+        self.query_one("#filter").display = False
+        self.set_focus(self.query_one("#queues"))
         self.show()
 
 
