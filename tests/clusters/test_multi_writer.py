@@ -13,7 +13,7 @@ import pytest
 from conftest import installed, start
 from crew import Crew, Done, call_named, in_order, left, until
 from rowqueue.cli import app
-from rowqueue.databases import open_database
+from rowqueue.databases import Session, open_database
 from servers import clusters
 from typer.testing import CliRunner
 
@@ -163,7 +163,7 @@ def test_polling_table_on_all_nodes(cluster: Any, urls: list[str], crew_on: Make
     expected = [f"{node}-{n}" for node in range(len(urls)) for n in range(300)]
     for node, url in enumerate(urls):
         mine = expected[node * 300 : node * 300 + 300]
-        crew.start(_insert, cluster.nodes[node], url, name, mine)
+        crew.start(_insert, crew, url, name, mine)
         crew.runner(url, name, "--handler", "chores:row", "--batch", 10, group=["table"])
         crew.runner(url, name, "--handler", "chores:row", "--batch", 1, group=["table"])
         crew.start(_claim_rows, crew, url, name, done)
@@ -182,9 +182,16 @@ def _await_everywhere(cluster: Any, urls: list[str], query: str) -> None:
         until(lambda node=node, url=url: node.query(url, query), query)
 
 
-def _insert(node: Any, url: str, table: str, values: list[str]) -> None:
-    for value in values:
-        node.query(url, f"INSERT INTO {table} (v) VALUES (%s)", value)
+def _insert(crew: Crew, url: str, table: str, values: list[str]) -> None:
+    """An application's inserts, which it repeats after a conflict, as with any statement on a cluster."""
+    with crew.session(url) as session:
+        for value in values:
+
+            def insert(inner: Session, value: str = value) -> None:
+                with inner.transaction() as connection:
+                    connection.cursor().execute(f"INSERT INTO {table} (v) VALUES (%s)", [value])
+
+            session.do(insert)
 
 
 def _claim_rows(crew: Crew, url: str, name: str, done: Done) -> None:
@@ -208,7 +215,7 @@ def test_feed_published_on_all_nodes_misses_nothing(cluster: Any, urls: list[str
     _await_everywhere(cluster, urls, "SELECT name FROM mq_feed WHERE name = 'stock'")
     expected = [f"{node}-{n}" for node in range(len(urls)) for n in range(200)]
     for node, url in enumerate(urls):
-        crew.start(_insert, cluster.nodes[node], url, "stock", expected[node * 200 : node * 200 + 200])
+        crew.start(_insert, crew, url, "stock", expected[node * 200 : node * 200 + 200])
         crew.start(_publish, crew, url)
         crew.start(_follow, crew, url, f"reader-{node}", seen := [])
         READ[node] = seen
