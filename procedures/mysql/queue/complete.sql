@@ -18,6 +18,8 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_type, v_reader varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_attempt int;
+    DECLARE v_on_complete varchar(7) CHARACTER SET ascii;
+    DECLARE v_grouped tinyint;
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
@@ -31,7 +33,9 @@ BEGIN
     CALL mq_begin_call(1, v_own);
     CALL mq_withdraw(p_id, p_batch_key, v_type, v_attempt, v_reader);
     IF v_type IS NOT NULL THEN
-        CALL mq_settle(v_type, CONCAT('[[', p_id, ',', v_attempt, ']]'), v_reader);
+        SELECT on_complete, grouped INTO v_on_complete, v_grouped
+        FROM mq_queue WHERE type IN (v_type, '') ORDER BY type DESC LIMIT 1;
+        CALL mq_settle(v_type, v_on_complete, v_grouped, CONCAT('[[', p_id, ',', v_attempt, ']]'), v_reader);
     END IF;
     CALL mq_end_call(v_own);
     SELECT CAST(v_type IS NOT NULL AS signed) AS count;

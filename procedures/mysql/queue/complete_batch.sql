@@ -18,6 +18,8 @@ BEGIN
     DECLARE v_type, v_reader varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_items longtext CHARACTER SET utf8mb4;
     DECLARE v_seconds int;
+    DECLARE v_on_complete varchar(7) CHARACTER SET ascii;
+    DECLARE v_grouped tinyint;
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
@@ -28,7 +30,9 @@ BEGIN
     CALL mq_begin_call(1, v_own);
     CALL mq_drop_batch(p_batch_key, v_type, v_reader, v_seconds, v_items);
     IF v_items IS NOT NULL THEN
-        CALL mq_settle(v_type, v_items, v_reader);
+        SELECT on_complete, grouped INTO v_on_complete, v_grouped
+        FROM mq_queue WHERE type IN (v_type, '') ORDER BY type DESC LIMIT 1;
+        CALL mq_settle(v_type, v_on_complete, v_grouped, v_items, v_reader);
     END IF;
     CALL mq_end_call(v_own);
     SELECT COALESCE(JSON_LENGTH(v_items), 0) AS count;

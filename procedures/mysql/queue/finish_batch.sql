@@ -20,7 +20,9 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_type, v_reader varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_items, v_failed longtext CHARACTER SET utf8mb4;
-    DECLARE v_seconds int;
+    DECLARE v_on_complete varchar(7) CHARACTER SET ascii;
+    DECLARE v_paused, v_grouped tinyint;
+    DECLARE v_seconds, v_max_active, v_rate, v_rate_seconds, v_group_rate, v_group_rate_seconds int;
     DECLARE v_dead bigint;
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -28,13 +30,19 @@ BEGIN
         CALL mq_undo_call(v_own);
         RESIGNAL;
     END;
-    CALL mq_require_key(p_batch_key);
-    CALL mq_require_range('next_size', p_next_size, 0, 10000);
+    IF p_next_size NOT BETWEEN 0 AND 10000 THEN
+        CALL mq_require_range('next_size', p_next_size, 0, 10000);
+    END IF;
     CALL mq_begin_call(1, v_own);
     CALL mq_drop_batch(p_batch_key, v_type, v_reader, v_seconds, v_items);
     IF v_items IS NULL THEN
+        -- Of a batch that is there the key is one.
+        CALL mq_require_key(p_batch_key);
         CALL mq_raise_error('lease_lost', 'batch_key: this batch was finished, released or rescued');
     END IF;
+    SELECT on_complete, paused, grouped, max_active, rate, rate_seconds, group_rate, group_rate_seconds
+    INTO v_on_complete, v_paused, v_grouped, v_max_active, v_rate, v_rate_seconds, v_group_rate, v_group_rate_seconds
+    FROM mq_queue WHERE type IN (v_type, '') ORDER BY type DESC LIMIT 1;
     IF p_failures <> '' THEN
         CALL mq_read_failures(p_failures, v_items, v_failed, v_items);
         IF v_failed IS NOT NULL THEN
@@ -42,10 +50,11 @@ BEGIN
         END IF;
     END IF;
     IF v_items IS NOT NULL THEN
-        CALL mq_settle(v_type, v_items, v_reader);
+        CALL mq_settle(v_type, v_on_complete, v_grouped, v_items, v_reader);
     END IF;
     IF p_next_size > 0 THEN
-        CALL mq_claim(v_type, p_next_size, v_reader, v_seconds);
+        CALL mq_claim(v_type, v_paused, v_grouped, v_max_active, v_rate, v_rate_seconds, v_group_rate, v_group_rate_seconds,
+            p_next_size, v_reader, v_seconds);
     ELSE
         CALL mq_no_messages();
     END IF;

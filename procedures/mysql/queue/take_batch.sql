@@ -17,6 +17,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_take_batch(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
+    DECLARE v_on_complete varchar(7) CHARACTER SET ascii;
     DECLARE v_paused, v_grouped tinyint;
     DECLARE v_max_active, v_rate, v_rate_seconds int;
     DECLARE v_size int DEFAULT COALESCE(p_size, 1);
@@ -31,7 +32,8 @@ BEGIN
     CALL mq_require_name('type', p_type, 0);
     CALL mq_require_range('size', p_size, 1, 10000);
     CALL mq_begin_call(1, v_own);
-    SELECT paused, grouped, max_active, rate, rate_seconds INTO v_paused, v_grouped, v_max_active, v_rate, v_rate_seconds
+    SELECT on_complete, paused, grouped, max_active, rate, rate_seconds
+    INTO v_on_complete, v_paused, v_grouped, v_max_active, v_rate, v_rate_seconds
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     IF v_max_active + v_rate > 0 AND NOT v_paused THEN
         CALL mq_allowance(p_type, v_size, v_max_active, v_rate, v_rate_seconds, v_size);
@@ -48,7 +50,7 @@ BEGIN
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
         ORDER BY j.n;
         CALL mq_reader_name(NULL, v_reader);
-        CALL mq_settle(p_type, v_items, v_reader);
+        CALL mq_settle(p_type, v_on_complete, v_grouped, v_items, v_reader);
         IF v_max_active + v_rate > 0 THEN
             CALL mq_spend(p_type, JSON_LENGTH(v_items), v_rate, v_rate_seconds);
         END IF;

@@ -21,13 +21,22 @@ BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_until datetime(6) DEFAULT v_now + INTERVAL p_lease_seconds SECOND;
     DECLARE v_key varchar(36) CHARACTER SET utf8mb4 DEFAULT UUID();
+    -- One message is the usual case of small batches. A list costs a temporary table.
+    DECLARE v_one bigint DEFAULT IF(JSON_LENGTH(p_items) = 1, JSON_EXTRACT(p_items, '$[0][0]'), NULL);
+    DECLARE v_attempt int DEFAULT JSON_EXTRACT(p_items, '$[0][1]');
     INSERT INTO mq_batch (batch_key, claimed_at, lease_until, lease_seconds, type, reader, items)
     VALUES (v_key, v_now, v_until, p_lease_seconds, p_type, p_reader, p_items);
-    SELECT m.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, j.attempt, m.created_at, m.source,
-        v_key AS batch_key, v_until AS lease_until
-    FROM JSON_TABLE(p_items, '$[*]' COLUMNS (n FOR ORDINALITY, id bigint PATH '$[0]', attempt int PATH '$[1]')) AS j
-    STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
-    ORDER BY j.n;
+    IF v_one IS NULL THEN
+        SELECT m.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, j.attempt, m.created_at, m.source,
+            v_key AS batch_key, v_until AS lease_until
+        FROM JSON_TABLE(p_items, '$[*]' COLUMNS (n FOR ORDINALITY, id bigint PATH '$[0]', attempt int PATH '$[1]')) AS j
+        STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
+        ORDER BY j.n;
+    ELSE
+        SELECT m.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, v_attempt AS attempt, m.created_at, m.source,
+            v_key AS batch_key, v_until AS lease_until
+        FROM mq_message AS m FORCE INDEX (PRIMARY) WHERE m.id = v_one;
+    END IF;
 END//
 
 DELIMITER ;

@@ -1,11 +1,11 @@
 -- lock_ready: find and lock the first ready messages of a type, passing over those that another transaction has locked.
 -- Arguments:   p_type, p_size (at most so many), p_places (the marks to start at: a JSON array of [priority, run_at, id]; '[]':
---              scan from the very start), p_latest (no segment starts later)
+--              scan from the very start), p_before (0: nothing is before the first mark), p_latest (no segment starts later)
 -- Returns:     p_items: a JSON array of [id, number of the attempt that begins, priority, run_at] in claim order, NULL when there
 --              are none; p_front_moved: 1 when the marks are to be renewed
 -- Errors:      none
 -- Transaction: joins the caller's; never waits for another claim
--- Example:     CALL mq_lock_ready('email', 10, '[]', UTC_TIMESTAMP(6), v_items, v_front_moved);
+-- Example:     CALL mq_lock_ready('email', 10, '[]', 1, UTC_TIMESTAMP(6), v_items, v_front_moved);
 --
 -- While a transaction with a snapshot is open, InnoDB keeps every deleted row, and a claim that starts at the front of the index
 -- scans every message done since. The marks divide the index into segments:
@@ -29,6 +29,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_lock_ready(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_size int,
     IN p_places longtext CHARACTER SET utf8mb4,
+    IN p_before tinyint,
     IN p_latest datetime(6),
     OUT p_items longtext CHARACTER SET utf8mb4,
     OUT p_front_moved tinyint
@@ -47,20 +48,23 @@ BEGIN
     DECLARE v_id, v_from_id, v_first_id bigint;
     DECLARE v_left int DEFAULT p_size;
     DECLARE v_count, v_end, v_first_priority, v_last_priority int;
-    DECLARE v_some tinyint DEFAULT 1;
+    DECLARE v_some tinyint;
     DECLARE v_found longtext CHARACTER SET utf8mb4;
-    SET p_items = NULL, p_front_moved = 0, v_end = JSON_EXTRACT(p_places, '$[0][0]');
-    IF v_end IS NOT NULL THEN
-        -- What is before the first mark is mostly empty, and to ask is cheaper than to lock. From its end: MariaDB goes on past
-        -- the end of what it reads, and there it would read all dead rows before the mark.
-        SELECT (
-            SELECT 1 FROM mq_ready FORCE INDEX (PRIMARY) WHERE type = p_type AND priority < v_end AND attempts >= 0
-            ORDER BY priority DESC, run_at DESC, id DESC LIMIT 1
-        ) IS NOT NULL INTO v_some;
-    END IF;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    SET p_items = NULL, p_front_moved = 0, v_end = JSON_EXTRACT(p_places, '$[0][0]'), v_some = p_before OR v_end IS NULL;
     segments: LOOP
-        SET v_end = COALESCE(v_end, 32768);
-        IF v_some THEN
+        SET v_end = COALESCE(v_end, 32768), v_count = 0;
+        IF v_some AND v_left = 1 THEN
+            -- The same without a list, which costs a temporary table.
+            SELECT 1, CONCAT('[[', id, ',', attempts + 1, ',', priority, ',"', run_at, '"]]'), priority, priority
+            INTO v_count, v_found, v_first_priority, v_last_priority
+            FROM mq_ready FORCE INDEX (PRIMARY)
+            WHERE type = p_type AND (priority > v_priority AND priority < v_end
+                OR priority = v_priority AND (run_at > v_from_run_at OR run_at = v_from_run_at AND id >= v_from_id))
+            ORDER BY priority, run_at, id
+            LIMIT 1
+            FOR UPDATE SKIP LOCKED;
+        ELSEIF v_some THEN
             SELECT CONCAT('[', GROUP_CONCAT('[', r.id, ',', r.attempts + 1, ',', r.priority, ',"', r.run_at, '"]'
                 ORDER BY r.priority, r.run_at, r.id), ']'), COUNT(*), MIN(r.priority), MAX(r.priority)
             INTO v_found, v_count, v_first_priority, v_last_priority
@@ -73,15 +77,15 @@ BEGIN
                 LIMIT v_left
                 FOR UPDATE SKIP LOCKED
             ) AS r;
-            IF v_count > 0 THEN
-                SET p_items = IF(p_items IS NULL, v_found,
-                    CONCAT(LEFT(p_items, CHAR_LENGTH(p_items) - 1), ',', SUBSTRING(v_found, 2))),
-                    v_left = v_left - v_count, v_first_id = JSON_EXTRACT(v_found, '$[0][0]');
-                -- The front of a priority has moved, or there is one that may have a mark and has none.
-                SET p_front_moved = p_front_moved
-                    OR v_first_priority = v_priority AND v_first_id NOT BETWEEN v_id - c_stride AND v_id + c_stride
-                    OR v_last_priority > v_priority AND v_segment < c_marks;
-            END IF;
+        END IF;
+        IF v_count > 0 THEN
+            SET p_items = IF(p_items IS NULL, v_found,
+                CONCAT(LEFT(p_items, CHAR_LENGTH(p_items) - 1), ',', SUBSTRING(v_found, 2))),
+                v_left = v_left - v_count, v_first_id = JSON_EXTRACT(v_found, '$[0][0]');
+            -- The front of a priority has moved, or there is one that may have a mark and has none.
+            SET p_front_moved = p_front_moved
+                OR v_first_priority = v_priority AND v_first_id NOT BETWEEN v_id - c_stride AND v_id + c_stride
+                OR v_last_priority > v_priority AND v_segment < c_marks;
         END IF;
         IF v_end = 32768 OR v_left = 0 THEN
             LEAVE segments;

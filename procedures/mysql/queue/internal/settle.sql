@@ -1,9 +1,9 @@
 -- settle: messages are completed: delete them, or archive them when the policy says so.
--- Arguments:   p_type, p_items (a JSON array of [id, attempt]), p_reader
+-- Arguments:   p_type, p_on_complete and p_grouped (the policy), p_items (a JSON array of [id, attempt]), p_reader
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's
--- Example:     CALL mq_settle('email', '[[17,1]]', 'worker-1');
+-- Example:     CALL mq_settle('email', 'delete', 0, '[[17,1]]', 'worker-1');
 
 DROP PROCEDURE IF EXISTS mq_settle;
 
@@ -11,6 +11,8 @@ DELIMITER //
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_settle(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
+    IN p_on_complete varchar(7) CHARACTER SET ascii,
+    IN p_grouped tinyint,
     IN p_items longtext CHARACTER SET utf8mb4,
     IN p_reader varchar(200) CHARACTER SET utf8mb4
 )
@@ -18,11 +20,7 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
-    DECLARE v_on_complete varchar(7) CHARACTER SET ascii;
-    DECLARE v_grouped tinyint;
-    SELECT on_complete, grouped INTO v_on_complete, v_grouped
-    FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
-    IF v_on_complete = 'archive' THEN
+    IF p_on_complete = 'archive' THEN
         INSERT INTO mq_archive (id, completed_at, created_at, priority, attempts, month, type, body, headers, group_key,
             dedup_key, source, reader, result)
         SELECT m.id, v_now, m.created_at, m.priority, j.attempt, MONTH(v_now), m.type, m.body, m.headers, m.group_key,
@@ -32,7 +30,7 @@ BEGIN
         LEFT JOIN mq_result AS k FORCE INDEX (PRIMARY) ON k.id = j.id;
         CALL mq_delete_results(p_items);
     END IF;
-    IF v_grouped THEN
+    IF p_grouped THEN
         CALL mq_free_groups(p_type, p_items);
     END IF;
     CALL mq_delete_messages(p_items);
