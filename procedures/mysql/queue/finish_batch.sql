@@ -34,12 +34,15 @@ BEGIN
         CALL mq_require_range('next_size', p_next_size, 0, 10000);
     END IF;
     CALL mq_begin_call(1, v_own);
-    CALL mq_drop_batch(p_batch_key, v_type, v_reader, v_seconds, v_items);
+    -- As drop_batch does.
+    SELECT type, reader, lease_seconds, items INTO v_type, v_reader, v_seconds, v_items
+    FROM mq_batch WHERE batch_key = p_batch_key FOR UPDATE;
     IF v_items IS NULL THEN
         -- Of a batch that is there the key is one.
         CALL mq_require_key(p_batch_key);
         CALL mq_raise_error('lease_lost', 'batch_key: this batch was finished, released or rescued');
     END IF;
+    DELETE FROM mq_batch WHERE batch_key = p_batch_key;
     SELECT on_complete, paused, grouped, max_active, rate, rate_seconds, group_rate, group_rate_seconds
     INTO v_on_complete, v_paused, v_grouped, v_max_active, v_rate, v_rate_seconds, v_group_rate, v_group_rate_seconds
     FROM mq_queue WHERE type IN (v_type, '') ORDER BY type DESC LIMIT 1;

@@ -1,4 +1,4 @@
--- lock_ready: find and lock the first ready messages of a type, passing over those that another transaction has locked.
+-- lock_ready: take the first ready messages of a type out of mq_ready, passing over those that another transaction has locked.
 -- Arguments:   p_type, p_size (at most so many), p_places (the marks to start at: a JSON array of [priority, run_at, id]; '[]':
 --              scan from the very start), p_before (0: nothing is before the first mark), p_latest (no segment starts later)
 -- Returns:     p_items: a JSON array of [id, number of the attempt that begins, priority, run_at] in claim order, NULL when there
@@ -44,7 +44,7 @@ BEGIN
     DECLARE v_segment int DEFAULT 0;
     -- The first segment belongs to no mark.
     DECLARE v_priority int DEFAULT -32769;
-    DECLARE v_run_at, v_from_run_at datetime(6);
+    DECLARE v_run_at, v_from_run_at, v_first_run_at datetime(6);
     DECLARE v_id, v_from_id, v_first_id bigint;
     DECLARE v_left int DEFAULT p_size;
     DECLARE v_count, v_end, v_first_priority, v_last_priority int;
@@ -56,8 +56,8 @@ BEGIN
         SET v_end = COALESCE(v_end, 32768), v_count = 0;
         IF v_some AND v_left = 1 THEN
             -- The same without a list, which costs a temporary table.
-            SELECT 1, CONCAT('[[', id, ',', attempts + 1, ',', priority, ',"', run_at, '"]]'), priority, priority
-            INTO v_count, v_found, v_first_priority, v_last_priority
+            SELECT 1, CONCAT('[[', id, ',', attempts + 1, ',', priority, ',"', run_at, '"]]'), id, priority, priority, run_at
+            INTO v_count, v_found, v_first_id, v_first_priority, v_last_priority, v_first_run_at
             FROM mq_ready FORCE INDEX (PRIMARY)
             WHERE type = p_type AND (priority > v_priority AND priority < v_end
                 OR priority = v_priority AND (run_at > v_from_run_at OR run_at = v_from_run_at AND id >= v_from_id))
@@ -96,6 +96,11 @@ BEGIN
             v_from_id = IF(v_run_at < p_latest, v_id, 0), v_segment = v_segment + 1, v_some = 1,
             v_end = JSON_EXTRACT(p_places, CONCAT('$[', v_segment, '][0]'));
     END LOOP;
+    IF p_items IS NOT NULL AND p_size = 1 THEN
+        DELETE FROM mq_ready WHERE type = p_type AND priority = v_first_priority AND run_at = v_first_run_at AND id = v_first_id;
+    ELSEIF p_items IS NOT NULL THEN
+        CALL mq_delete_ready(p_type, p_items);
+    END IF;
 END//
 
 DELIMITER ;

@@ -107,7 +107,6 @@ BEGIN
             LEAST(v_lowered_to, v_now - INTERVAL c_late SECOND), p_items, v_front_moved);
         IF p_items IS NOT NULL THEN
             SET v_marks_changed = v_marks_changed OR v_full_scan OR v_front_moved;
-            CALL mq_delete_ready(p_type, p_items);
         ELSEIF v_full_scan AND JSON_LENGTH(v_places) > 0 AND UTC_TIMESTAMP(6) > v_now + INTERVAL c_long_scan MICROSECOND THEN
             -- Nothing is ready: all marks move up to now.
             SET v_marks_changed = 1, v_raised_to = v_now;
