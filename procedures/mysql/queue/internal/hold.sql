@@ -21,7 +21,7 @@ BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_until datetime(6) DEFAULT v_now + INTERVAL p_lease_seconds SECOND;
     DECLARE v_key varchar(36) CHARACTER SET utf8mb4 DEFAULT UUID();
-    -- One message is the usual case of small batches. A list costs a temporary table.
+    -- As in delete_messages: no list for one message.
     DECLARE v_one bigint DEFAULT IF(JSON_LENGTH(p_items) = 1, JSON_EXTRACT(p_items, '$[0][0]'), NULL);
     DECLARE v_attempt int DEFAULT JSON_EXTRACT(p_items, '$[0][1]');
     INSERT INTO mq_batch (batch_key, claimed_at, lease_until, lease_seconds, type, reader, items)
