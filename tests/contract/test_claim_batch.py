@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from queues import LONG_AGO, Queue, ids, in_an_hour
@@ -248,3 +248,23 @@ def test_claim_batch_finds_at_once_what_is_sent_before_between_and_after_the_pri
     for priority in (-7, 3, 9, 0, 7, -7, 3, 9):
         sent = [q.send(priority=priority), q.send(priority=7)]
         assert ids(q.claim(10)) == sorted(sent, key=lambda id: (priority if id == sent[0] else 7, id))
+
+
+def test_claim_batch_of_one_finds_at_once_what_is_sent_or_due_before_the_priorities_that_it_knows(q: Queue) -> None:
+    known = [q.send(), q.send(), q.send()]
+    assert ids(q.claim(1)) == known[:1]
+    urgent = q.send(priority=-7)
+    assert ids(q.claim(1)) == [urgent]
+    due = q.send(priority=-9, run_at=datetime.now(UTC) + timedelta(milliseconds=200))
+    time.sleep(0.25)
+    assert [(row["id"], row["attempt"]) for row in q.claim(1)] == [(due, 1)]
+    assert ids(q.claim(1)) == known[1:2]
+
+
+def test_claim_batch_of_one_counts_attempts(q: Queue) -> None:
+    q.send()
+    [row] = q.claim(1)
+    for attempt in range(1, 4):
+        assert row["attempt"] == attempt
+        assert q.one("fail", row["id"], row["batch_key"], "busy", 0) == "N"
+        [row] = q.claim(1)
