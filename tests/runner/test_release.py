@@ -140,6 +140,9 @@ def test_a_release_has_everything_in_dist_and_freezes_the_contract(tmp_path: Pat
     assert {path.name for path in dist.iterdir()} == {wheel, archive, "SHA256SUMS", *scripts}
     sums = dict(line.split("  ")[::-1] for line in (dist / "SHA256SUMS").read_text().splitlines())
     assert sums == {n: hashlib.sha256((dist / n).read_bytes()).hexdigest() for n in {wheel, archive, *scripts}}
+    page = (ROOT / "docs" / "start" / "install.md").read_text("utf-8")
+    [block] = re.findall(r"^sha256sum .*$", page, re.M)
+    assert run(["sh", "-c", block], cwd=dist).stdout.count(": OK\n") == len(sums)
     for name in scripts:
         engine = name.removeprefix("rowqueue-").removesuffix(".sql")
         text = (dist / name).read_bytes()
@@ -186,8 +189,8 @@ def test_the_wheel_installs_into_an_empty_environment_and_gives_the_command(
         return run(["own/bin/runner", *arguments], cwd=dist).stdout
 
     assert "Usage: runner" in runner("--help") and "Usage: runner demo" in runner("demo", "--help")
-    printed = runner("sql", "--database", "firebird")
-    assert printed == run([*COMMAND, "sql", "--database", "firebird"]).stdout and "CREATE" in printed
+    printed = runner("sql", "--database", "postgresql")
+    assert printed == run([*COMMAND, "sql", "--database", "postgresql"]).stdout and "CREATE" in printed
     assert "applied" in runner("apply", "--database", empty_database.url)
     assert "nothing to do" in runner("apply", "--database", empty_database.url)
 
