@@ -86,7 +86,9 @@ def write(root: Path, day: date) -> list[Path]:
             _build(root, made)
             _sums(made)
             shutil.rmtree(root / "dist", ignore_errors=True)
-            shutil.copytree(made, root / "dist")
+            (root / "dist").mkdir()  # the temporary folder is for its owner only
+            for path in made.iterdir():
+                shutil.copy(path, root / "dist")
     except BaseException:
         changelog.write_text(before, "utf-8")
         shutil.rmtree(kept, ignore_errors=True)
