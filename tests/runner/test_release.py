@@ -101,6 +101,7 @@ def test_a_folder_that_is_no_checkout_is_refused(small: Path, tmp_path: Path, mo
         release.check(small)
 
 
+@pytest.mark.heavy
 def test_after_an_error_the_tree_is_as_before(small: Path) -> None:
     """The small repository has nothing that could be built."""
     before = (small / "CHANGELOG.md").read_text()
