@@ -25,7 +25,7 @@ FOLDER = Path(__file__).parent / "images"
 TOKEN = "only-for-screenshots"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
 WIDTH, HEIGHT = 1180, 700
-COLUMNS, LINES = 100, 16  # of the terminal
+COLUMNS, LINES = 100, 18  # of the terminal
 SHOWN_AT = datetime(2026, 11, 23, 18, 40, 12, tzinfo=UTC)
 RATES = (("mail-1", "email", 410), ("mail-2", "email", 380), ("shop-1", "orders", 60), ("billing-1", "invoices", 90))
 
@@ -116,7 +116,10 @@ def shoot_top(database: Database) -> None:
         drawing = asyncio.run(show())
     finally:
         watched.close()
-    (FOLDER / "top.svg").write_text(re.sub(r"@font-face \{.*?\}\s*", "", drawing, flags=re.S), "utf-8")
+    drawing = re.sub(r"@font-face \{.*?\}\s*", "", drawing, flags=re.S)
+    # A size, too: without one, a browser makes an image of 300 pixels.
+    drawing = re.sub(r'viewBox="0 0 (\S+) (\S+)"', r'viewBox="0 0 \1 \2" width="\1" height="\2"', drawing, count=1)
+    (FOLDER / "top.svg").write_text(drawing, "utf-8")
 
 
 def main() -> None:
