@@ -38,7 +38,10 @@ def consume(
     idle_timeout: consuming.IdleTimeout = None,
     transaction: Annotated[
         bool,
-        typer.Option("--transaction", help="Take messages and handle them in one transaction, which finishes them."),
+        typer.Option(
+            "--transaction",
+            help="Handle messages in the transaction that takes them: an effect in this database happens once.",
+        ),
     ] = False,
     ring: Annotated[
         bool, typer.Option("--ring", help="Claim round-robin, in the order of ids. Priority is ignored.")
@@ -57,7 +60,10 @@ def consume(
     report: consuming.Report = consuming.REPORT,
     database: Url = None,
 ) -> None:
-    """Run a handler for each message until stopped. At SIGTERM or SIGINT, running handlers finish; a second one aborts."""
+    """Run a handler for each message until stopped.
+
+    At SIGTERM or SIGINT, running handlers finish; a second signal aborts them.
+    """
     consuming.log_to_stderr(log_level)
     if keep_results and exec is not None:
         raise typer.BadParameter("cannot be combined with --exec", param_hint="--keep-results")

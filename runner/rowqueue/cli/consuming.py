@@ -49,8 +49,8 @@ Exec = Annotated[
     typer.Option(
         "--exec",
         metavar="COMMAND",
-        help="Run by sh for each message, which it reads as JSON on stdin. Exit status 0: done; 65: dead letter;"
-        " 126, 127: the runner ends; else: try again, with the last line of its stderr as the error.",
+        help="A shell command, run once per message, with the message as JSON on stdin. Exit status 0: done; 65: dead"
+        " letter; 126, 127: the runner ends; any other: retry. The last line of stderr is the error.",
     ),
 ]
 Worker = Annotated[

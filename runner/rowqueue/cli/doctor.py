@@ -11,7 +11,10 @@ top = group()
 
 @top.command()
 def doctor(database: Url = None, json: Json = False) -> int:
-    """Check the installation, the rights and the health of the queues. Exit 3: run `runner apply`; 1: a check is bad."""
+    """Check the installation, the rights and the health of the queues.
+
+    Exit code 3: run `runner apply`; 1: a check is bad.
+    """
     with opened(database) as target:
         installation, wrong = _installation(target)
         rights = _rights(target) if installation["value"] else []

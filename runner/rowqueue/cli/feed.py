@@ -54,7 +54,10 @@ def consume(
     connect_timeout: consuming.ConnectTimeout = None,
     database: Url = None,
 ) -> None:
-    """Run a handler for each row of a feed, in order, until stopped. At SIGTERM or SIGINT, the running handler finishes."""
+    """Run a handler for each row of a feed, in order, until stopped.
+
+    At SIGTERM or SIGINT, the running handler finishes.
+    """
     consuming.log_to_stderr(log_level)
     options = feeds.Options(
         feed, consumer, batch, once, drain, max_messages, idle_timeout, shutdown_timeout, connect_timeout

@@ -43,8 +43,8 @@ def send(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Send a list: one body a line, or a JSON string for a body that has a line feed, is empty or begins"
-            " with a double quote; - is stdin.",
+            help="Send a list from a file, one body per line. Write a body that is empty, has a line feed or begins"
+            " with a double quote as a JSON string. -: stdin.",
         ),
     ] = None,
     run_at: Annotated[
@@ -61,7 +61,7 @@ def send(
     dedup_key: Annotated[str | None, typer.Option(help="At most one live message of the queue has this key.")] = None,
     on_conflict: Annotated[
         Conflicts | None,
-        typer.Option(help="What happens to the message that has the dedup key: a new body, or a later time."),
+        typer.Option(help="If a live message has the dedup key: keep it, replace its body, or postpone it. [keep]"),
     ] = None,
     max_attempts: Annotated[
         int | None, typer.Option(min=1, max=1000, help="Attempts until it becomes a dead letter. [the queue's]")

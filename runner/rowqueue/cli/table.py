@@ -14,7 +14,7 @@ from .progress import until_none
 
 app = group("Polling tables: rows of your own table, claimed as work.")
 
-Adopted = Annotated[str, typer.Argument(metavar="NAME", help="The name given by `table adopt`.")]
+Adopted = Annotated[str, typer.Argument(metavar="NAME", help="The name of the polling table.")]
 
 
 class RowState(StrEnum):
@@ -83,7 +83,7 @@ def table_adopt(
     ] = None,
     done_value: Annotated[str | None, typer.Option(help="The status of a row that is done.")] = None,
     error_value: Annotated[str | None, typer.Option(help="The status of a row whose attempts are used up.")] = None,
-    on_complete: Annotated[str | None, typer.Option(help="Keep rows that are done, or delete them. [keep]")] = None,
+    on_complete: Annotated[str | None, typer.Option(help="Rows that are done: keep or delete. [keep]")] = None,
     late_seconds: Annotated[
         int | None, typer.Option(help="Without a status: how many seconds late a row may be committed.")
     ] = None,
@@ -128,7 +128,7 @@ def table_retry(
 
 @app.command("list")
 def table_list(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="The name given by `table adopt`. [all]")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="The name of the polling table. [all]")] = None,
     database: Url = None,
     json: Json = False,
 ) -> None:
