@@ -1,6 +1,7 @@
 """What only MySQL and MariaDB do: errors, option files, TLS, lost transactions, rights and the plain script."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -349,6 +350,25 @@ def test_a_value_that_its_type_cannot_hold_is_an_invalid_argument(
         session.call(procedure, *arguments)
     assert caught.value.number == 50002
     assert sql("SELECT 1 FROM mq_message WHERE type LIKE 'q%%' UNION ALL SELECT 1 FROM mq_queue WHERE type = 'q'") == []
+
+
+@pytest.mark.parametrize(
+    ("number", "message", "kind"),
+    [
+        (1180, "Got error 149 - 'Lock deadlock; Retry transaction' during COMMIT", Conflict),
+        (1180, "Got error 1 - 'Operation not permitted' during COMMIT", Disconnected),
+        (3101, "Plugin instructed the server to rollback the current transaction.", Conflict),
+        (3032, "The server is currently in offline mode", Disconnected),
+        (3100, "Error on observer while running replication hook 'before_commit'.", Disconnected),
+        (3797, "Error while waiting for group transactions commit", Disconnected),
+    ],
+)
+def test_what_a_cluster_says_is_a_conflict_or_a_member_that_is_gone(
+    session: MySQLSession, number: int, message: str, kind: type[DatabaseError]
+) -> None:
+    text = message.replace("'", "''")
+    with pytest.raises(kind, match=re.escape(message)), session.transaction() as connection:
+        connection.cursor().execute(f"SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = {number}, MESSAGE_TEXT = '{text}'")
 
 
 def test_a_value_that_the_server_cannot_convert_is_an_invalid_argument(session: Session) -> None:

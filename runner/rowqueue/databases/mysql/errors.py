@@ -48,8 +48,13 @@ _DISCONNECTS = {
     2013,
     2014,
     2055,
+    3032,  # the server is in offline mode, as a member is that its replication group has expelled
     3100,  # a member that has left its replication group
+    3797,  # a member that could not wait for what its group has committed
+    3798,
+    3799,
     4031,  # closed for inactivity
+    6400,  # 3032 with its reason
 }
 _READ_ONLY = {1792, 1836}  # a secondary, or a server that is no longer the primary
 FORBIDDEN = {1044, 1045, 1142, 1143, 1227, 1370, 1410, 1698}
@@ -98,7 +103,7 @@ def translate(error: BaseException, closed: bool = False) -> Exception:
     if closed or _is_of_interface(error):
         return Disconnected(message)
     # A savepoint is gone when the server has rolled back the transaction. A failed COMMIT tells why by its text only.
-    in_commit = number == ER.ERROR_DURING_COMMIT and "deadlock" in message.lower()
+    in_commit = code == ER.ERROR_DURING_COMMIT and "deadlock" in message.lower()
     if code in _CONFLICTS or in_commit or message.startswith("SAVEPOINT "):
         return Conflict(message)
     # 1290 names the option that forbids the statement.
