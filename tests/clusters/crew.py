@@ -15,7 +15,7 @@ from rowqueue import contract
 from rowqueue.databases import Conflict, Disconnected, Session, open_database
 
 FOLDER = Path(__file__).parent
-PATIENCE = 100  # seconds, on a machine that others use too
+PATIENCE = 150  # seconds, on a machine that others use too
 
 
 class Crew:

@@ -254,9 +254,9 @@ def test_a_node_is_killed_while_all_work(cluster: Any, urls: list[str], crew_on:
     mine = [cluster.several([*urls[node:], *urls[:node]]) for node in range(len(urls))]  # each one its own node first
     for type, ordered in (("k.mixed", 0), ("k.ordered", 1), ("k.effects", 0)):
         call_named(urls[0], "set_queue", type, lease_seconds=10, ordered=ordered, max_attempts=100)
-    effects = [f"killed-{n}" for n in range(1500)]
+    effects = [f"killed-{n}" for n in range(800)]
     groups = [[f"k{group} {n}" for n in range(50)] for group in range(12)]
-    mixed = [[f"{node}-{n}" for n in range(1500)] for node in range(len(urls))]
+    mixed = [[f"{node}-{n}" for n in range(800)] for node in range(len(urls))]
     crew.send_lists(urls[0], "k.effects", effects)
     for number, bodies in enumerate(groups):
         crew.start(crew.send, urls[0], "k.ordered", bodies, f"g{number}")

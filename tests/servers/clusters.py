@@ -252,6 +252,9 @@ class GroupReplication(MySQLCluster):
                 "group-replication-single-primary-mode": "OFF" if multi else "ON",
                 "group-replication-enforce-update-everywhere-checks": "ON" if multi else "OFF",
                 "group-replication-recovery-get-public-key": "ON",
+                # A busy machine may stop a member for longer than the default of 5 s. With several primaries nobody
+                # waits for it; with one, a new primary is elected only then.
+                "group-replication-member-expel-timeout": 30 if multi else 15,
             }
 
     def start(self) -> None:
