@@ -12,7 +12,7 @@ DIST_STAMP := $(VENV)/.dist-installed
 # The tests start the runner some hundred times; where Python may keep its bytecode, each start takes a third less.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: test test-languages languages servers demo lint docs screenshots bench-peers soak dist clean
+.PHONY: test test-languages languages servers demo lint docs screenshots bench-peers soak dist release clean
 
 test: $(TEST_STAMP) servers
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
@@ -66,6 +66,14 @@ dist: $(DIST_STAMP)
 		$(BIN)/runner sql --database $$name > dist/rowqueue-$$name.sql || exit 1; \
 	done
 	$(BIN)/pip wheel -q --disable-pip-version-check --no-deps --wheel-dir dist .
+
+# The version in pyproject.toml as a release, all of it in dist/: docs/background/contributing.md says what comes before
+# and after. Nothing is pushed or uploaded.
+release: $(TEST_STAMP)
+	$(BIN)/python releases/release.py --check
+	$(MAKE) lint
+	$(BIN)/pytest -q tests/static
+	$(BIN)/python releases/release.py
 
 # docs/images, seen by Debian's Chromium.
 screenshots: $(TEST_STAMP)

@@ -1,24 +1,32 @@
-"""Makes docs/images: `runner web` on an embedded PostgreSQL with a queue for the picture, seen by Debian's Chromium.
+"""Makes the screenshots in docs/images, on an embedded PostgreSQL with queues for the picture.
+
+`runner web` as Debian's Chromium shows it, and `runner top` as Textual draws it. The other pictures there are drawings.
 
 Usage: make screenshots
 """
 
+import asyncio
 import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from rowqueue import install
-from rowqueue.databases import Session, open_embedded
+from rowqueue.databases import Database, Session, open_embedded
+from rowqueue.seeing import Watched
+from rowqueue.top.frame import Top
+from rowqueue.top.queues import QueuesScreen
 
 FOLDER = Path(__file__).parent / "images"
 TOKEN = "only-for-screenshots"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
 WIDTH, HEIGHT = 1180, 700
+COLUMNS, LINES = 100, 18  # of the terminal
+SHOWN_AT = datetime(2026, 11, 23, 18, 40, 12, tzinfo=UTC)
 RATES = (("mail-1", "email", 410), ("mail-2", "email", 380), ("shop-1", "orders", 60), ("billing-1", "invoices", 90))
 
 
@@ -89,6 +97,31 @@ def shoot(base: str, letter: int) -> None:
         browser.close()
 
 
+def shoot_top(database: Database) -> None:
+    """`runner top` as a drawing. Textual would load its font from elsewhere; the reader's own does."""
+    watched = Watched("top", database, "screenshots")
+
+    async def show() -> str:
+        top = Top(watched, QueuesScreen, "postgresql://me@db/shop", 2)
+        async with top.run_test(size=(COLUMNS, LINES)) as pilot:
+            while top.now is None:
+                await pilot.pause(0.1)
+            await pilot.pause()
+            top.now = SHOWN_AT
+            top.show_frame()
+            await pilot.pause()
+            return top.export_screenshot(title="runner top")
+
+    try:
+        drawing = asyncio.run(show())
+    finally:
+        watched.close()
+    drawing = re.sub(r"@font-face \{.*?\}\s*", "", drawing, flags=re.S)
+    # A size, too: without one, a browser makes an image of 300 pixels.
+    drawing = re.sub(r'viewBox="0 0 (\S+) (\S+)"', r'viewBox="0 0 \1 \2" width="\1" height="\2"', drawing, count=1)
+    (FOLDER / "top.svg").write_text(drawing, "utf-8")
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="rowqueue-screenshots-") as folder:
         Path(folder).chmod(0o755)  # as root, the server is another user's
@@ -97,6 +130,7 @@ def main() -> None:
             session = database.connect("screenshots")
             letter = fill(session)
             session.close()
+            shoot_top(database)
             serve_and_shoot(database.url, letter)
 
 

@@ -22,6 +22,8 @@ from servers.clock import Clock
 sys.path.append(str(Path(__file__).parent / "contract"))
 # tabs.py, which reads a page of the documentation for one engine.
 sys.path.append(str(Path(__file__).parents[1] / "docs"))
+# release.py, which makes a release, and frozen.py, which holds later versions to it.
+sys.path.append(str(Path(__file__).parents[1] / "releases"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -216,7 +216,7 @@ class _Reading:
         lasting = {name: error for name, error in errors.items() if not isinstance(error, Conflict)}
         self._refused |= dict.fromkeys(lasting, time.monotonic() + ASK_AGAIN_SECONDS)
         if lasting:
-            self._say(f"nothing is told of what {', '.join(lasting)} would say: {next(iter(lasting.values()))}")
+            self._say(f"metrics of {', '.join(lasting)} are left out: {next(iter(lasting.values()))}")
 
     def _say(self, text: str) -> None:
         if text != self._said:

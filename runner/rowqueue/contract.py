@@ -128,8 +128,13 @@ class Contract:
 
 @cache
 def load() -> Contract:
-    """Read procedures/contract.toml."""
-    data: dict[str, Any] = tomllib.loads((sql_root() / "procedures" / "contract.toml").read_text("utf-8"))
+    """The contract of this release: procedures/contract.toml."""
+    return read(sql_root() / "procedures" / "contract.toml")
+
+
+def read(path: Path) -> Contract:
+    """Read a contract."""
+    data: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
     rows = data["rows"]
 
     def procedure(entry: dict[str, Any]) -> Procedure:

@@ -176,7 +176,7 @@ class Consumer(_Loop):
         for failure in handled.failures:
             if failure.retry_after == -1 and done and failure.id <= done[-1].id:
                 discarded += 1
-                log.error("%s: row %d is passed over: %s", self._options.feed, failure.id, failure.error)
+                log.error("%s: row %d is skipped: %s", self._options.feed, failure.id, failure.error)
         if done:
             self._advance(done[-1].position)
             self.totals["handled"] += len(done) - discarded

@@ -37,7 +37,7 @@ FORGET_SECONDS = 86_400.0  # a counter that nothing was added to for so long goe
 METRICS = (
     Described("rowqueue_up", "1 when the database has answered, else 0."),
     Described("rowqueue_collect_duration_seconds", "How long the database took to answer."),
-    Described("rowqueue_left_out", "Names of a kind above the limit, of which nothing is told.", ("kind",)),
+    Described("rowqueue_left_out", "Names above the limit of a kind, which are not reported.", ("kind",)),
     Described("rowqueue_ready_messages", "Messages that can be claimed now; counted up to 10,000.", _TYPE),
     Described("rowqueue_delayed_messages", "Messages that are not due yet; counted up to 10,000.", _TYPE),
     Described("rowqueue_active_messages", "Messages claimed, the lease running; counted up to 10,000.", _TYPE),
@@ -92,7 +92,7 @@ class Limit:
         left_out = len(found) - len(kept)
         if left_out and not self.left_out:
             log.warning(
-                "%s: more than %d names of kind %s; nothing is told of the others (--max-names)",
+                "%s: more than %d names of kind %s; the others are not reported (--max-names)",
                 self._database,
                 self._at_most,
                 self._kind,

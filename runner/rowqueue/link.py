@@ -268,5 +268,5 @@ def once_there(check: Callable[[], T], longest: float | None, stop: threading.Ev
 
 
 def _leave(number: int, _frame: object) -> NoReturn:
-    log.info("%s: leaving before the database was there", signal.Signals(number).name)
+    log.info("%s: ended before the database could be reached", signal.Signals(number).name)
     raise SystemExit(0)

@@ -32,7 +32,7 @@ class Shutdown:
         if self._is_asked:
             self._leave(number, f"{name} again")
         self._is_asked = True
-        log.info("%s: finishing what runs, for at most %g s", name, self._timeout)
+        log.info("%s: running handlers may finish, for at most %g s", name, self._timeout)
         self._deadline = time.monotonic() + self._timeout
         self._timer = threading.Timer(self._timeout, self._leave, (number, f"still busy after {self._timeout:g} s"))
         self._timer.daemon = True

@@ -69,10 +69,6 @@ def test_the_blocks_of_the_page_do_what_it_says(installed_database: Database, se
     assert failed == {"error": "ValueError: mailbox full"}
 
 
-def test_the_test_of_a_handler_passes() -> None:
-    names()["test_send_mail"]()
-
-
 def test_a_consumer_runs_in_the_background(installed_database: Database) -> None:
     handled: list[str] = []
     session = open_database(installed_database.url).connect("test")

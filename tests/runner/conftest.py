@@ -1,11 +1,13 @@
 """The runner as its users start it: a process of its own, found by its exit code, its output and what it did."""
 
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from processes import COMMAND, FOLDER, Log, Running, environment
+from rowqueue import contract
 from rowqueue.databases import Database
 
 
@@ -49,3 +51,12 @@ def start(database: Database, joblog: Log, tmp_path: Path) -> Iterator[Callable[
         if running.process.poll() is None:
             running.process.kill()
             running.process.wait()
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of all SQL files, which the installer takes for the release."""
+    for folder in ("migrations", "procedures"):
+        shutil.copytree(contract.sql_root() / folder, tmp_path / folder)
+    monkeypatch.setattr(contract, "sql_root", lambda: tmp_path)
+    return tmp_path

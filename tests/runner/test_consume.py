@@ -502,7 +502,7 @@ def test_second_signal_aborts_and_kills_commands(
     running = start("consume", "--type", queue, "--exec", command)
     (pid,) = until(joblog.read)
     running.process.send_signal(number)
-    until(lambda: "finishing what runs" in running.stderr)
+    until(lambda: "running handlers may finish" in running.stderr)
     assert running.stop(number) == code
     until(lambda: subprocess.run(["kill", "-0", pid], capture_output=True, check=False).returncode != 0)
     assert states()["a"]["state"] == "A", "what an aborted consumer held comes back with its lease"
@@ -680,7 +680,7 @@ def test_transaction_blames_nobody_for_a_batch_that_failed_but_the_one_that_fail
     command = ["consume", "--type", queue, "--handler", "jobs:effect", "--transaction", "--batch", 3, "--once"]
     done = runner(*command)
     assert done.returncode == 0, done.stderr
-    assert "a batch of 3 was rolled back: one message at a time" in done.stderr
+    assert "a batch of 3 messages was rolled back; they are handled one by one" in done.stderr
     assert effects() == ["a", "b"]
     assert {b: (r["state"], r["attempts"]) for b, r in states().items()} == {"fail": ("N", 1)}
 

@@ -57,7 +57,7 @@ def test_a_row_that_fails_is_tried_again_before_those_behind_it(feed: Feed, runn
     assert done.returncode == 0, done.stderr
     assert joblog.read() == [["a", 1], ["busy", 1], ["busy", 2], ["b", 1], ["never", 1], ["c", 1]]
     assert "row 2 failed (attempt 1): not now" in done.stderr
-    assert "row 4 is passed over: not this one" in done.stderr
+    assert "row 4 is skipped: not this one" in done.stderr
     assert "4 handled" in done.stderr and "1 passed over" in done.stderr
     assert feed.call("feed_stats")[0]["position"] == 5
 

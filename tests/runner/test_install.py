@@ -1,6 +1,5 @@
 """runner apply: what it installs, what it leaves alone and what it refuses."""
 
-import shutil
 import subprocess
 import sys
 import uuid
@@ -27,15 +26,6 @@ def catalog(request: pytest.FixtureRequest, server: Server) -> Catalog:
     name = "installed_database" if "installed_database" in request.fixturenames else "empty_database"
     database: Database = request.getfixturevalue(name)
     return lambda: server.catalog(database.url)
-
-
-@pytest.fixture
-def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of all SQL files, which the installer takes for the release."""
-    for folder in ("migrations", "procedures"):
-        shutil.copytree(contract.sql_root() / folder, tmp_path / folder)
-    monkeypatch.setattr(contract, "sql_root", lambda: tmp_path)
-    return tmp_path
 
 
 @pytest.fixture

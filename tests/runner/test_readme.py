@@ -4,7 +4,6 @@ import os
 import re
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -290,23 +289,6 @@ def test_the_consumer_for_pymssql_finishes_and_reports_failures(
     assert handled == [str(n) for n in range(300)]
     left = server.query(installed_database.url, "SELECT state, body, attempts, error FROM mq.message_state")
     assert plain(server, left) == [{"state": "N", "body": "250", "attempts": 1, "error": "ValueError('two\\nlines')"}]
-
-
-# ---- the files of a release
-
-
-@pytest.mark.heavy
-def test_the_wheel_installs_into_an_empty_environment_and_gives_the_command(tmp_path: Path) -> None:
-    """As pipx and uv do it: an environment of its own, and the wheel with one driver."""
-    run = partial(subprocess.run, check=True, capture_output=True, text=True, timeout=200, cwd=tmp_path)
-    run([sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--wheel-dir", "dist", str(ROOT)])
-    [wheel] = (tmp_path / "dist").glob("rowqueue-*.whl")
-    run([sys.executable, "-m", "venv", "own"])
-    run(["own/bin/pip", "install", "-q", "--disable-pip-version-check", f"{wheel}[postgresql]"])
-    assert "Usage: runner" in run(["own/bin/runner", "--help"]).stdout
-    printed = run(["own/bin/runner", "sql", "--database", "postgresql"]).stdout
-    here = run([*COMMAND, "sql", "--database", "postgresql"]).stdout
-    assert printed == here and "CREATE" in printed
 
 
 def test_the_configuration_file_of_its_page_is_read(tmp_path: Path) -> None:

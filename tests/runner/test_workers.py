@@ -341,7 +341,7 @@ def test_second_signal_kills_workers(start: Start, session: Session, queue: str,
     running = start("consume", "--type", queue, "--worker", WORKER)
     until(lambda: bodies(joblog))
     running.process.send_signal(signal.SIGTERM)
-    until(lambda: "finishing what runs" in running.stderr)
+    until(lambda: "running handlers may finish" in running.stderr)
     assert running.stop() == 143
     (pid,) = starts(joblog)
     until(lambda: not is_alive(pid))

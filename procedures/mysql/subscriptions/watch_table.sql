@@ -23,12 +23,13 @@ BEGIN
     DECLARE v_quoted, v_label, v_columns, v_keys, v_new, v_old, v_queue longtext CHARACTER SET utf8mb4;
     -- Stands for a brace that belongs to a name and begins no place, until all places are filled.
     DECLARE c_brace varchar(1) CHARACTER SET utf8mb4 DEFAULT CHAR(0 USING utf8mb4);
-    -- A check first: writers of what nothing has subscribed to pay for no more than that.
+    -- A check first: writers of what nothing has subscribed to pay for no more than that. MIN is read while the server plans;
+    -- EXISTS, which it plans and then executes, takes twice as long.
     DECLARE v_trigger longtext CHARACTER SET utf8mb4 DEFAULT
         'CREATE DEFINER = ''mq_owner''@''localhost'' TRIGGER {schema}.`mq_{event}_{hash}` AFTER {event} ON {table} FOR EACH ROW
         BEGIN
             DECLARE v_wanted tinyint;
-            SELECT EXISTS (SELECT * FROM {queue}mq_subscription WHERE label = {label} AND action = ''{action}'') INTO v_wanted;
+            SELECT MIN(action) IS NOT NULL INTO v_wanted FROM {queue}mq_subscription WHERE label = {label} AND action = ''{action}'';
             IF v_wanted THEN
                 CALL {queue}mq_send_changes({label}, ''{action}'', {row}, {old_row});
             END IF;

@@ -47,14 +47,14 @@ Url = Annotated[
         help="The database, such as scheme://user@host/name. Without one, an embedded database is started.",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
 Type = Annotated[str, typer.Argument(metavar="TYPE", help="The queue.", autocompletion=known_types)]
 OptionalType = Annotated[
-    str | None, typer.Argument(metavar="[TYPE]", help="The queue; all when left out.", autocompletion=known_types)
+    str | None, typer.Argument(metavar="[TYPE]", help="The queue. [all]", autocompletion=known_types)
 ]
-Size = Annotated[int, typer.Option("--size", min=1, max=10_000, help="At most so many.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
-Table = Annotated[str, typer.Argument(metavar="TABLE", help="The table, as its SQL names it.")]
+Size = Annotated[int, typer.Option("--size", min=1, max=10_000, help="The greatest number of rows.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
+Table = Annotated[str, typer.Argument(metavar="TABLE", help="The table, written as in SQL, such as shop.orders.")]
 
 
 class Failed(Expected):

@@ -15,17 +15,22 @@ top = group()
 def consume(
     type: Annotated[
         list[str],
-        typer.Option("--type", metavar="TYPE", help="The queue; several take turns.", autocompletion=known_types),
+        typer.Option(
+            "--type",
+            metavar="TYPE",
+            help="The queue. Repeat it for several queues, which take turns.",
+            autocompletion=known_types,
+        ),
     ],
     handler: consuming.HandlerPath = None,
     exec: consuming.Exec = None,
     worker: consuming.Worker = None,
     timeout: consuming.Timeout = None,
-    batch: Annotated[int | None, typer.Option(**consuming.limits("batch"), help="Claim so many. [10]")] = None,
+    batch: Annotated[int | None, typer.Option(**consuming.limits("batch"), help="Messages per claim. [10]")] = None,
     concurrency: consuming.Concurrency = 1,
     lease: consuming.Lease = None,
     reader: Annotated[
-        str | None, typer.Option(help="This process's name. [host and process number; --ring: host]")
+        str | None, typer.Option(help="This consumer's name. [host and process number; with --ring: host]")
     ] = None,
     once: consuming.Once = False,
     drain: consuming.Drain = False,
@@ -33,14 +38,19 @@ def consume(
     idle_timeout: consuming.IdleTimeout = None,
     transaction: Annotated[
         bool,
-        typer.Option("--transaction", help="Handle in the transaction that takes the message: effect exactly once."),
+        typer.Option(
+            "--transaction",
+            help="Handle messages in the transaction that takes them: an effect in this database happens once.",
+        ),
     ] = False,
-    ring: Annotated[bool, typer.Option("--ring", help="Claim round the ring of ids; priority plays no part.")] = False,
+    ring: Annotated[
+        bool, typer.Option("--ring", help="Claim round-robin, in the order of ids. Priority is ignored.")
+    ] = False,
     keep_results: Annotated[
         bool,
         typer.Option(
             "--keep-results",
-            help="Keep what the handler returns, a text or JSON, with the message; the queue archives.",
+            help="Keep what the handler returns (text or JSON) as the result. The queue must archive.",
         ),
     ] = False,
     shutdown_timeout: consuming.ShutdownTimeout = consuming.SHUTDOWN,
@@ -50,7 +60,10 @@ def consume(
     report: consuming.Report = consuming.REPORT,
     database: Url = None,
 ) -> None:
-    """Run a handler for each message until told to stop. SIGTERM and SIGINT finish what runs; a second one aborts."""
+    """Run a handler for each message until stopped.
+
+    At SIGTERM or SIGINT, running handlers finish; a second signal aborts them.
+    """
     consuming.log_to_stderr(log_level)
     if keep_results and exec is not None:
         raise typer.BadParameter("cannot be combined with --exec", param_hint="--keep-results")

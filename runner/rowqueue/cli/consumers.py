@@ -16,7 +16,7 @@ _THROUGHPUT = ("type", "minute", "sent", "completed", "failed", "dead", "waited_
 
 @top.command()
 def consumers(type: OptionalType = None, database: Url = None, json: Json = False) -> None:
-    """Show who consumes, how fast, and who is silent."""
+    """Show the consumers: how fast they work, and which are silent."""
     with connected(database) as session:
         output.rows(session.call("list_consumers", type), _CONSUMERS, json)
 
@@ -24,11 +24,11 @@ def consumers(type: OptionalType = None, database: Url = None, json: Json = Fals
 @top.command()
 def throughput(
     type: OptionalType = None,
-    minutes: Annotated[int, typer.Option(min=1, max=1440, help="The last so many minutes.")] = 15,
+    minutes: Annotated[int, typer.Option(min=1, max=1440, help="Show this many minutes, up to now.")] = 15,
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Show what became of messages, minute by minute."""
+    """Show sent, completed, failed and dead messages, minute by minute."""
     with connected(database) as session:
         since = session.now() - timedelta(minutes=minutes - 1)
         output.rows(session.call("throughput", type, since), _THROUGHPUT, json)

@@ -38,15 +38,19 @@ def limits(option: str) -> dict[str, Any]:
 
 HandlerPath = Annotated[
     str | None,
-    typer.Option("--handler", metavar="MODULE:FUNCTION", help="Called with a message, or with a list; may be async."),
+    typer.Option(
+        "--handler",
+        metavar="MODULE:FUNCTION",
+        help="A Python function, sync or async. It gets a message, or a list if it asks for one.",
+    ),
 ]
 Exec = Annotated[
     str | None,
     typer.Option(
         "--exec",
         metavar="COMMAND",
-        help="Run by sh for each message, which it reads as JSON on stdin. Exit status 0: done; 65: dead letter;"
-        " 126, 127: the runner ends; else: try again, with the last line of its stderr as the error.",
+        help="A shell command, run once per message, with the message as JSON on stdin. Exit status 0: done; 65: dead"
+        " letter; 126, 127: the runner ends; any other: retry. The last line of stderr is the error.",
     ),
 ]
 Worker = Annotated[
@@ -54,7 +58,7 @@ Worker = Annotated[
     typer.Option(
         "--worker",
         metavar="COMMAND",
-        help="A process for each batch at the same time, which reads messages and writes answers: a line of JSON each.",
+        help="A process that reads messages and writes answers, one line of JSON each. One runs per batch.",
     ),
 ]
 Timeout = Annotated[
@@ -62,35 +66,41 @@ Timeout = Annotated[
     typer.Option(
         min=0.01,
         metavar="SECONDS",
-        help="With --worker and --exec: end a process that leaves a message unanswered for so long. [never]",
+        help="With --worker and --exec: end a process that has not answered after this time. [never]",
     ),
 ]
-Concurrency = Annotated[int, typer.Option(**limits("concurrency"), help="Batches (async: messages) at the same time.")]
+Concurrency = Annotated[
+    int,
+    typer.Option(**limits("concurrency"), help="Batches handled at the same time; with an async handler, messages."),
+]
 Lease = Annotated[
     int | None,
-    typer.Option(**limits("lease"), help="Seconds, extended while handlers run. [the queue's]"),
+    typer.Option(**limits("lease"), help="How long a claim holds; extended while handlers run. [the queue's]"),
 ]
-Reader = Annotated[str | None, typer.Option(help="This process's name. [host and process number]")]
-Once = Annotated[bool, typer.Option("--once", help="Claim one batch a queue, then end.")]
+Reader = Annotated[str | None, typer.Option(help="This consumer's name. [host and process number]")]
+Once = Annotated[bool, typer.Option("--once", help="End after one batch per queue.")]
 Drain = Annotated[bool, typer.Option("--drain", help="End when nothing is ready.")]
-MaxMessages = Annotated[int | None, typer.Option(**limits("max_messages"), help="End after so many messages.")]
+MaxMessages = Annotated[int | None, typer.Option(**limits("max_messages"), help="End after this many messages.")]
 IdleTimeout = Annotated[
-    float | None, typer.Option(**limits("idle_timeout"), help="End after so many seconds without one.")
+    float | None, typer.Option(**limits("idle_timeout"), help="End when no message came for this long. [never]")
 ]
 ShutdownTimeout = Annotated[
-    float, typer.Option(**limits("shutdown_timeout"), help="Seconds to finish in after SIGTERM or SIGINT.")
+    float,
+    typer.Option(**limits("shutdown_timeout"), help="After SIGTERM or SIGINT, how long running handlers may finish."),
 ]
 HealthPort = Annotated[
     int | None,
-    typer.Option(min=0, max=65_535, help="Serve /live, /ready and /metrics on 127.0.0.1; 0: any port."),
+    typer.Option(
+        min=0, max=65_535, help="Serve /live, /ready and /metrics on this port of 127.0.0.1. 0: any free port. [off]"
+    ),
 ]
-Level = Annotated[LogLevel, typer.Option("--log-level", help="How much is logged to stderr.")]
+Level = Annotated[LogLevel, typer.Option("--log-level", help="The least severe lines that are logged to stderr.")]
 ConnectTimeout = Annotated[
     float | None,
     typer.Option(
         **limits("connect_timeout"),
         metavar="SECONDS",
-        help="End with an error when the database is away, or takes no changes, for so long. [never]",
+        help="End with an error when the database is unreachable or read-only for this long. [never]",
     ),
 ]
 
@@ -99,7 +109,7 @@ Report = Annotated[
     typer.Option(
         **limits("report"),
         metavar="SECONDS",
-        help="Report so often what this consumer does, for `runner consumers`; 0: never.",
+        help="How often this consumer reports for `runner consumers`. 0: never.",
     ),
 ]
 

@@ -14,7 +14,7 @@ app = group("Dead letters: messages whose attempts are used up.")
 
 @app.command("list")
 def dead_list(type: OptionalType = None, size: Size = 100, database: Url = None, json: Json = False) -> None:
-    """Show dead letters with their errors, the newest first; of all queues when no type is given."""
+    """Show dead letters with their errors, the newest first."""
     with connected(database) as session:
         types = [type] if type is not None else [row["type"] for row in session.call("queue_stats") if row["dead"]]
         found = chain.from_iterable(session.call("peek", name, "E", size) for name in types)
@@ -23,7 +23,7 @@ def dead_list(type: OptionalType = None, size: Size = 100, database: Url = None,
 
 @app.command("errors")
 def dead_errors(type: Type, size: Size = 20, database: Url = None, json: Json = False) -> None:
-    """Show what the newest 10,000 dead letters of a queue died of; errors that differ in numbers only are one."""
+    """Count the newest 10,000 dead letters of a queue by error. Errors that differ only in numbers count as one."""
     with connected(database) as session:
         output.rows(session.call("list_errors", type, size), ["count", "last_at", "last_id", "error"], json)
 
@@ -31,12 +31,12 @@ def dead_errors(type: Type, size: Size = 20, database: Url = None, json: Json = 
 @app.command("redrive")
 def dead_redrive(
     type: Type,
-    id: Annotated[int | None, typer.Option("--id", help="One message; all when left out.")] = None,
-    error: Annotated[str | None, typer.Option(help="Those only that `dead errors` counts under this error.")] = None,
+    id: Annotated[int | None, typer.Option("--id", help="The id of one message. [all]")] = None,
+    error: Annotated[str | None, typer.Option(help="Only those that `dead errors` counts under this error.")] = None,
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Retry dead letters, with their attempts set back to 0."""
+    """Retry dead letters. Their attempts start again at 0."""
     with connected(database) as session:
         count = until_none(lambda: session.call("redrive", type, id, error), "redriving", "redriven")
     if id is not None and not count:

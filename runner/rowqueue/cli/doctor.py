@@ -11,7 +11,10 @@ top = group()
 
 @top.command()
 def doctor(database: Url = None, json: Json = False) -> int:
-    """Check installation, rights and what hurts queues. Exit 3: `runner apply` is needed; 1: something is bad."""
+    """Check the installation, the rights and the health of the queues.
+
+    Exit code 3: run `runner apply`; 1: a check is bad.
+    """
     with opened(database) as target:
         installation, wrong = _installation(target)
         rights = _rights(target) if installation["value"] else []

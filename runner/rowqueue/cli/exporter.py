@@ -19,7 +19,7 @@ Databases = Annotated[
         "--database",
         envvar="RUNNER_DATABASE",
         metavar="[NAME=]URL",
-        help="May be given several times; NAME is the label `database`. [the embedded database]",
+        help="Repeat it for several databases. NAME is the label `database`. [the embedded database]",
     ),
 ]
 
@@ -27,16 +27,18 @@ Databases = Annotated[
 @top.command()
 def exporter(
     database: Databases = None,
-    host: Annotated[str, typer.Option(help="The address to listen on. Whoever reaches it can read.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="0: any port.")] = PORT,
+    host: Annotated[
+        str, typer.Option(help="The address to listen on. Everyone who reaches it can read.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="The port to listen on. 0: any free port.")] = PORT,
     cache: Annotated[
-        float, typer.Option(min=0, max=3_600, metavar="SECONDS", help="Give an answer again for so long.")
+        float, typer.Option(min=0, max=3_600, metavar="SECONDS", help="How long an answer is reused.")
     ] = 5,
     timeout: Annotated[
-        float, typer.Option(min=0.1, max=600, metavar="SECONDS", help="A database that takes longer is down.")
+        float, typer.Option(min=0.1, max=600, metavar="SECONDS", help="A database that takes longer counts as down.")
     ] = 5,
     max_names: Annotated[
-        int, typer.Option(min=1, max=100_000, help="Tell of so many queues, feeds and tables of each database.")
+        int, typer.Option(min=1, max=100_000, help="The most queues, feeds and tables that are shown per database.")
     ] = 500,
     log_level: consuming.Level = consuming.LogLevel.info,
 ) -> None:

@@ -11,21 +11,23 @@ from .common import Failed, Json, Url, connected, group, opened, say
 app = group("Feeds: rows of your own table in the order of their commits.")
 
 Feed = Annotated[str, typer.Argument(metavar="FEED", help="The feed.")]
-Consumer = Annotated[str, typer.Option("--consumer", metavar="NAME", help="Whose position in the feed.")]
+Consumer = Annotated[
+    str, typer.Option("--consumer", metavar="NAME", help="The consumer, which has a position of its own in the feed.")
+]
 _FEED_STATS = ("feed", "table", "last_position", "unpublished", "consumer", "position", "behind", "moved_at")
 
 
 @app.command()
 def publish(
     feed: Feed,
-    size: Annotated[int, typer.Option("--size", min=1, max=10_000, help="Rows a call.")] = 500,
+    size: Annotated[int, typer.Option("--size", min=1, max=10_000, help="Rows per call.")] = 500,
     once: Annotated[bool, typer.Option("--once", help="End when nothing is left to publish.")] = False,
     log_level: consuming.Level = consuming.LogLevel.info,
     connect_timeout: consuming.ConnectTimeout = None,
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Number the rows of a feed as they come, until told to stop by SIGTERM or SIGINT."""
+    """Number the new and changed rows of a feed until stopped by SIGTERM or SIGINT."""
     consuming.log_to_stderr(log_level)
     with opened(database) as target:
         consuming.check_installed(target, connect_timeout)
@@ -42,7 +44,7 @@ def consume(
     exec: consuming.Exec = None,
     worker: consuming.Worker = None,
     timeout: consuming.Timeout = None,
-    batch: Annotated[int, typer.Option(min=1, max=10_000, help="Fetch so many rows a call.")] = 100,
+    batch: Annotated[int, typer.Option(min=1, max=10_000, help="Rows per fetch.")] = 100,
     once: consuming.Once = False,
     drain: consuming.Drain = False,
     max_messages: consuming.MaxMessages = None,
@@ -52,7 +54,10 @@ def consume(
     connect_timeout: consuming.ConnectTimeout = None,
     database: Url = None,
 ) -> None:
-    """Run a handler for each row of a feed, in order, until told to stop. SIGTERM and SIGINT finish what runs."""
+    """Run a handler for each row of a feed, in order, until stopped.
+
+    At SIGTERM or SIGINT, the running handler finishes.
+    """
     consuming.log_to_stderr(log_level)
     options = feeds.Options(
         feed, consumer, batch, once, drain, max_messages, idle_timeout, shutdown_timeout, connect_timeout
@@ -65,11 +70,11 @@ def consume(
 
 @app.command("list")
 def feed_list(
-    feed: Annotated[str | None, typer.Argument(metavar="[FEED]", help="The feed; all when left out.")] = None,
+    feed: Annotated[str | None, typer.Argument(metavar="[FEED]", help="The feed. [all]")] = None,
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Show feeds, their consumers, and how far each is."""
+    """Show feeds, their consumers, and the position of each."""
     with connected(database) as session:
         output.rows(session.call("feed_stats", feed), _FEED_STATS, json)
 
@@ -77,13 +82,15 @@ def feed_list(
 @app.command("create")
 def feed_create(
     feed: Feed,
-    table: Annotated[str, typer.Option("--table", metavar="TABLE", help="The table, as its SQL names it.")],
-    key: Annotated[str, typer.Option("--key", metavar="COLUMNS", help="What tells its rows apart: names with commas.")],
-    sync: Annotated[str, typer.Option("--sync", metavar="COLUMN", help="The column that takes the numbers.")],
+    table: Annotated[
+        str, typer.Option("--table", metavar="TABLE", help="The table, written as in SQL, such as shop.article.")
+    ],
+    key: Annotated[str, typer.Option("--key", metavar="COLUMNS", help="The columns that identify a row, with commas.")],
+    sync: Annotated[str, typer.Option("--sync", metavar="COLUMN", help="The bigint column that gets the numbers.")],
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Make a feed of a table."""
+    """Create a feed of a table."""
     with connected(database) as session:
         row = session.call("create_feed", feed, table, key, sync)[0]
     say("created" if row["created"] else "was there already", json, **row)
@@ -91,7 +98,7 @@ def feed_create(
 
 @app.command("drop")
 def feed_drop(feed: Feed, database: Url = None, json: Json = False) -> None:
-    """Forget a feed and where its consumers are; the table stays as it is."""
+    """Drop a feed and the positions of its consumers. The table is not changed."""
     with connected(database) as session:
         count = session.call("drop_feed", feed)[0]["count"]
     if not count:
@@ -103,11 +110,13 @@ def feed_drop(feed: Feed, database: Url = None, json: Json = False) -> None:
 def feed_rewind(
     feed: Feed,
     consumer: Consumer,
-    position: Annotated[int, typer.Option("--position", min=0, help="Rows behind it come again; 0: all of them.")] = 0,
+    position: Annotated[
+        int, typer.Option("--position", min=0, help="Rows after this position are fetched again. 0: all of them.")
+    ] = 0,
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Move a consumer back on purpose."""
+    """Move a consumer back, to fetch rows again."""
     with connected(database) as session:
         row = session.call("rewind_feed", feed, consumer, position)[0]
     say(f"at {row['position']}", json, **row)

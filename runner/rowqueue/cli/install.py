@@ -14,9 +14,9 @@ top = group()
 @top.command()
 def apply(
     database: Url = None,
-    break_lock: Annotated[bool, typer.Option(help="Remove the lock that a killed `yoyo apply` left behind.")] = False,
+    break_lock: Annotated[bool, typer.Option(help="Remove the lock that a killed `yoyo apply` has left.")] = False,
     connect_timeout: Annotated[
-        float, typer.Option(min=0, metavar="SECONDS", help="Wait so long for the database to be there.")
+        float, typer.Option(min=0, metavar="SECONDS", help="How long to wait until the database can be reached.")
     ] = 0,
     json: Json = False,
 ) -> None:
@@ -40,7 +40,7 @@ def apply(
 def sql(
     engine: Annotated[str, typer.Option("--database", metavar="NAME", help="The kind of database, not a URL.")],
 ) -> None:
-    """Print the installation as one script of SQL."""
+    """Print the installation as one SQL script."""
     try:
         parts = install.script(engine)
     except (LookupError, ValueError) as error:
@@ -54,7 +54,7 @@ def uninstall(
     database: Url = None,
     yes: Yes = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Leave adopted tables that cannot be released as they are.")
+        bool, typer.Option("--force", help="Go on although an adopted table cannot be released; it is left unchanged.")
     ] = False,
     cascade: Annotated[
         bool, typer.Option("--cascade", help="Drop or break your views and other objects that use the queue's.")

@@ -11,7 +11,7 @@ from .common import Failed, Json, OptionalType, Size, Type, Url, connected, grou
 from .progress import until_none
 
 top = group()
-app = group("One queue: set its policy, look at its messages, pause it, delete from it.")
+app = group("Queues: set the policy, show messages, pause, delete messages.")
 
 _SECONDS = 315_360_000
 _LIMIT = 1_000_000
@@ -60,7 +60,7 @@ class Purgeable(StrEnum):
 
 @top.command()
 def stats(type: OptionalType = None, database: Url = None, json: Json = False) -> None:
-    """Show what each queue holds. Numbers above 10,000 are not counted further."""
+    """Show how many messages each queue holds. Counting stops at 10,000."""
     with connected(database) as session:
         found = session.call("queue_stats", type)
     if not json:
@@ -76,37 +76,59 @@ def _readable(row: Row) -> Row:
 @app.command("set")
 def queue_set(
     type: Type,
-    lease_seconds: Annotated[int | None, typer.Option(min=0, max=_SECONDS, help="How long a claim holds.")] = None,
+    lease_seconds: Annotated[
+        int | None, typer.Option(min=0, max=_SECONDS, help="The lease of a claim, in seconds. New queues: 60.")
+    ] = None,
     max_attempts: Annotated[
-        int | None, typer.Option(min=1, max=1_000, help="Attempts before a message is dead.")
+        int | None,
+        typer.Option(min=1, max=1_000, help="Attempts until a message becomes a dead letter. New queues: 10."),
     ] = None,
     backoff_seconds: Annotated[
-        int | None, typer.Option(min=0, max=_SECONDS, help="Delay after the first failure, doubled each time.")
+        int | None,
+        typer.Option(
+            min=0, max=_SECONDS, help="Seconds until the first retry, doubled at each failure. New queues: 5."
+        ),
     ] = None,
-    backoff_max_seconds: Annotated[int | None, typer.Option(min=0, max=_SECONDS, help="The longest delay.")] = None,
-    on_complete: Annotated[OnComplete | None, typer.Option(help="What becomes of a completed message.")] = None,
+    backoff_max_seconds: Annotated[
+        int | None,
+        typer.Option(min=0, max=_SECONDS, help="The longest delay of a retry, in seconds. New queues: 3600."),
+    ] = None,
+    on_complete: Annotated[
+        OnComplete | None, typer.Option(help="Delete or archive completed messages. New queues: delete.")
+    ] = None,
     ordered: Annotated[
-        bool | None, typer.Option("--ordered/--no-ordered", help="One message at a time per group key, in order.")
+        bool | None,
+        typer.Option(
+            "--ordered/--no-ordered", help="Handle each group key's messages in order, one at a time. New queues: no."
+        ),
     ] = None,
     notify: Annotated[
-        bool | None, typer.Option("--notify/--no-notify", help="Whether senders wake waiting consumers.")
+        bool | None,
+        typer.Option("--notify/--no-notify", help="Whether senders wake waiting consumers. New queues: yes."),
     ] = None,
     max_active: Annotated[
-        int | None, typer.Option(min=0, max=_LIMIT, help="Messages active at one time over all consumers; 0: no limit.")
+        int | None,
+        typer.Option(min=0, max=_LIMIT, help="Most messages active at a time, over all consumers. 0: no limit."),
     ] = None,
     rate: Annotated[
-        int | None, typer.Option(min=0, max=_LIMIT, help="Messages claimed per --rate-seconds; 0: no limit.")
+        int | None, typer.Option(min=0, max=_LIMIT, help="Most messages claimed per --rate-seconds. 0: no limit.")
     ] = None,
-    rate_seconds: Annotated[int | None, typer.Option(min=1, max=_DAY, help="The period of --rate.")] = None,
+    rate_seconds: Annotated[
+        int | None, typer.Option(min=1, max=_DAY, help="The period of --rate, in seconds. New queues: 1.")
+    ] = None,
     group_max_active: Annotated[
-        int | None, typer.Option(min=0, max=_LIMIT, help="As --max-active, for each group key.")
+        int | None, typer.Option(min=0, max=_LIMIT, help="As --max-active, but for each group key. 0: no limit.")
     ] = None,
-    group_rate: Annotated[int | None, typer.Option(min=0, max=_LIMIT, help="As --rate, for each group key.")] = None,
-    group_rate_seconds: Annotated[int | None, typer.Option(min=1, max=_DAY, help="The period of --group-rate.")] = None,
+    group_rate: Annotated[
+        int | None, typer.Option(min=0, max=_LIMIT, help="As --rate, but for each group key. 0: no limit.")
+    ] = None,
+    group_rate_seconds: Annotated[
+        int | None, typer.Option(min=1, max=_DAY, help="The period of --group-rate, in seconds. New queues: 1.")
+    ] = None,
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Set a queue's policy, and show all of it. What is left out stays as it is."""
+    """Set a queue's policy and show all of it. Options that are left out keep their value."""
     flags = [None if flag is None else int(flag) for flag in (ordered, notify)]
     policy = (lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete and on_complete.value)
     limits = (max_active, rate, rate_seconds, group_max_active, group_rate, group_rate_seconds)
@@ -119,12 +141,12 @@ def queue_set(
 @app.command()
 def peek(
     type: Type,
-    state: Annotated[State, typer.Option(help="N new, A active, E dead, C archived.")] = State.N,
+    state: Annotated[State, typer.Option(help="N new, A active, E dead letter, C archived.")] = State.N,
     size: Size = 10,
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Look at messages without claiming them."""
+    """Show messages without claiming them."""
     with connected(database) as session:
         found = session.call("peek", type, state.value, size)
     output.rows(found, _MESSAGE, json)
@@ -133,14 +155,14 @@ def peek(
 @app.command("find")
 def queue_find(
     type: OptionalType = None,
-    id: Annotated[int | None, typer.Option("--id", help="The message.")] = None,
+    id: Annotated[int | None, typer.Option("--id", help="The id of a message.")] = None,
     dedup_key: Annotated[str | None, typer.Option(help="The dedup key it was sent with.")] = None,
     group_key: Annotated[str | None, typer.Option(help="The group key it was sent with.")] = None,
     size: Size = 10,
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Find messages by number, dedup key or group key, whatever their state; without a type by number only."""
+    """Find messages of any state by id, dedup key or group key. Without a type: by id only."""
     with connected(database) as session:
         found = session.call("find_messages", type, id, dedup_key, group_key, size)
     output.rows(found, ["type", *_MESSAGE], json)
@@ -155,7 +177,7 @@ def queue_list(type: OptionalType = None, database: Url = None, json: Json = Fal
 
 @app.command()
 def pause(type: Type, database: Url = None, json: Json = False) -> None:
-    """Let claims return nothing until resume. Sending and finishing go on."""
+    """Pause a queue: claims return nothing until resume. Sending and finishing go on."""
     with connected(database) as session:
         count = session.call("pause", type)[0]["count"]
     say("paused" if count else "was paused already", json, count=count)
@@ -163,7 +185,7 @@ def pause(type: Type, database: Url = None, json: Json = False) -> None:
 
 @app.command()
 def resume(type: Type, database: Url = None, json: Json = False) -> None:
-    """Let claims go on after a pause."""
+    """Resume a paused queue."""
     with connected(database) as session:
         count = session.call("resume", type)[0]["count"]
     say("resumed" if count else "was running already", json, count=count)
@@ -171,9 +193,11 @@ def resume(type: Type, database: Url = None, json: Json = False) -> None:
 
 @app.command()
 def cancel(
-    id: Annotated[int, typer.Argument(metavar="ID", help="The message.")], database: Url = None, json: Json = False
+    id: Annotated[int, typer.Argument(metavar="ID", help="The id of the message.")],
+    database: Url = None,
+    json: Json = False,
 ) -> None:
-    """Remove one message that nobody holds: new or dead."""
+    """Delete one message that no consumer holds: new or dead."""
     with connected(database) as session:
         count = session.call("cancel", id)[0]["count"]
     if not count:
@@ -184,11 +208,11 @@ def cancel(
 @app.command()
 def purge(
     type: Type,
-    state: Annotated[Purgeable, typer.Option(help="N new, E dead, C archived.")],
+    state: Annotated[Purgeable, typer.Option(help="N new, E dead letter, C archived.")],
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Delete all messages of one queue and state."""
+    """Delete all messages of a queue that are in one state."""
     with connected(database) as session:
         count = until_none(lambda: session.call("purge", type, state.value), "purging", "purged")
     say(f"{count} purged", json, count=count)

@@ -14,7 +14,10 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The schedule.")]
 Cron = Annotated[
     str, typer.Argument(metavar="CRON", help="Five fields in quotes, @daily and the like, or '@every SECONDS'.")
 ]
-Zone = Annotated[str | None, typer.Option("--time-zone", metavar="ZONE", help="Whose clock counts; UTC when left out.")]
+Zone = Annotated[
+    str | None,
+    typer.Option("--time-zone", metavar="ZONE", help="The time zone of the expression, such as Europe/Paris. [UTC]"),
+]
 _COLUMNS = ("name", "type", "cron", "time_zone", "next_at", "last_at", "last_id", "body")
 
 
@@ -28,16 +31,19 @@ def schedule_set(
     ],
     body: Annotated[str, typer.Option("--body", metavar="BODY", help="The body of each message.")] = "",
     time_zone: Zone = None,
-    headers: Annotated[str | None, typer.Option(help="Metadata beside the body, such as JSON.")] = None,
-    priority: Annotated[int | None, typer.Option(min=-32768, max=32767, help="A smaller number goes first.")] = None,
-    group_key: Annotated[str | None, typer.Option(help="On an ordered queue, the group that keeps its order.")] = None,
+    headers: Annotated[str | None, typer.Option(help="Metadata stored with the body, usually JSON.")] = None,
+    priority: Annotated[
+        int | None, typer.Option(min=-32768, max=32767, help="A smaller number is claimed first. [0]")
+    ] = None,
+    group_key: Annotated[str | None, typer.Option(help="The group, for ordered queues and limits per group.")] = None,
     overlap: Annotated[
-        bool, typer.Option("--overlap/--no-overlap", help="Whether one may begin while the last one is being handled.")
+        bool,
+        typer.Option("--overlap/--no-overlap", help="Whether to send while the last message is still being handled."),
     ] = True,
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Make a schedule, or change it."""
+    """Create a schedule, or change it."""
     values = (name, type, cron, body, time_zone, headers, priority, group_key, int(overlap))
     with connected(database) as session:
         row = session.call("set_schedule", *values)[0]
@@ -46,14 +52,14 @@ def schedule_set(
 
 @app.command("list")
 def schedule_list(type: OptionalType = None, database: Url = None, json: Json = False) -> None:
-    """Show schedules, and when each was and will be due."""
+    """Show schedules, with the last and the next time of each."""
     with connected(database) as session:
         output.rows(session.call("list_schedules", type), _COLUMNS, json)
 
 
 @app.command("drop")
 def schedule_drop(name: Name, database: Url = None, json: Json = False) -> None:
-    """Forget a schedule; messages that it has sent stay."""
+    """Drop a schedule. Messages that it has sent stay."""
     with connected(database) as session:
         count = session.call("drop_schedule", name)[0]["count"]
     if not count:
@@ -63,7 +69,7 @@ def schedule_drop(name: Name, database: Url = None, json: Json = False) -> None:
 
 @app.command("run")
 def schedule_run(name: Name, database: Url = None, json: Json = False) -> None:
-    """Send a schedule's message now, once more."""
+    """Send a schedule's message now, in addition to its times."""
     with connected(database) as session:
         row = session.call("run_schedule", name)[0]
     say(str(row["id"]), json, **row)
@@ -73,11 +79,11 @@ def schedule_run(name: Name, database: Url = None, json: Json = False) -> None:
 def schedule_next(
     cron: Cron,
     time_zone: Zone = None,
-    count: Annotated[int, typer.Option("--count", min=1, max=1000, help="How many times.")] = 5,
+    count: Annotated[int, typer.Option("--count", min=1, max=1000, help="How many times to show.")] = 5,
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Show when a cron expression would be due next, in UTC."""
+    """Show the next times of a cron expression, in UTC."""
     rows = []
     with connected(database) as session:
         after = None

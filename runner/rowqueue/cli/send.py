@@ -38,34 +38,40 @@ LONGEST_LINE = 100 << 20  # a body of 16 MiB with every character escaped
 @top.command()
 def send(
     type: Annotated[str, typer.Option("--type", metavar="TYPE", help="The queue.", autocompletion=known_types)],
-    body: Annotated[
-        str | None, typer.Argument(metavar="[BODY]", help="The message; - reads a list from stdin.")
-    ] = None,
+    body: Annotated[str | None, typer.Argument(metavar="[BODY]", help="The body. -: read a list from stdin.")] = None,
     file: Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Send a list: one body a line, or a JSON string for a body that has a line feed, is empty or begins"
-            " with a double quote; - is stdin.",
+            help="Send a list from a file, one body per line. Write a body that is empty, has a line feed or begins"
+            " with a double quote as a JSON string. -: stdin.",
         ),
     ] = None,
     run_at: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Not before: ISO 8601, UTC unless it says.")
+        str | None,
+        typer.Option(metavar="TIME", help="Do not claim it before this time: ISO 8601, in UTC unless it has a zone."),
     ] = None,
-    delay: Annotated[int | None, typer.Option(min=0, max=315_360_000, help="Not before so many seconds.")] = None,
-    priority: Annotated[int | None, typer.Option(min=-32768, max=32767, help="A smaller number goes first.")] = None,
-    group_key: Annotated[str | None, typer.Option(help="On an ordered queue, the group that keeps its order.")] = None,
-    dedup_key: Annotated[str | None, typer.Option(help="At most one live message of the type has it.")] = None,
+    delay: Annotated[
+        int | None, typer.Option(min=0, max=315_360_000, help="Do not claim it for this many seconds.")
+    ] = None,
+    priority: Annotated[
+        int | None, typer.Option(min=-32768, max=32767, help="A smaller number is claimed first. [0]")
+    ] = None,
+    group_key: Annotated[str | None, typer.Option(help="The group, for ordered queues and limits per group.")] = None,
+    dedup_key: Annotated[str | None, typer.Option(help="At most one live message of the queue has this key.")] = None,
     on_conflict: Annotated[
-        Conflicts | None, typer.Option(help="What a live message of the dedup key gets: this body, or a later time.")
+        Conflicts | None,
+        typer.Option(help="If a live message has the dedup key: keep it, replace its body, or postpone it. [keep]"),
     ] = None,
-    max_attempts: Annotated[int | None, typer.Option(min=1, max=1000, help="Attempts before it is dead.")] = None,
-    headers: Annotated[str | None, typer.Option(help="Metadata beside the body, such as JSON.")] = None,
-    source: Annotated[str | None, typer.Option(help="Who sends it.")] = None,
+    max_attempts: Annotated[
+        int | None, typer.Option(min=1, max=1000, help="Attempts until it becomes a dead letter. [the queue's]")
+    ] = None,
+    headers: Annotated[str | None, typer.Option(help="Metadata stored with the body, usually JSON.")] = None,
+    source: Annotated[str | None, typer.Option(help="The name of the sender.")] = None,
     wait: Annotated[
         float | None,
         typer.Option(
-            min=0, metavar="SECONDS", help="Wait until it is completed, for so long at most, and print its result."
+            min=0, metavar="SECONDS", help="Wait at most this long until it is completed, and print its result."
         ),
     ] = None,
     database: Url = None,

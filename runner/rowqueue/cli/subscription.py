@@ -12,14 +12,14 @@ app = group("Subscriptions: messages to queues when a table changes.")
 
 @app.command()
 def watch(table: Table, database: Url = None, json: Json = False) -> None:
-    """Make the triggers that send messages when a table changes, or repair them."""
+    """Create the triggers that send messages when a table changes, or repair them."""
     count = _execute(database, "watch_table", table)
     say("watched", json, statements=count)
 
 
 @app.command()
 def unwatch(table: Table, database: Url = None, json: Json = False) -> None:
-    """Take a table's triggers and subscriptions away."""
+    """Drop a table's triggers and subscriptions."""
     count = _execute(database, "unwatch_table", table)
     say("no longer watched", json, statements=count)
 
@@ -35,7 +35,7 @@ def _execute(database: str | None, procedure: str, table: str) -> int:
 
 @app.command("list")
 def subscription_list(
-    table: Annotated[str | None, typer.Argument(metavar="[TABLE]", help="The table; all when left out.")] = None,
+    table: Annotated[str | None, typer.Argument(metavar="[TABLE]", help="The table. [all]")] = None,
     database: Url = None,
     json: Json = False,
 ) -> None:
@@ -47,18 +47,25 @@ def subscription_list(
 @app.command("add")
 def subscription_add(
     table: Table,
-    action: Annotated[str, typer.Option("--action", metavar="LETTERS", help="Of I, U, D: insert, update, delete.")],
+    action: Annotated[
+        str, typer.Option("--action", metavar="LETTERS", help="One or more of I (insert), U (update), D (delete).")
+    ],
     type: Annotated[
         str | None,
         typer.Option(
-            "--type", metavar="TYPE", help="The queue that gets the messages; or --topic.", autocompletion=known_types
+            "--type",
+            metavar="TYPE",
+            help="The queue that gets the messages. Give this or --topic.",
+            autocompletion=known_types,
         ),
     ] = None,
-    topic: Annotated[str | None, typer.Option(metavar="TOPIC", help="The topic whose queues get the messages.")] = None,
+    topic: Annotated[
+        str | None, typer.Option(metavar="TOPIC", help="The topic that the messages are published to.")
+    ] = None,
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """From now on, each such change of a row sends a message."""
+    """Send a message for each such change of a row from now on."""
     if (type is None) == (topic is None):
         raise typer.BadParameter("give one of --type and --topic", param_hint="--type")
     with connected(database) as session:
@@ -71,16 +78,16 @@ def subscription_remove(
     table: Table,
     type: Annotated[
         str | None,
-        typer.Option("--type", metavar="TYPE", help="The queue; all when left out.", autocompletion=known_types),
+        typer.Option("--type", metavar="TYPE", help="The queue. [all]", autocompletion=known_types),
     ] = None,
-    topic: Annotated[str | None, typer.Option(metavar="TOPIC", help="The topic; all when left out.")] = None,
+    topic: Annotated[str | None, typer.Option(metavar="TOPIC", help="The topic. [all]")] = None,
     action: Annotated[
-        str | None, typer.Option("--action", metavar="LETTERS", help="Of I, U, D; all when left out.")
+        str | None, typer.Option("--action", metavar="LETTERS", help="One or more of I, U, D. [all]")
     ] = None,
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Send no more such messages; those that were sent stay."""
+    """Stop sending such messages. Messages that were sent stay."""
     if type is not None and topic is not None:
         raise typer.BadParameter("give one of --type and --topic", param_hint="--type")
     with connected(database) as session:

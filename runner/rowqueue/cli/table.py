@@ -14,7 +14,7 @@ from .progress import until_none
 
 app = group("Polling tables: rows of your own table, claimed as work.")
 
-Adopted = Annotated[str, typer.Argument(metavar="NAME", help="What the table is adopted as.")]
+Adopted = Annotated[str, typer.Argument(metavar="NAME", help="The name of the polling table.")]
 
 
 class RowState(StrEnum):
@@ -32,7 +32,7 @@ def consume(
     exec: consuming.Exec = None,
     worker: consuming.Worker = None,
     timeout: consuming.Timeout = None,
-    batch: Annotated[int, typer.Option(**consuming.limits("batch"), help="Claim so many rows.")] = 10,
+    batch: Annotated[int, typer.Option(**consuming.limits("batch"), help="Rows per claim.")] = 10,
     concurrency: consuming.Concurrency = 1,
     lease: consuming.Lease = None,
     reader: consuming.Reader = None,
@@ -46,7 +46,7 @@ def consume(
     connect_timeout: consuming.ConnectTimeout = None,
     database: Url = None,
 ) -> None:
-    """Run a handler for each row of an adopted table until told to stop. SIGTERM and SIGINT finish what runs."""
+    """Run a handler for each row of an adopted table until stopped. At SIGTERM or SIGINT, running handlers finish."""
     consuming.log_to_stderr(log_level)
     options = Options(
         types=(name,),
@@ -69,22 +69,32 @@ def consume(
 @app.command("adopt")
 def table_adopt(
     name: Adopted,
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="The table, as its SQL names it.")],
-    key_columns: Annotated[str | None, typer.Option(help="What tells its rows apart, with commas between.")] = None,
-    order_column: Annotated[str | None, typer.Option(help="Rows are claimed in its order. [the key's]")] = None,
-    status_column: Annotated[str | None, typer.Option(help="What tells which rows are to be done.")] = None,
-    ready_value: Annotated[str | None, typer.Option(help="The status of a row to be claimed. [NULL]")] = None,
-    active_value: Annotated[str | None, typer.Option(help="The status while claimed. [the ready value]")] = None,
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="The table, written as in SQL, such as shop.orders.")],
+    key_columns: Annotated[
+        str | None, typer.Option(help="The columns that identify a row, with commas. [all columns]")
+    ] = None,
+    order_column: Annotated[
+        str | None, typer.Option(help="The column in whose order rows are claimed. [the key]")
+    ] = None,
+    status_column: Annotated[str | None, typer.Option(help="The column that holds the status. [none]")] = None,
+    ready_value: Annotated[str | None, typer.Option(help="The status of a row that is ready. [NULL]")] = None,
+    active_value: Annotated[
+        str | None, typer.Option(help="The status of a row that is claimed. [the ready value]")
+    ] = None,
     done_value: Annotated[str | None, typer.Option(help="The status of a row that is done.")] = None,
-    error_value: Annotated[str | None, typer.Option(help="The status of a row that is dead.")] = None,
-    on_complete: Annotated[str | None, typer.Option(help="keep or delete. [keep]")] = None,
-    late_seconds: Annotated[int | None, typer.Option(help="How late a row may come in the order.")] = None,
-    equal_rows: Annotated[bool, typer.Option("--equal-rows", help="Without a key: equal rows are accepted.")] = False,
-    max_attempts: Annotated[int | None, typer.Option(help="[10]")] = None,
+    error_value: Annotated[str | None, typer.Option(help="The status of a row whose attempts are used up.")] = None,
+    on_complete: Annotated[str | None, typer.Option(help="Rows that are done: keep or delete. [keep]")] = None,
+    late_seconds: Annotated[
+        int | None, typer.Option(help="Without a status: how many seconds late a row may be committed.")
+    ] = None,
+    equal_rows: Annotated[
+        bool, typer.Option("--equal-rows", help="Without a key: accept rows that are equal in all columns.")
+    ] = False,
+    max_attempts: Annotated[int | None, typer.Option(help="Attempts until a row is dead. [10]")] = None,
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Let the rows of a table of yours be claimed as work, as the table is."""
+    """Use an existing table as a queue, without changing it."""
     values = [key_columns, order_column, status_column, ready_value, active_value, done_value, error_value, on_complete]
     with connected(database) as session:
         created = session.call(
@@ -95,7 +105,7 @@ def table_adopt(
 
 @app.command("release")
 def table_release(name: Adopted, database: Url = None, json: Json = False) -> None:
-    """Forget an adopted table: what is claimed is given back, and nothing of it is claimed any more."""
+    """Stop using a table as a queue. Claimed rows are given back."""
     with connected(database) as session:
         count = session.call("release_table", name)[0]["count"]
     if not count:
@@ -106,11 +116,11 @@ def table_release(name: Adopted, database: Url = None, json: Json = False) -> No
 @app.command("retry")
 def table_retry(
     name: Adopted,
-    id: Annotated[int | None, typer.Option("--id", help="One row's claim; all when left out.")] = None,
+    id: Annotated[int | None, typer.Option("--id", help="The id of one row's claim. [all]")] = None,
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Retry dead rows, with all their attempts."""
+    """Retry dead rows. Their attempts start again at 0."""
     with connected(database) as session:
         count = until_none(lambda: session.call("retry_rows", name, id), "retrying", "to be tried again")
     say(f"{count} to be tried again", json, count=count)
@@ -118,11 +128,11 @@ def table_retry(
 
 @app.command("list")
 def table_list(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="What the table is adopted as; all.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="The name of the polling table. [all]")] = None,
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Show the polling tables, and how many of their rows are claimed, wait or are dead."""
+    """Show the polling tables, and how many of their rows are claimed, waiting for a retry, or dead."""
     with connected(database) as session:
         columns = ("name", "table", "key_columns", "status_column", "on_complete", "active", "waiting", "dead")
         output.rows(session.call("list_tables", name), columns, json)
@@ -131,12 +141,12 @@ def table_list(
 @app.command("peek")
 def table_peek(
     name: Adopted,
-    state: Annotated[RowState | None, typer.Option(help="A claimed, N waits, E dead.")] = None,
+    state: Annotated[RowState | None, typer.Option(help="A claimed, N waiting for a retry, E dead. [all]")] = None,
     size: Size = 100,
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Look at rows that are claimed, wait for another attempt, or are dead."""
+    """Show rows that are claimed, waiting for a retry, or dead."""
     with connected(database) as session:
         found = session.call("peek_rows", name, state.value if state else None, size)
         output.rows(found, ["id", "state", "attempts", "run_at", "reader", "key", "error"], json)

@@ -12,7 +12,7 @@ top = group()
 @top.command("top")
 def show(
     interval: Annotated[
-        float, typer.Option(min=0.5, max=3_600, metavar="SECONDS", help="How often the screen asks the database.")
+        float, typer.Option(min=0.5, max=3_600, metavar="SECONDS", help="How often the screen is refreshed.")
     ] = 2.0,
     database: Url = None,
 ) -> int:

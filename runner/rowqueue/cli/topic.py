@@ -19,7 +19,7 @@ BoundType = Annotated[
 
 @app.command()
 def bind(pattern: Pattern, type: BoundType, database: Url = None, json: Json = False) -> None:
-    """From now on, send what is published to a matching topic to this queue."""
+    """Bind a queue to a pattern: it gets what is published to matching topics from now on."""
     with connected(database) as session:
         created = session.call("bind_topic", pattern, type)[0]["created"]
     say("bound" if created else "was bound already", json, created=created)
@@ -28,16 +28,17 @@ def bind(pattern: Pattern, type: BoundType, database: Url = None, json: Json = F
 @app.command()
 def unbind(
     pattern: Annotated[
-        str | None, typer.Argument(metavar="[PATTERN]", help="As it was bound; with --type all when left out.")
+        str | None,
+        typer.Argument(metavar="[PATTERN]", help="The pattern, as it was bound. With --type, it may be left out: all."),
     ] = None,
     type: Annotated[
         str | None,
-        typer.Option("--type", metavar="TYPE", help="The queue; all when left out.", autocompletion=known_types),
+        typer.Option("--type", metavar="TYPE", help="The queue. [all]", autocompletion=known_types),
     ] = None,
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Take bindings away; messages that were sent stay."""
+    """Remove bindings. Messages that were sent stay."""
     if pattern is None and type is None:
         raise typer.BadParameter("give a PATTERN, a --type or both", param_hint="PATTERN")
     with connected(database) as session:
@@ -50,7 +51,7 @@ def unbind(
 @app.command("list")
 def topic_list(
     topic: Annotated[
-        str | None, typer.Argument(metavar="[TOPIC]", help="Bindings that this topic matches; all when left out.")
+        str | None, typer.Argument(metavar="[TOPIC]", help="Show the bindings that match this topic. [all]")
     ] = None,
     database: Url = None,
     json: Json = False,
@@ -63,16 +64,22 @@ def topic_list(
 @app.command()
 def publish(
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Words with dots between them.")],
-    body: Annotated[str, typer.Argument(metavar="BODY", help="The message.")],
-    delay: Annotated[int | None, typer.Option(min=0, max=315_360_000, help="Not before so many seconds.")] = None,
-    priority: Annotated[int | None, typer.Option(min=-32768, max=32767, help="A smaller number goes first.")] = None,
-    group_key: Annotated[str | None, typer.Option(help="On an ordered queue, the group that keeps its order.")] = None,
-    dedup_key: Annotated[str | None, typer.Option(help="At most one live message of each queue has it.")] = None,
-    max_attempts: Annotated[int | None, typer.Option(min=1, max=1000, help="Attempts before it is dead.")] = None,
-    headers: Annotated[
-        str | None, typer.Option(help="A JSON object beside the body, to which the topic is added.")
+    body: Annotated[str, typer.Argument(metavar="BODY", help="The body of the message.")],
+    delay: Annotated[
+        int | None, typer.Option(min=0, max=315_360_000, help="Do not claim it for this many seconds.")
     ] = None,
-    source: Annotated[str | None, typer.Option(help="Who sends it.")] = None,
+    priority: Annotated[
+        int | None, typer.Option(min=-32768, max=32767, help="A smaller number is claimed first. [0]")
+    ] = None,
+    group_key: Annotated[str | None, typer.Option(help="The group, for ordered queues and limits per group.")] = None,
+    dedup_key: Annotated[str | None, typer.Option(help="At most one live message of each queue has this key.")] = None,
+    max_attempts: Annotated[
+        int | None, typer.Option(min=1, max=1000, help="Attempts until it becomes a dead letter. [the queue's]")
+    ] = None,
+    headers: Annotated[
+        str | None, typer.Option(help="A JSON object stored with the body. The topic is added to it.")
+    ] = None,
+    source: Annotated[str | None, typer.Option(help="The name of the sender.")] = None,
     database: Url = None,
     json: Json = False,
 ) -> None:

@@ -26,7 +26,7 @@ def _option(context: typer.Context, url: str | None) -> str:
 def demo(
     context: typer.Context,
     maildir: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Where the mails go: new, empty, or an earlier demo's.")
+        Path, typer.Option(metavar="FOLDER", help="The folder for the mails: new, empty, or from an earlier demo.")
     ] = Path("demo-mail"),
     database: Url = None,
 ) -> int:
@@ -39,12 +39,12 @@ def demo(
 
 @top.command()
 def bench(
-    messages: Annotated[int, typer.Option(min=1, max=10_000_000, help="Messages a test.")] = 20_000,
-    batch: Annotated[int, typer.Option(min=1, max=10_000, help="Messages a call.")] = 100,
+    messages: Annotated[int, typer.Option(min=1, max=10_000_000, help="Messages per test.")] = 20_000,
+    batch: Annotated[int, typer.Option(min=1, max=10_000, help="Messages per call.")] = 100,
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Measure the queue on this database. What it makes is removed afterwards."""
+    """Measure the speed of the queue on this database. It removes what it has created."""
     with opened(database) as target:
         from .. import bench as benchmark
 

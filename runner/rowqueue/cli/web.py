@@ -22,24 +22,33 @@ _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 def web(
     database: Databases = None,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="0: any port.")] = PORT,
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="The port to listen on. 0: any free port.")] = PORT,
     allow_changes: Annotated[
-        bool, typer.Option("--allow-changes", help="With buttons: pause, redrive, cancel, purge … Else read-only.")
+        bool,
+        typer.Option(
+            "--allow-changes",
+            help="Show buttons that change queues: pause, redrive, cancel, purge. Without it, read-only.",
+        ),
     ] = False,
     hide_bodies: Annotated[
-        bool, typer.Option("--hide-bodies", help="Show no bodies, headers and results. Errors are shown.")
+        bool, typer.Option("--hide-bodies", help="Hide bodies, headers and results. Errors are still shown.")
     ] = False,
     root_path: Annotated[
-        str, typer.Option(metavar="PATH", help="Where a reverse proxy serves the pages, such as /queues.")
+        str,
+        typer.Option(metavar="PATH", help="The path under which a reverse proxy serves the pages, such as /queues."),
     ] = "",
     allowed_host: Annotated[
-        list[str] | None, typer.Option(metavar="HOST", help="Another name that browsers may ask for, as a proxy's.")
+        list[str] | None,
+        typer.Option(metavar="HOST", help="Another host name that browsers may use, such as the proxy's."),
     ] = None,
     behind_proxy: Annotated[
-        bool, typer.Option("--behind-proxy", help="Believe X-Forwarded-Host and X-Forwarded-Proto.")
+        bool, typer.Option("--behind-proxy", help="Trust the headers X-Forwarded-Host and X-Forwarded-Proto.")
     ] = False,
     no_token: Annotated[
-        bool, typer.Option("--no-token", help="Ask for no token: whoever reaches the port may look. Loopback only.")
+        bool,
+        typer.Option(
+            "--no-token", help="Require no token: everyone who reaches the port can read. Only on a loopback address."
+        ),
     ] = False,
     log_level: consuming.Level = consuming.LogLevel.info,
 ) -> None:

@@ -116,7 +116,7 @@ class Reports:
                 for type, left in figures.items():
                     self._figures.setdefault(type, Figures()).add(left)
         except (DatabaseError, QueueError) as error:
-            log.warning("this consumer no longer reports what it does: %s", error)
+            log.warning("this consumer no longer reports for `runner consumers`: %s", error)
             self._due = float("inf")
         else:
             self._server_ahead = now.timestamp() - self._base - (asked_at + time.monotonic()) / 2

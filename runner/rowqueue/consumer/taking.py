@@ -65,7 +65,7 @@ class TakeWorker(Worker):
         except _RollBack:
             pass
         except (Disconnected, Conflict) as error:  # a handler's own statement may have met it
-            log.info("%s: rolled back, to be taken again: %s", type, error)
+            log.info("%s: rolled back; the messages will be taken again: %s", type, error)
             budget.give_back(size)
             with suppress(Disconnected):  # only when we stop
                 link.run(lambda _: None, self._stop)
@@ -77,7 +77,7 @@ class TakeWorker(Worker):
             handled.failures = [Failure.of(message, error) for message in messages]
         if handled.failures and len(messages) > 1 and not handled.crash:
             budget.give_back(size)
-            log.info("%s: a batch of %d was rolled back: one message at a time", type, len(messages))
+            log.info("%s: a batch of %d messages was rolled back; they are handled one by one", type, len(messages))
             # Others may have taken some of them.
             all(self._take(link, type, 1) for _ in messages)
             return True

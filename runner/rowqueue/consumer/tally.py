@@ -45,7 +45,7 @@ class Tally:
         """A batch was lost to others, who may have claimed it by now."""
         if self._metrics is not None:
             self._metrics.lost.inc()
-        log.warning("%s: lost the lease of %d messages; others may take them", type, size)
+        log.warning("%s: lost the lease of %d messages; other consumers may claim them", type, size)
 
     def reconnected(self) -> None:
         """A lost connection works again."""

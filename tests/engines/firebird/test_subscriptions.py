@@ -240,6 +240,34 @@ def test_cascades_are_told_and_triggers_of_the_user_that_come_later_tell_later(
     assert sorted(events(sql, queue)[3:]) == [(table, "D", [1]), (child, "D", [7])]
 
 
+def test_keys_are_told_whole_whether_they_are_made_as_a_varchar_or_as_a_blob(
+    session: Session, queue: str, sql: Sql
+) -> None:
+    """The body is a BLOB from keys of more than 2,000 bytes on: here one byte less and one more, old and new."""
+    table = f"T_{uuid.uuid4().hex[:12].upper()}"
+    sql(f"CREATE TABLE {table} (a VARCHAR(450) CHARACTER SET UTF8 NOT NULL PRIMARY KEY)")
+    watch(session, table, queue)
+    at_most, more = ("\x01" * 320 + "a" * count + "é" * 20 for count in (32, 33))
+    assert [
+        len(json.dumps({"A": key}, ensure_ascii=False, separators=(",", ":")).encode()) for key in (at_most, more)
+    ] == [
+        2000,
+        2001,
+    ]
+    sql(f"INSERT INTO {table} VALUES (%s)", at_most)
+    keys = ["short", at_most, more, "short", more, at_most]
+    for key in keys:
+        sql(f"UPDATE {table} SET a = %s", key)
+    told = [json.loads(row["body"]) for row in sql("SELECT body FROM mq_message WHERE type = %s ORDER BY id", queue)]
+    assert told == [
+        {"table": table, "action": "I", "key": {"A": at_most}},
+        *(
+            {"table": table, "action": "U", "key": {"A": new}, "old_key": {"A": old}}
+            for old, new in zip([at_most, *keys], keys, strict=False)
+        ),
+    ]
+
+
 @pytest.mark.one_version
 def test_who_may_not_alter_the_table_or_give_the_rights_is_told_so(
     server: Server, database: Database, session: Session, table: str, queue: str, sql: Sql

@@ -76,6 +76,22 @@ def test_a_writers_last_insert_id_is_that_of_his_own_table(sql: Sql, table: str)
     assert sql("SELECT LAST_INSERT_ID() AS id") == sql(f"SELECT id FROM {table}")
 
 
+def test_types_that_a_collation_takes_for_the_same_get_a_message_each(
+    sql: Sql, session: Session, table: str, queue: str
+) -> None:
+    """A zero-width space is nothing to MySQL's usual collation, and blanks at the end are nothing to MariaDB's."""
+    session.call("bind_topic", "collations.#", f"{queue}.bound")
+    session.call("subscribe", table, "I", None, "collations.one")
+    types = [queue, f"{queue}\u200b", f"{queue} ", f"{queue}.A", f"{queue}.a", f"{queue}.\U0001f600", "\u200b", " x"]
+    for type in types[1:]:
+        session.call("subscribe", table, "I", type)
+    sql(f"INSERT INTO {table} VALUES (1, 1), (2, 2)")
+    assert {type: events(sql, type) for type in types} == {type: [("I", 1), ("I", 2)] for type in types}
+    assert events(sql, f"{queue}.bound") == [("I", 1), ("I", 2)]
+    sql("DELETE FROM mq_ready")
+    session.call("unbind_topic", "collations.#", f"{queue}.bound")
+
+
 @pytest.mark.parametrize("level", ["READ COMMITTED", "REPEATABLE READ"])
 def test_an_open_writer_stops_nobody_from_subscribing(
     sql: Sql, server: Server, database: Database, session: Session, table: str, queue: str, level: str

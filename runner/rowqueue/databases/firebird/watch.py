@@ -83,7 +83,7 @@ class Watched:
         lasted = time.monotonic() - since
         is_lost = lasted >= LONGEST if there is None or self.number is None else self.number not in there
         if is_lost:
-            _log.info("no answer for %.0f s on a connection that the server has forgotten: it is closed here", lasted)
+            _log.info("no answer for %.0f s on a connection that the server no longer knows; closing it", lasted)
             self.abort()
             _watch.remove(self)
         self.pause = lasted + min(max(lasted, FIRST_LOOK), _LONGEST_PAUSE)
