@@ -214,6 +214,10 @@ def probe(soak: Soak, session: Session) -> None:
         started = time.perf_counter()
         session.call("finish_batch", rows[0]["batch_key"], None, 0)
         soak.meter.add("finish", 0, time.perf_counter() - started)
+    # A claim in the queue before this one in the index may for a moment have locked a message of ours, which ours
+    # passed over: InnoDB reads one row further than it needs. From then on one is always left for the next claim.
+    while rows := session.call("claim_batch", "probe", 10, "probe"):
+        session.call("complete_batch", rows[0]["batch_key"])
 
 
 def hold_snapshots(soak: Soak, session: Session) -> None:
