@@ -13,6 +13,8 @@ from pages import chromium
 
 __all__ = ["chromium"]
 
+pytestmark = pytest.mark.heavy
+
 DRAWINGS = sorted((Path(__file__).resolve().parents[2] / "docs" / "images").glob("*.svg"))
 # The texts that leave the drawing, by what the browser measures.
 OUTSIDE = """() => {
