@@ -151,7 +151,8 @@ def _is_heavy(item: pytest.Item, name: str | None) -> bool:
     """Marked so, or on the one of several products of an engine whose turn it is not: another one from test to test."""
     if item.get_closest_marker("heavy") is not None:
         return True
-    if name is None or _nearest(item) in ("one_engine", "any_engine"):
+    takes_no_turns = item.get_closest_marker("language") is not None or _nearest(item) in ("one_engine", "any_engine")
+    if name is None or takes_no_turns:
         return False
     same = [other for other in servers.newest(servers.product) if servers.engine(other) == servers.engine(name)]
     turn = zlib.crc32(item.name.replace(name, "").encode()) % len(same)
