@@ -30,10 +30,15 @@ SECURITY DEFINER
 SET search_path = mq, pg_temp
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET enable_sort = off
+SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
     v_batch mq.batch;
+    v_count integer;
+    v_run boolean;
 BEGIN
     -- What is wrong is asked only when something is: each of these calls costs as much as a search.
     IF (char_length(p_type) BETWEEN 1 AND 200 AND coalesce(p_size, 1) BETWEEN 1 AND 10000
@@ -46,13 +51,18 @@ BEGIN
     END IF;
     v_batch := mq.claim(mq.policy(p_type), coalesce(p_size, 1), mq.reader_name(p_reader), p_lease_seconds);
     IF v_batch.batch_key IS NOT NULL THEN
+        v_count := cardinality(v_batch.ids);
+        v_run := mq.is_run(v_batch.ids);
         RETURN QUERY
             -- A nested loop from unnest: the rows come back in its order. OFFSET 0 keeps the subquery, one search by the key
             -- per message: a plain join is planned as a scan of all messages when the statistics come from an empty queue.
-            SELECT m.id, m.type, m.body, m.headers, m.priority::integer, m.group_key, m.dedup_key, u.attempt::integer,
-                m.created_at, m.source, v_batch.batch_key, v_batch.lease_until
-            FROM unnest(v_batch.ids, v_batch.attempts) AS u (id, attempt)
-            CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = u.id OFFSET 0) AS m;
+            SELECT m.id, m.type, m.body, m.headers, m.priority::integer, m.group_key, m.dedup_key,
+                v_batch.attempts[u.n + m.id - u.first]::integer, m.created_at, m.source, v_batch.batch_key, v_batch.lease_until
+            FROM unnest(
+                CASE WHEN v_run THEN v_batch.ids[1:1] ELSE v_batch.ids END,
+                CASE WHEN v_run THEN v_batch.ids[v_count:v_count] ELSE v_batch.ids END
+            ) WITH ORDINALITY AS u (first, last, n)
+            CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id BETWEEN u.first AND u.last ORDER BY id OFFSET 0) AS m;
     END IF;
 END
 $$;

@@ -29,10 +29,15 @@ SECURITY DEFINER
 SET search_path = mq, pg_temp
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET enable_sort = off
+SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
     v_batch mq.batch;
+    v_count integer;
+    v_run boolean;
     v_queue mq.queue;
     v_failed record;
 BEGIN
@@ -75,12 +80,17 @@ BEGIN
         RETURN;
     END IF;
     IF v_batch.batch_key IS NOT NULL THEN
+        v_count := cardinality(v_batch.ids);
+        v_run := mq.is_run(v_batch.ids);
         RETURN QUERY
             -- The rows come in the order of unnest: see claim_batch.
-            SELECT m.id, m.type, m.body, m.headers, m.priority::integer, m.group_key, m.dedup_key, u.attempt::integer,
-                m.created_at, m.source, v_batch.batch_key, v_batch.lease_until
-            FROM unnest(v_batch.ids, v_batch.attempts) AS u (id, attempt)
-            CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = u.id OFFSET 0) AS m;
+            SELECT m.id, m.type, m.body, m.headers, m.priority::integer, m.group_key, m.dedup_key,
+                v_batch.attempts[u.n + m.id - u.first]::integer, m.created_at, m.source, v_batch.batch_key, v_batch.lease_until
+            FROM unnest(
+                CASE WHEN v_run THEN v_batch.ids[1:1] ELSE v_batch.ids END,
+                CASE WHEN v_run THEN v_batch.ids[v_count:v_count] ELSE v_batch.ids END
+            ) WITH ORDINALITY AS u (first, last, n)
+            CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id BETWEEN u.first AND u.last ORDER BY id OFFSET 0) AS m;
     END IF;
 END
 $$;

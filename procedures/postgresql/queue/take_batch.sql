@@ -30,12 +30,16 @@ SET enable_hashjoin = off
 SET enable_mergejoin = off
 SET enable_seqscan = off
 SET enable_bitmapscan = off
+SET enable_material = off
+SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
     v_queue mq.queue;
     v_size bigint := coalesce(p_size, 1);
     v_picked record;
+    v_count integer;
+    v_run boolean;
 BEGIN
     IF (char_length(p_type) BETWEEN 1 AND 200 AND coalesce(p_size, 1) BETWEEN 1 AND 10000) IS NOT TRUE THEN
         PERFORM mq.require_name('type', p_type, false);
@@ -69,13 +73,18 @@ BEGIN
             ORDER BY u.n;
         PERFORM mq.settle(v_queue, v_picked.picked, v_picked.attempts, mq.reader_name(NULL));
     ELSE
+        v_count := cardinality(v_picked.picked);
+        v_run := mq.is_run(v_picked.picked);
         RETURN QUERY
             -- A nested loop from unnest: the rows come back in its order.
             DELETE FROM mq.message AS m
-            USING unnest(v_picked.picked, v_picked.attempts) AS u (id, attempt)
-            WHERE m.id = u.id
-            RETURNING m.id, m.type, m.body, m.headers, m.priority::integer, m.group_key, m.dedup_key, u.attempt::integer,
-                m.created_at, m.source, NULL::uuid, NULL::timestamptz;
+            USING unnest(
+                CASE WHEN v_run THEN v_picked.picked[1:1] ELSE v_picked.picked END,
+                CASE WHEN v_run THEN v_picked.picked[v_count:v_count] ELSE v_picked.picked END
+            ) WITH ORDINALITY AS u (first, last, n)
+            WHERE m.id BETWEEN u.first AND u.last
+            RETURNING m.id, m.type, m.body, m.headers, m.priority::integer, m.group_key, m.dedup_key,
+                v_picked.attempts[u.n + m.id - u.first]::integer, m.created_at, m.source, NULL::uuid, NULL::timestamptz;
     END IF;
 END
 $$;

@@ -15,6 +15,7 @@ LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 SET enable_bitmapscan = off
+SET jit = off
 AS $$
 DECLARE
     v_now timestamptz;
@@ -37,6 +38,8 @@ BEGIN
         IF v_results THEN
             DELETE FROM mq.result WHERE id = ANY (p_ids);
         END IF;
+    ELSIF mq.is_run(p_ids) THEN
+        DELETE FROM mq.message WHERE id BETWEEN p_ids[1] AND p_ids[cardinality(p_ids)];
     ELSE
         DELETE FROM mq.message WHERE id = ANY (p_ids);
     END IF;
