@@ -1,7 +1,9 @@
--- finish_batch: complete a batch but for the listed failures, and claim the next one, in one transaction.
--- Arguments:   p_batch_key, p_failures (one a line: id,retry_after_seconds,error; an empty second field: the queue's
---              backoff, -1: dead now), p_next_size (0 to 10,000; NULL or 0: claim nothing)
--- Returns:     the next batch, as claim_batch does
+-- finish_batch: complete a batch except the listed failures, and claim the next batch, in one transaction.
+-- Arguments:   p_batch_key, p_failures (one per line: id,retry_after_seconds,error; an empty second field: the queue's
+--              backoff; -1: dead-letter it now; a line that does not start with two such fields belongs to the error above
+--              it), p_next_size (0 to 10,000; NULL or 0: claim nothing)
+-- Returns:     the messages of the next batch, with the columns of claim_batch; no rows when p_next_size is 0 or nothing is
+--              ready
 -- Errors:      50001 wrong_isolation (ordered queues and those with limits by group), 50002 invalid_argument, 50008 lease_lost
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     SELECT * FROM mq.finish_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '17,30,busy', 100);
@@ -76,7 +78,7 @@ BEGIN
     END IF;
     IF v_batch.batch_key IS NOT NULL THEN
         RETURN QUERY
-            -- The rows come in the order of unnest: see claim_batch.
+            -- The rows keep the order of unnest: see claim_batch.
             SELECT m.id, m.type, m.body, m.headers, m.priority::integer, m.group_key, m.dedup_key, u.attempt::integer,
                 m.created_at, m.source, v_batch.batch_key, v_batch.lease_until
             FROM unnest(v_batch.ids, v_batch.attempts) AS u (id, attempt)

@@ -1,8 +1,9 @@
--- take_batch: receive and finish in one: gone when the caller commits, back when it rolls back.
+-- take_batch: receive and finish messages in one call: a commit removes them, a rollback makes them ready again.
 -- Arguments:   p_type (1 to 200 characters), p_size (1 to 10,000; NULL: 1)
--- Returns:     the messages in order of priority, run_at, id, without batch key and lease
--- Errors:      50001 wrong_isolation (ordered queues and those with limits), 50002 invalid_argument
--- Transaction: joins the caller's, which does the work and commits; others pass over what it has taken
+-- Returns:     the messages in order of priority, run_at, id; batch_key and lease_until are NULL; no rows when nothing is
+--              ready, no limit allows it, or the queue is paused
+-- Errors:      50001 wrong_isolation (ordered queues and queues with limits), 50002 invalid_argument
+-- Transaction: joins the caller's, which does the work and commits; other claims skip the messages that it has taken
 -- Example:     BEGIN; SELECT * FROM mq.take_batch('email', 10); INSERT INTO ...; COMMIT;
 
 CREATE OR REPLACE FUNCTION mq.take_batch(
@@ -50,7 +51,7 @@ BEGIN
         IF v_size = 0 THEN
             RETURN;
         END IF;
-        -- Until the commit no other claim gets anything.
+        -- No other claim gets a message until this transaction commits.
         PERFORM mq.wake(p_type);
     END IF;
     v_picked := mq.pick(v_queue, v_size, true);
@@ -70,7 +71,7 @@ BEGIN
         PERFORM mq.settle(v_queue, v_picked.picked, v_picked.attempts, mq.reader_name(NULL));
     ELSE
         RETURN QUERY
-            -- A nested loop from unnest: the rows come back in its order.
+            -- A nested loop from unnest keeps its order.
             DELETE FROM mq.message AS m
             USING unnest(v_picked.picked, v_picked.attempts) AS u (id, attempt)
             WHERE m.id = u.id

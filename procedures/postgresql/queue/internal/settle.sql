@@ -1,5 +1,5 @@
--- settle: messages are completed: delete them, or archive them when the policy says so.
--- Arguments:   p_queue (the policy), p_ids and p_attempts (side by side), p_reader
+-- settle: complete messages: delete them, or archive them if the queue's policy is archive.
+-- Arguments:   p_queue (the policy), p_ids and p_attempts (parallel arrays), p_reader
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's
@@ -22,7 +22,7 @@ DECLARE
 BEGIN
     IF p_queue.on_complete = 'archive' THEN
         v_now := clock_timestamp();
-        -- Few messages have one: a join would cost all the others more than this question.
+        -- Few messages have a result: a join would cost the others more than this check.
         v_results := EXISTS (SELECT FROM mq.result WHERE id = ANY (p_ids));
         WITH done AS (
             DELETE FROM mq.message WHERE id = ANY (p_ids) RETURNING *
