@@ -78,7 +78,7 @@ BEGIN
     INTO v_paused, v_grouped, v_seconds, v_max_active, v_rate, v_rate_seconds;
     IF (v_grouped = 1) THEN
         EXECUTE PROCEDURE mq_raise_error('queue_is_ordered',
-            'claim_wraparound goes by id, past the groups of ' || p_type || '; use claim_batch');
+            'type: ' || p_type || ' is ordered or has limits per group; use claim_batch');
     EXECUTE PROCEDURE mq_require_read_committed;
     IF (v_paused = 1) THEN
         EXIT;

@@ -40,7 +40,7 @@ BEGIN
     DECLARE c_longest int DEFAULT 5000000;
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_size int DEFAULT COALESCE(p_size, 1);
-    DECLARE v_ordered, v_grouped, v_paused, v_full_scan, v_outside tinyint;
+    DECLARE v_grouped, v_paused, v_full_scan, v_outside tinyint;
     DECLARE v_seconds, v_left, v_max_active, v_rate, v_rate_seconds int;
     DECLARE v_reader varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_n, v_position, v_after, v_low_n, v_from, v_lowest_id, v_last_id, v_scanned bigint;
@@ -59,12 +59,12 @@ BEGIN
     CALL mq_require_range('lease_seconds', p_lease_seconds, 0, 315360000);
     CALL mq_begin_call(1, v_own);
     CALL mq_reader_name(p_reader, v_reader);
-    SELECT ordered, grouped, paused, COALESCE(p_lease_seconds, lease_seconds), max_active, rate, rate_seconds
-    INTO v_ordered, v_grouped, v_paused, v_seconds, v_max_active, v_rate, v_rate_seconds
+    SELECT grouped, paused, COALESCE(p_lease_seconds, lease_seconds), max_active, rate, rate_seconds
+    INTO v_grouped, v_paused, v_seconds, v_max_active, v_rate, v_rate_seconds
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     IF v_grouped THEN
-        CALL mq_raise_error('queue_is_ordered', CONCAT('claim_wraparound goes by id and would ',
-            IF(v_ordered, 'break the order of ', 'pass over the limits by group of '), p_type, '; use claim_batch'));
+        CALL mq_raise_error('queue_is_ordered', CONCAT('type: ', p_type,
+            ' is ordered or has limits per group; use claim_batch'));
     END IF;
 
     IF v_max_active + v_rate > 0 AND NOT v_paused THEN

@@ -96,7 +96,7 @@ BEGIN
     FROM mq_message FORCE INDEX (PRIMARY)
     WHERE id >= v_first AND type = p_type AND created_at = v_now AND source = v_source;
     IF v_end <> v_count THEN
-        SIGNAL SQLSTATE 'HY000' SET MESSAGE_TEXT = 'send_batch: the new messages could not be found again';
+        SIGNAL SQLSTATE 'HY000' SET MESSAGE_TEXT = 'send_batch: internal error: the ids of the new messages could not be read';
     END IF;
     IF v_grouped THEN
         INSERT INTO mq_grouped (type, group_key, id, attempts)

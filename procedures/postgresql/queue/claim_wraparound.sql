@@ -74,8 +74,7 @@ BEGIN
     PERFORM mq.require_range('lease_seconds', p_lease_seconds, 0, 315360000);
     v_queue := mq.policy(p_type);
     IF v_queue.grouped THEN
-        PERFORM mq.raise_error('queue_is_ordered', 'claim_wraparound goes by id and would break the '
-            || CASE WHEN v_queue.ordered THEN 'order' ELSE 'limits by group' END || ' of ' || p_type || '; use claim_batch');
+        PERFORM mq.raise_error('queue_is_ordered', 'type: ' || p_type || ' is ordered or has limits per group; use claim_batch');
     END IF;
     IF v_queue.paused THEN
         RETURN;

@@ -56,7 +56,7 @@ BEGIN
         FROM mq.policy(@name);
         IF @grouped = 1
             EXEC mq.raise_error 'queue_is_ordered',
-                N'claim_wraparound goes by id and would break the order of {}, or its limits by group; use claim_batch', @name;
+                N'type: {} is ordered or has limits per group; use claim_batch', @name;
         IF @paused = 0 AND @limited = 1
             EXEC mq.allowance @name, @wanted, @wanted OUTPUT;
         IF @paused = 0 AND @wanted > 0

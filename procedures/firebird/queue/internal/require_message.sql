@@ -43,7 +43,7 @@ BEGIN
     BEGIN
         EXECUTE PROCEDURE mq_require_range('delay_seconds', p_delay_seconds, 0, 315360000);
         IF (p_run_at IS NOT NULL) THEN
-            EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'delay_seconds: run_at is given too');
+            EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'delay_seconds: must be NULL when run_at is given');
     END
     IF (p_on_conflict IS NOT NULL) THEN
     BEGIN
@@ -53,7 +53,7 @@ BEGIN
         IF (p_on_conflict <> 'keep') THEN
         BEGIN
             IF (p_dedup_key IS NULL) THEN
-                EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'on_conflict: needs a dedup_key');
+                EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'on_conflict: replace and postpone need a dedup_key');
             -- A message that a claim has locked is skipped, as in cancel; that needs READ COMMITTED.
             EXECUTE PROCEDURE mq_require_read_committed;
         END

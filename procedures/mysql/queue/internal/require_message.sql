@@ -53,7 +53,7 @@ BEGIN
     IF p_delay_seconds IS NOT NULL THEN
         CALL mq_require_range('delay_seconds', p_delay_seconds, 0, 315360000);
         IF p_run_at IS NOT NULL THEN
-            CALL mq_raise_error('invalid_argument', 'delay_seconds: run_at is given too');
+            CALL mq_raise_error('invalid_argument', 'delay_seconds: must be NULL when run_at is given');
         END IF;
     END IF;
     IF p_on_conflict IS NOT NULL THEN
@@ -61,7 +61,7 @@ BEGIN
         IF CAST(p_on_conflict AS binary) NOT IN ('keep', 'replace', 'postpone') THEN
             CALL mq_raise_error('invalid_argument', 'on_conflict: must be keep, replace or postpone');
         ELSEIF p_on_conflict <> 'keep' AND p_dedup_key IS NULL THEN
-            CALL mq_raise_error('invalid_argument', 'on_conflict: needs a dedup_key');
+            CALL mq_raise_error('invalid_argument', 'on_conflict: replace and postpone need a dedup_key');
         END IF;
     END IF;
 END//

@@ -52,13 +52,13 @@ BEGIN
     IF p_delay_seconds IS NOT NULL THEN
         PERFORM mq.require_range('delay_seconds', p_delay_seconds, 0, 315360000);
         IF p_run_at IS NOT NULL THEN
-            PERFORM mq.raise_error('invalid_argument', 'delay_seconds: run_at is given too');
+            PERFORM mq.raise_error('invalid_argument', 'delay_seconds: must be NULL when run_at is given');
         END IF;
     END IF;
     IF p_on_conflict NOT IN ('keep', 'replace', 'postpone') THEN
         PERFORM mq.raise_error('invalid_argument', 'on_conflict: must be keep, replace or postpone');
     ELSIF p_on_conflict <> 'keep' AND p_dedup_key IS NULL THEN
-        PERFORM mq.raise_error('invalid_argument', 'on_conflict: needs a dedup_key');
+        PERFORM mq.raise_error('invalid_argument', 'on_conflict: replace and postpone need a dedup_key');
     END IF;
 END
 $$;

@@ -42,7 +42,7 @@ BEGIN
     BEGIN
         EXEC mq.require_range 'delay_seconds', @delay_seconds, 0, 315360000;
         IF @run_at IS NOT NULL
-            EXEC mq.raise_error 'invalid_argument', N'delay_seconds: run_at is given too';
+            EXEC mq.raise_error 'invalid_argument', N'delay_seconds: must be NULL when run_at is given';
         IF @delay_seconds > 0
             SET @run_at = DATEADD(SECOND, CAST(@delay_seconds AS int), @now);
     END;
@@ -50,6 +50,6 @@ BEGIN
     IF (@on_conflict + N'.') COLLATE Latin1_General_100_BIN2 NOT IN (N'keep.', N'replace.', N'postpone.')
         EXEC mq.raise_error 'invalid_argument', N'on_conflict: must be keep, replace or postpone';
     IF @dedup_key IS NULL AND @on_conflict <> N'keep'
-        EXEC mq.raise_error 'invalid_argument', N'on_conflict: needs a dedup_key';
+        EXEC mq.raise_error 'invalid_argument', N'on_conflict: replace and postpone need a dedup_key';
 END;
 GO
