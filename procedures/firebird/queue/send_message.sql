@@ -15,7 +15,7 @@
 -- To change a live message, a call first locks a row of mq_stripe, so such calls run one after the other. From Firebird 4.0
 -- on, a call does not see a message that was committed after the call began. In that case an autonomous transaction updates
 -- a spare row of mq_stripe, and this transaction updates it too: that conflict makes the engine restart the call (see
--- wait_lock). Nothing else is to be done.
+-- wait_lock).
 
 SET TERM ^ ;
 

@@ -4,7 +4,8 @@
 --              it), p_next_size (0 to 10,000; NULL or 0: claim nothing)
 -- Returns:     the messages of the next batch, with the columns of claim_batch; no rows when p_next_size is 0 or nothing is
 --              ready
--- Errors:      50001 wrong_isolation (ordered queues and those with limits by group), 50002 invalid_argument, 50008 lease_lost
+-- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group), 50002 invalid_argument,
+--              50008 lease_lost
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     SELECT * FROM mq.finish_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '17,30,busy', 100);
 

@@ -54,7 +54,7 @@ BEGIN
         EXIT WHEN ready = 1 OR v_left <= 0;
         v_pause := least(v_pause, v_left);
         PERFORM pg_sleep(v_pause);
-        -- Subtract the elapsed time. If the clock was set meanwhile, subtract the pause, and at most a second more.
+        -- Subtract the elapsed time, but at least the pause and at most a second more: the clock may have been set.
         v_left := v_left - least(greatest(extract(epoch FROM clock_timestamp() - v_now), v_pause), v_pause + 1);
         v_pause := least(2 * v_pause, c_pause);
     END LOOP;

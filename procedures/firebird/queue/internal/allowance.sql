@@ -24,7 +24,7 @@ RETURNS (
     allowed integer
 )
 AS
--- The number of the first row for types and the count of these rows; the most expired claims to rescue.
+-- The number of the first row for types, and the number of these rows; the maximum number of expired claims to rescue.
 DECLARE c_first integer = 40960;
 DECLARE c_rows integer = 4096;
 DECLARE c_rescue integer = 20;

@@ -1,8 +1,8 @@
 -- change_message: replace or postpone a live message that has the dedup_key, if its state is N.
 -- Arguments:   p_type, p_id, p_on_conflict (replace or postpone), p_now (when the call began), p_run_at, p_priority,
 --              p_body, p_headers (as in the call)
--- Returns:     changed: 1; 0 when nothing was changed: the message is not new, another transaction is claiming it, or it is
---              already due later
+-- Returns:     changed: 1; 0 when nothing was changed: its state is not N, another transaction is claiming it, or it is due
+--              later already
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT
 -- Example:     EXECUTE PROCEDURE mq_change_message('email', 17, 'replace', v_now, v_now, 0, '{}', NULL) RETURNING_VALUES changed;

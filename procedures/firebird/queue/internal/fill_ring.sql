@@ -22,7 +22,7 @@ RETURNS (
     scanned bigint
 )
 AS
--- The most messages that one claim promotes, and the most expired claims that it rescues.
+-- The maximum numbers of messages that a claim promotes and of expired claims that it rescues.
 DECLARE c_rescue integer = 20;
 DECLARE v_promote integer;
 DECLARE v_begun timestamp;

@@ -1,6 +1,6 @@
 -- leave_place: remove a message of state N from mq_ready or mq_delayed, if its run_at is earlier than p_before.
 -- Arguments:   p_type, p_grouped (the policy), p_id, p_group_key ('' for none), p_before, p_run_at (the message's own; in a
---              grouped queue it decides for due messages)
+--              grouped queue it is compared with p_before if the message is due)
 -- Returns:     attempts (NULL: nothing was removed, or another transaction is claiming the message) and error of the last
 --              attempt
 -- Errors:      none

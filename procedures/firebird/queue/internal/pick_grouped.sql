@@ -31,7 +31,8 @@ RETURNS (
     attempt smallint
 )
 AS
--- The most groups per call: a take keeps stripes locked until its handler ends, and they also block other groups.
+-- The maximum number of groups per call: a take keeps stripes locked until its handler ends, and they also block other
+-- groups.
 DECLARE c_groups integer = 250;
 DECLARE c_tickets integer = 10000;
 DECLARE v_ordered smallint;

@@ -1,6 +1,6 @@
 -- promote: move due messages from mq_delayed to mq_ready.
--- Arguments:   p_type, p_after and p_until (due after p_after and up to p_until), p_size (the most messages), p_grouped
---              (the policy)
+-- Arguments:   p_type, p_after and p_until (due after p_after and up to p_until), p_size (maximum number of messages),
+--              p_grouped (the policy)
 -- Returns:     moved: number of messages; first_run_at: their earliest run_at in mq_ready, or NULL
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT; skips messages that another claim is promoting

@@ -17,7 +17,7 @@ CREATE OR ALTER PROCEDURE mq_renew_ring_mark (
     p_promoted_to timestamp
 )
 AS
--- Delete this many older numbers: concurrent claims may have left marks between.
+-- Delete marks up to this many numbers back: concurrent claims may have left some.
 DECLARE c_old integer = 20;
 DECLARE v_n bigint;
 BEGIN

@@ -1,6 +1,6 @@
 -- rescue: rescue up to p_batches expired claims of a type: make their messages ready again, or dead-letter them when their
 --         attempts are used up.
--- Arguments:   p_type, p_batches (the most claims)
+-- Arguments:   p_type, p_batches (maximum number of claims)
 -- Returns:     rescued: how many messages were made ready or dead-lettered
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT; skips claims that another call is finishing or extending
@@ -57,7 +57,7 @@ BEGIN
                 v_limit = NULL;
                 SELECT COALESCE(max_attempts, :v_max_attempts) FROM mq_message WHERE id = :v_id INTO v_limit;
                 -- A message with attempts left becomes ready at once, at the position where it was sent. The others are
-                -- dead letters.
+                -- dead-lettered.
                 IF (v_attempt < v_limit) THEN
                     EXECUTE PROCEDURE mq_put_back(p_type, v_id, v_attempt, v_grouped);
                 ELSE

@@ -21,7 +21,7 @@ CREATE OR ALTER PROCEDURE mq_save_position (
     p_old_after_id bigint
 )
 AS
--- Delete this many claims back: concurrent claims of this reader may have left positions there.
+-- Delete positions up to this many claims back: concurrent claims of this reader may have left some.
 DECLARE c_claims integer = 20;
 BEGIN
     INSERT INTO mq_ring (type, reader, n, after_id) VALUES (:p_type, :p_reader, :p_n, :p_after_id);

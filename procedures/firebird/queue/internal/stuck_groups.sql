@@ -1,6 +1,6 @@
 -- stuck_groups: groups that have due messages and are not blocked, but have no ticket, so that no claim finds them. There
 --               should be none.
--- Arguments:   p_type, p_most (the most groups)
+-- Arguments:   p_type, p_most (maximum number of groups)
 -- Returns:     the group keys ('' for messages without one); no rows when all is well
 -- Errors:      none
 -- Transaction: reads only, up to 10,000 entries of each table

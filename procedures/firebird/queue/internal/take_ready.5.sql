@@ -1,6 +1,6 @@
 -- take_ready: delete ready messages in claim order, and skip messages that another transaction has locked.
--- Arguments:   p_type, p_priority, p_run_at, p_id and p_end (start and end of the scan, see walk_ready), p_size (the most
---              messages), p_jump (0: try every row)
+-- Arguments:   p_type, p_priority, p_run_at, p_id and p_end (start and end of the scan, see walk_ready), p_size (maximum
+--              number of messages), p_jump (0: try every row)
 -- Returns:     the deleted rows: id, priority, run_at and the number of the new attempt
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT; the caller fetches all rows

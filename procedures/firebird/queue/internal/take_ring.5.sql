@@ -1,7 +1,7 @@
 -- take_ring: move ready messages of a ring into a batch in order of id, and skip messages that another transaction has
 --            locked.
--- Arguments:   p_batch_key, p_n (messages in the batch so far), p_size (the most messages in the batch), p_type, p_after
---              and p_until (ids above p_after, up to p_until)
+-- Arguments:   p_batch_key, p_n (messages in the batch so far), p_size (maximum number of messages in the batch), p_type,
+--              p_after and p_until (ids above p_after, up to p_until)
 -- Returns:     n (messages in the batch now), last_id (the last id taken; NULL: nothing was found)
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT

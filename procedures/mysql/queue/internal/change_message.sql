@@ -2,8 +2,8 @@
 -- Arguments:   p_type, p_grouped (the policy), p_ring (1: the type is a ring), p_id, p_on_conflict (replace or postpone),
 --              p_now (when the call began), p_run_at, p_priority, p_body, p_headers (as in the call), p_own (the result of
 --              begin_call)
--- Returns:     p_changed: 1; 0 when nothing was changed: the message is not new, another transaction is claiming it, or it
---              is already due later
+-- Returns:     p_changed: 1; 0 when nothing was changed: its state is not N, another transaction is claiming it, or it is
+--              due later already
 -- Errors:      none
 -- Transaction: joins the caller's, which has locked the key; never waits for a claim
 -- Example:     CALL mq_change_message('email', 0, 0, 17, 'replace', v_now, v_now, 0, '{}', NULL, v_own, v_changed);

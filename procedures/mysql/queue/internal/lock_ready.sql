@@ -1,8 +1,8 @@
 -- lock_ready: delete the first ready messages of a type from mq_ready, and skip messages that another transaction has
 --             locked.
--- Arguments:   p_type, p_size (the most messages), p_places (the marks to start at: a JSON array of [priority, run_at, id];
---              '[]': scan from the very start), p_before (0: no message is before the first mark), p_latest (no segment
---              starts later)
+-- Arguments:   p_type, p_size (maximum number of messages), p_places (the marks to start at: a JSON array of [priority,
+--              run_at, id]; '[]': scan from the very start), p_before (0: no message is before the first mark), p_latest
+--              (no segment starts later)
 -- Returns:     p_items: a JSON array of [id, number of the new attempt, priority, run_at] in claim order, NULL when there
 --              are none; p_front_moved: 1 when the marks must be renewed
 -- Errors:      none

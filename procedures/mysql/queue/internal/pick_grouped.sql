@@ -36,7 +36,8 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_pick_grouped(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    -- The most groups per call: a take keeps stripes locked until its handler ends, and they also block other groups.
+    -- The maximum number of groups per call: a take keeps stripes locked until its handler ends, and they also block other
+    -- groups.
     DECLARE c_groups int DEFAULT 250;
     DECLARE c_tickets int DEFAULT 10000;
     DECLARE v_ordered tinyint;

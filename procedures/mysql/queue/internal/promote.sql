@@ -1,5 +1,5 @@
 -- promote: move due messages from mq_delayed to mq_ready.
--- Arguments:   p_type, p_after and p_until (due after p_after and up to p_until), p_size (the most messages)
+-- Arguments:   p_type, p_after and p_until (due after p_after and up to p_until), p_size (maximum number of messages)
 -- Returns:     p_moved: number of messages; p_first_run_at: their earliest run_at in mq_ready, or NULL
 -- Errors:      none
 -- Transaction: joins the caller's

@@ -1,8 +1,8 @@
 -- read_tickets: read the next tickets of a grouped queue and the state of each ticket's group.
--- Arguments:   p_type, p_take (see pick_grouped), p_gate (a message at this place blocks its group), p_places (the most
---              active messages of a group; 0: do not count), p_empty_after (a group whose bucket is full later than this
---              has no token; NULL: no rate), p_size (the most tickets), p_priority, p_run_at and p_id (read after this
---              position)
+-- Arguments:   p_type, p_take (see pick_grouped), p_gate (a message at this place blocks its group), p_places (maximum
+--              number of active messages per group; 0: do not count), p_empty_after (a group whose bucket is full later
+--              than this has no token; NULL: no rate), p_size (maximum number of tickets), p_priority, p_run_at and p_id
+--              (read after this position)
 -- Returns:     p_tickets: a JSON array of [id, priority, run_at, what, nth, group key], NULL for none; what: 0 nothing, 1 a
 --              blocked group, 2 a group that is not blocked, 3 a message that is not in its group yet; nth: number among
 --              the tickets of its group. p_read: number of tickets; p_lone: number of tickets with what = 3; p_spent:
@@ -75,7 +75,8 @@ BEGIN
             WHERE r.type = p_type AND r.attempts >= 0
                 AND (r.priority > p_priority OR r.priority = p_priority
                     AND (r.run_at > p_run_at OR r.run_at = p_run_at AND r.id > p_id))
-                -- A take leaves the tickets of blocked groups to claims, so it must not count them.
+                -- A take leaves the tickets of blocked groups to claims. Its scan leaves them out: they would use up its
+                -- limit.
                 AND NOT (p_take AND (w.id IS NOT NULL
                     OR p_places > 0 AND (
                         SELECT COUNT(*) FROM mq_group_lock AS l FORCE INDEX (PRIMARY)

@@ -31,7 +31,7 @@ MODIFIES SQL DATA
 BEGIN
     -- Each mark costs one more statement in a claim that finds too few messages. Priorities after the eighth get no mark.
     DECLARE c_marks int DEFAULT 8;
-    -- Delete this many older numbers: concurrent claims may have left marks between.
+    -- Delete marks up to this many numbers back: concurrent claims may have left some.
     DECLARE c_old int DEFAULT 20;
     DECLARE v_places, v_marks longtext CHARACTER SET utf8mb4;
     SELECT CONCAT('[', GROUP_CONCAT('[', l.priority, ',"', l.run_at, '",', l.id, ']' ORDER BY l.priority), ']')

@@ -21,7 +21,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_renew_ring_mark(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    -- Delete this many older numbers: concurrent claims may have left marks between.
+    -- Delete marks up to this many numbers back: concurrent claims may have left some.
     DECLARE c_old int DEFAULT 20;
     DECLARE v_marks longtext CHARACTER SET utf8mb4;
     INSERT INTO mq_ring (n, after_id, low_until, promoted_to, type, reader)

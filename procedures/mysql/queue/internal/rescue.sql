@@ -1,6 +1,6 @@
 -- rescue: rescue up to p_batches expired claims of a type: make their messages ready again, or dead-letter them when their
 --         attempts are used up.
--- Arguments:   p_type, p_batches (the most claims)
+-- Arguments:   p_type, p_batches (maximum number of claims)
 -- Returns:     p_count: how many messages were made ready or dead-lettered
 -- Errors:      none
 -- Transaction: joins the caller's; skips claims that another call is finishing or extending
@@ -38,8 +38,8 @@ BEGIN
             LEAVE rescue;
         END IF;
         DELETE FROM mq_batch WHERE batch_key = v_key;
-        -- A message with attempts left becomes ready at once, at the position where it was sent. The others are dead
-        -- letters.
+        -- A message with attempts left becomes ready at once, at the position where it was sent. The others are
+        -- dead-lettered.
         SELECT CONCAT('[', GROUP_CONCAT(IF(
                 j.attempt < COALESCE(m.max_attempts, v_max_attempts), CONCAT('[', j.id, ',', j.attempt, ']'), NULL
             ) ORDER BY j.id), ']'),

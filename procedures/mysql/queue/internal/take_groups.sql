@@ -1,6 +1,6 @@
 -- take_groups: take messages from the groups of the given tickets, as many as the limits per group allow.
--- Arguments:   p_type, p_size (the most messages), p_take (see pick_grouped), p_tickets and p_lone (from read_tickets),
---              p_ordered, p_places, p_rate and p_rate_seconds (see take_group)
+-- Arguments:   p_type, p_size (maximum number of messages), p_take (see pick_grouped), p_tickets and p_lone (from
+--              read_tickets), p_ordered, p_places, p_rate and p_rate_seconds (see take_group)
 -- Returns:     p_items: '[id,number of this attempt],...'; p_groups: keys of the groups with taken messages, JSON strings
 --              separated by commas; p_used: '[id,priority,run_at],...' of the used tickets; each NULL for none. p_count:
 --              number of messages; p_last: number of tickets that were tried
@@ -33,7 +33,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_take_groups(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    -- The most groups per call: each stays locked until the commit.
+    -- The maximum number of groups per call: each stays locked until the commit.
     DECLARE c_groups int DEFAULT 250;
     DECLARE i, v_count, v_given int DEFAULT 0;
     DECLARE v_put_off tinyint;

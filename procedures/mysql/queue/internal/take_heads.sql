@@ -1,5 +1,5 @@
 -- take_heads: in an ordered queue, take the first message of each group of the given tickets that is not blocked.
--- Arguments:   p_type, p_size (the most messages), p_tickets and p_lone (from read_tickets)
+-- Arguments:   p_type, p_size (maximum number of messages), p_tickets and p_lone (from read_tickets)
 -- Returns:     p_items: '[id,number of this attempt],...'; p_groups: their group keys, JSON strings separated by commas;
 --              p_used: '[id,priority,run_at],...' of the used tickets; each NULL for none. p_count: number of messages;
 --              p_last: number of tickets that were tried

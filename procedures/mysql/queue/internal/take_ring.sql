@@ -1,5 +1,5 @@
 -- take_ring: take messages of a ring in order of id, and skip messages that another transaction has locked.
--- Arguments:   p_type, p_size (the most messages), p_after and p_until (ids above p_after, up to p_until)
+-- Arguments:   p_type, p_size (maximum number of messages), p_after and p_until (ids above p_after, up to p_until)
 -- Returns:     p_items: a JSON array of [id, number of this attempt, priority, run_at]; NULL for none
 -- Errors:      none
 -- Transaction: joins the caller's; skips rows that others have locked

@@ -19,7 +19,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_tend_groups(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    -- The most groups: each stays locked until the claim commits.
+    -- The maximum number of groups: each stays locked until the claim commits.
     DECLARE c_buckets int DEFAULT 100;
     DECLARE v_groups longtext CHARACTER SET utf8mb4;
     DECLARE v_latest datetime(6);

@@ -1,8 +1,8 @@
 -- change_message: replace or postpone a live message that has the dedup_key, if its state is N.
 -- Arguments:   p_queue (the policy), p_id, p_on_conflict (replace or postpone), p_now (when the call began), p_run_at,
 --              p_priority, p_body, p_headers (as in the call)
--- Returns:     1; 0 when nothing was changed: the message is not new, another transaction is claiming it, or it is already
---              due later
+-- Returns:     1; 0 when nothing was changed: its state is not N, another transaction is claiming it, or it is due later
+--              already
 -- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group)
 -- Transaction: joins the caller's; waits for another change of the message, never for a claim
 -- Example:     SELECT mq.change_message(mq.policy('email'), 17, 'replace', now(), now(), 0::smallint, '{}', NULL);

@@ -20,7 +20,7 @@ CREATE OR REPLACE FUNCTION mq.fill_ring(
 LANGUAGE plpgsql
 AS $$
 DECLARE
-    -- The most messages that one claim promotes, and the most expired claims that it rescues.
+    -- The maximum numbers of messages that a claim promotes and of expired claims that it rescues.
     v_promote integer := greatest(2 * p_size, 100);
     c_rescue CONSTANT integer := 20;
     -- Stop before now: another transaction may be about to commit a failed message that is already due.

@@ -25,7 +25,8 @@ BEGIN
             - make_interval(secs => p_queue.rate_seconds)
         INTO next_at
         FROM mq.limited
-        -- A bucket with a later full_at is not counted as empty here: the next claim corrects it. See tokens.
+        -- A bucket whose full_at is more than one period ahead does not count as empty here: the next claim corrects it.
+        -- See tokens.
         WHERE type = p_queue.type AND full_at <= v_now + make_interval(secs => p_queue.rate_seconds);
     END IF;
     IF p_queue.max_active > 0 THEN

@@ -1,6 +1,6 @@
 -- lock_ready: find and lock the first ready messages of a type, and skip messages that another transaction has locked.
--- Arguments:   p_type, p_size (the most messages), p_mark (the first mark to start at; NULL: scan from the very start),
---              p_latest (no segment starts later)
+-- Arguments:   p_type, p_size (maximum number of messages), p_mark (the first mark to start at; NULL: scan from the very
+--              start), p_latest (no segment starts later)
 -- Returns:     rows (of mq.ready), ids and attempts (the number of the new attempt) in parallel arrays, in claim order;
 --              NULL when there are none; front_moved: the marks must be renewed; heads: rows that include the first one of
 --              each priority

@@ -1,4 +1,4 @@
--- move_to_ring: add messages of a type to the index by id that its ring reads, in steps.
+-- move_to_ring: in steps, add the messages of a type that its ring does not see yet to the index by id.
 -- Arguments:   p_type, p_size and p_after (of the claim)
 -- Returns:     nothing
 -- Errors:      none
@@ -6,8 +6,8 @@
 -- Example:     SELECT mq.move_to_ring('crawl', 10, 0);
 --
 -- A ring reads only rows of mq.ready whose by_id is set. The row of mq.ring_type makes senders set it. Rows without it come
--- only from senders that checked before that row was committed. A sender checks after it has its transaction ID; otherwise
--- it always sets by_id (see send). So the scan is complete when two things hold: every transaction with an earlier ID had
+-- only from senders that checked before that row was committed. A sender checks after it has its transaction ID, or sets
+-- by_id without a check (see send). So the scan is complete when two things hold: every transaction with an earlier ID had
 -- ended before the scan began, and the scan leaves no row.
 --
 -- Others skip the moved rows until the caller commits, so the call leaves some rows for them.

@@ -33,9 +33,9 @@ SET enable_seqscan = off
 SET enable_bitmapscan = off
 AS $$
 DECLARE
-    -- The most groups per call: the stripes that a take locks also block other groups. See lock_group.
+    -- The maximum number of groups per call: the stripes that a take locks also block other groups. See lock_group.
     c_groups CONSTANT integer := 250;
-    -- The most tickets that one claim reads, even if all groups are blocked.
+    -- The maximum number of tickets that one claim reads, even if all groups are blocked.
     c_tickets CONSTANT integer := 10000;
     v_type text := p_queue.type;
     -- 0: no limit.
@@ -50,7 +50,8 @@ DECLARE
         LEFT JOIN LATERAL (
             SELECT id FROM mq.grouped WHERE type = m.type AND group_key = coalesce(m.group_key, '') AND id = m.id OFFSET 0
         ) AS g ON true
-        -- A take does not drop the tickets of blocked groups (see below), so it must not count them.
+        -- A take does not drop the tickets of blocked groups (see below). Its scan leaves them out: they would use up its
+        -- limit.
         WHERE r.type = v_type AND NOT (
             p_take
             AND EXISTS (

@@ -1,5 +1,5 @@
--- pick_heads: in an ordered queue without a rate per group, take the first messages of the groups of the first tickets, all
---             in one statement; stop at the first ticket whose group is not simply free.
+-- pick_heads: in an ordered queue without a rate per group, take the first messages of free groups in the order of their
+--             tickets, all at once; stop at the first ticket that needs more checks.
 -- Arguments:   p_type, p_size, p_take (as in pick_grouped)
 -- Returns:     picked, attempts (the number of this attempt) and groups (their keys), parallel arrays; NULL when there are
 --              none

@@ -1,5 +1,6 @@
 -- promote: move due messages from mq.delayed to mq.ready.
--- Arguments:   p_queue (the policy), p_after and p_until (due after p_after and up to p_until), p_size (the most messages)
+-- Arguments:   p_queue (the policy), p_after and p_until (due after p_after and up to p_until), p_size (maximum number of
+--              messages)
 -- Returns:     moved: number of messages; first_run_at: their earliest run_at in mq.ready, or NULL
 -- Errors:      none
 -- Transaction: joins the caller's

@@ -25,7 +25,7 @@ AS $$
 DECLARE
     -- Each mark costs one more statement in a claim that finds too few messages. Priorities after the eighth get no mark.
     c_marks CONSTANT integer := 8;
-    -- Delete this many older numbers: concurrent claims may have left marks between.
+    -- Delete marks up to this many numbers back: concurrent claims may have left some.
     c_old CONSTANT bigint := 20;
     v_n bigint := coalesce(p_n, 0) + 1;
 BEGIN

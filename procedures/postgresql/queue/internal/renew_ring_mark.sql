@@ -17,7 +17,7 @@ CREATE OR REPLACE FUNCTION mq.renew_ring_mark(
 LANGUAGE plpgsql
 AS $$
 DECLARE
-    -- Delete this many older numbers: concurrent claims may have left marks between.
+    -- Delete marks up to this many numbers back: concurrent claims may have left some.
     c_old CONSTANT bigint := 20;
 BEGIN
     INSERT INTO mq.ring (n, after_id, low_until, promoted_to, type, reader)

@@ -1,6 +1,6 @@
 -- rescue: rescue up to p_batches expired claims of a type: make their messages ready again, or dead-letter them when their
 --         attempts are used up.
--- Arguments:   p_queue (the policy), p_batches (the most claims)
+-- Arguments:   p_queue (the policy), p_batches (maximum number of claims)
 -- Returns:     how many messages were made ready or dead-lettered
 -- Errors:      none
 -- Transaction: joins the caller's
@@ -35,8 +35,8 @@ BEGIN
         ))
         RETURNING reader, ids, attempts
     LOOP
-        -- A message with attempts left becomes ready at once, at the position where it was sent. The others are dead
-        -- letters.
+        -- A message with attempts left becomes ready at once, at the position where it was sent. The others are
+        -- dead-lettered.
         SELECT array_agg(u.id), array_agg(u.attempt)
         INTO v_ids, v_attempts
         FROM unnest(v_batch.ids, v_batch.attempts) AS u (id, attempt)

@@ -21,7 +21,7 @@ CREATE OR REPLACE FUNCTION mq.save_position(
 LANGUAGE plpgsql
 AS $$
 DECLARE
-    -- Delete this many claims back: concurrent claims of this reader may have left positions there.
+    -- Delete positions up to this many claims back: concurrent claims of this reader may have left some.
     c_claims CONSTANT integer := 20;
     -- At the end of a round, delete all remaining positions of the last two rounds.
     v_same_round boolean := p_n = p_old_n;

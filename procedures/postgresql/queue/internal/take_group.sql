@@ -1,6 +1,6 @@
 -- take_group: take the first messages of a group that is not blocked; if it has no token left, delay its first message
 --             instead.
--- Arguments:   p_queue (the policy), p_group_key ('' for none), p_size (the most messages; 1 in an ordered queue)
+-- Arguments:   p_queue (the policy), p_group_key ('' for none), p_size (maximum number of messages; 1 in an ordered queue)
 -- Returns:     ids and attempts (the number of the new attempt), parallel arrays, NULL when there are none; put_off: the
 --              first message was delayed until the next token; leave: another transaction has locked the group's messages,
 --              so the ticket must stay

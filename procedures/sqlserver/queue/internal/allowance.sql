@@ -17,7 +17,7 @@ CREATE OR ALTER PROCEDURE mq.allowance
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    -- The most expired claims to rescue.
+    -- The maximum number of expired claims to rescue.
     DECLARE @rescue int = 20;
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @max_active int, @rate int, @seconds int, @tokens int, @rescued bigint = 0;
     DECLARE @active int, @full_at datetime2(6), @counted_at datetime2(7), @room int, @found int;

@@ -1,8 +1,8 @@
 -- change_message: replace or postpone a live message that has the dedup_key, if its state is N.
 -- Arguments:   @type, @id, @on_conflict (replace or postpone), @now (when the call began), @run_at, @priority, @body,
 --              @headers (as in the call)
--- Returns:     @changed: 1; 0 when nothing was changed: the message is not new, another transaction is claiming it, or it
---              is already due later
+-- Returns:     @changed: 1; 0 when nothing was changed: its state is not N, another transaction is claiming it, or it is
+--              due later already
 -- Errors:      none
 -- Transaction: joins the caller's; never waits for a claim of the message
 -- Example:     EXEC mq.change_message N'email', 17, N'replace', @now, @now, 0, N'{}', NULL, @changed OUTPUT;

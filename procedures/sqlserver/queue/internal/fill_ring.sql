@@ -22,7 +22,7 @@ CREATE OR ALTER PROCEDURE mq.fill_ring
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    -- The most messages that one claim promotes, and the most expired claims that it rescues.
+    -- The maximum numbers of messages that a claim promotes and of expired claims that it rescues.
     DECLARE @promote int = CASE WHEN 2 * @size > 100 THEN 2 * @size ELSE 100 END, @rescue int = 20;
     DECLARE @begun datetime2(7), @tries int = 0, @expired bit, @due bit, @sent bit = 0, @rescued bigint, @moved int = 0, @first_run_at datetime2(7);
     -- Measure twice: planning and cold pages are slow only the first time.

@@ -29,7 +29,7 @@ CREATE OR ALTER PROCEDURE mq.pick_grouped
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    -- The most groups per call: each keeps a lock until the caller commits.
+    -- The maximum number of groups per call: each keeps a lock until the caller commits.
     DECLARE @groups int = 250;
     DECLARE @tickets int = 10000;
     -- Dropping tickets costs writes and locks. A few tickets of blocked groups stay, and the next claim reads them again.

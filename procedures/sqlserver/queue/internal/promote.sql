@@ -1,6 +1,6 @@
 -- promote: move due messages from mq.delayed to mq.ready.
--- Arguments:   @type, @after and @until (due after @after and up to @until), @size (the most messages), @grouped (the
---              policy)
+-- Arguments:   @type, @after and @until (due after @after and up to @until), @size (maximum number of messages), @grouped
+--              (the policy)
 -- Returns:     @moved: number of messages; @first_run_at: their earliest run_at in mq.ready, or NULL
 -- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; skips messages that another claim is promoting

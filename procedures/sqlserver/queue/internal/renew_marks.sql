@@ -25,7 +25,7 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     -- Each mark costs one more statement in a claim that finds too few messages. Priorities after the eighth get no mark.
     DECLARE @marks int = 8;
-    -- Delete this many older numbers: concurrent claims may have left marks between.
+    -- Delete marks up to this many numbers back: concurrent claims may have left some.
     DECLARE @old int = 20;
     INSERT INTO mq.mark (type, n, priority, run_at, id, scanned_at, promoted_to)
     SELECT TOP (@marks) @type, COALESCE(@n, 0) + 1, m.priority, m.run_at, m.id, @scanned_at, @promoted_to

@@ -16,7 +16,7 @@ CREATE OR ALTER PROCEDURE mq.renew_ring_mark
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    -- Delete this many older numbers: concurrent claims may have left marks between.
+    -- Delete marks up to this many numbers back: concurrent claims may have left some.
     DECLARE @old int = 20;
     INSERT INTO mq.ring (type, reader, n, after_id, low_until, promoted_to)
     VALUES (@type, N'', COALESCE(@n, 0) + 1, @after_id, @low_until, @promoted_to);

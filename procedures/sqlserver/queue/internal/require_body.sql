@@ -7,7 +7,7 @@
 -- Example:     EXEC mq.require_body 'body', N'{}', 16777216, N'16 MiB (16,777,216 bytes)', 0;
 --
 -- The server stores UTF-16, 2 bytes for most characters, and has no UTF-8 before SQL Server 2019. One code unit is 1 to 3
--- bytes of UTF-8, so only texts whose length allows both answers are counted.
+-- bytes of UTF-8, so bytes are counted only if the number of code units does not decide.
 
 CREATE OR ALTER PROCEDURE mq.require_body
     @argument varchar(200),

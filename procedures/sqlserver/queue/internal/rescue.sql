@@ -1,6 +1,6 @@
 -- rescue: rescue up to @batches expired claims of a type: make their messages ready again, or dead-letter them when their
 --         attempts are used up.
--- Arguments:   @type, @batches (the most claims)
+-- Arguments:   @type, @batches (maximum number of claims)
 -- Returns:     @count: how many messages were made ready or dead-lettered
 -- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; skips claims that another call is finishing or extending

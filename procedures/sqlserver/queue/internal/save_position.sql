@@ -22,7 +22,7 @@ CREATE OR ALTER PROCEDURE mq.save_position
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    -- Delete this many claims back: concurrent claims of this reader may have left positions there.
+    -- Delete positions up to this many claims back: concurrent claims of this reader may have left some.
     DECLARE @claims int = 20;
     INSERT INTO mq.ring (type, reader, n, after_id) VALUES (@type, @reader, @n, @after_id);
     IF @n = @old_n

@@ -1,5 +1,5 @@
 -- take_around: move messages of a ring, inside and outside it, into a batch in order of id.
--- Arguments:   @type, @after_id (the position: higher ids come first), @size (the most messages), @batch_key
+-- Arguments:   @type, @after_id (the position: higher ids come first), @size (maximum number of messages), @batch_key
 -- Returns:     nothing; new rows of mq.claimed, with priority 0 for ids after the position and 1 from the lowest id on
 -- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; skips rows that others have locked

@@ -1,6 +1,6 @@
 -- take_ready: move the first ready messages of a type into a batch, and skip messages that another transaction has locked.
--- Arguments:   @type, @size (the most messages), @n (the number of the marks to start at; NULL: scan from the very start),
---              @latest (no segment starts later), @batch_key
+-- Arguments:   @type, @size (maximum number of messages), @n (the number of the marks to start at; NULL: scan from the very
+--              start), @latest (no segment starts later), @batch_key
 -- Returns:     @took: number of new rows of mq.claimed; @front_moved: 1 when the marks must be renewed
 -- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; never waits for another claim

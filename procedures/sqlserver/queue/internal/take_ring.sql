@@ -1,7 +1,7 @@
 -- take_ring: move ready messages of a ring into a batch in order of id, and skip messages that another transaction has
 --            locked.
 -- Arguments:   @type, @after_id and @to_id (ids above @after_id, up to @to_id), @part (0 or 1: the first or second part of
---              the claim), @size (the most messages), @batch_key
+--              the claim), @size (maximum number of messages), @batch_key
 -- Returns:     @took: number of new rows of mq.claimed; their priority is @part
 -- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; skips rows that others have locked

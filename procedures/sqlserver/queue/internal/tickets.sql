@@ -1,6 +1,6 @@
 -- tickets: the next tickets of a grouped queue, with the state of each ticket's group.
--- Arguments:   @type, @take (1: without tickets of blocked groups), @size (the most tickets), @priority, @run_at and @id
---              (read after this position)
+-- Arguments:   @type, @take (1: without tickets of blocked groups), @size (maximum number of tickets), @priority, @run_at
+--              and @id (read after this position)
 -- Returns:     n (1, 2, ... in the order of mq.ready), id, priority, run_at, attempts, group_key, what (0: nothing, 1: a
 --              blocked group, 2: another group, 3: a message that is not in its group yet), nth (1, 2, ... among the
 --              tickets of a group; those with what = 0 last)
