@@ -51,7 +51,7 @@ BEGIN
         IF v_size = 0 THEN
             RETURN;
         END IF;
-        -- No other claim gets a message until this transaction commits.
+        -- Wake consumers at the commit: until then no other claim of the type gets a message.
         PERFORM mq.wake(p_type);
     END IF;
     v_picked := mq.pick(v_queue, v_size, true);
