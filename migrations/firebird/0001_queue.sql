@@ -1,8 +1,8 @@
--- The tables of the queue on Firebird. A message is written once; its state is which narrow table holds its id:
--- ready and delayed (N), batch and claimed (A), dead (E), archive (C). See docs/decisions/0001_tables.md and 0008_firebird.md.
--- Only the procedures are a public interface: tables may change from one release to the next.
+-- The tables of the queue on Firebird. A message is written once. Its state depends on the narrow table that holds its id:
+-- ready or delayed (N), batch or claimed (A), dead (E), archive (C). See docs/decisions/0001_tables.md and
+-- 0008_firebird.md. Only the procedures are a public interface: tables may change in each release.
 --
--- Needs a database of SQL dialect 3 with pages of 8,192 bytes or more: the longest keys have two names.
+-- The database needs SQL dialect 3 and pages of at least 8,192 bytes, because the longest keys have two names.
 
 CREATE DOMAIN mq_name AS varchar(200) CHARACTER SET UTF8;
 CREATE DOMAIN mq_argument AS varchar(1000) CHARACTER SET UTF8;
@@ -11,7 +11,7 @@ CREATE DOMAIN mq_error AS varchar(4000) CHARACTER SET UTF8;
 CREATE DOMAIN mq_key AS varchar(36) CHARACTER SET ASCII;
 
 COMMENT ON DOMAIN mq_name IS 'A type, key or name.';
-COMMENT ON DOMAIN mq_argument IS 'What a caller passes as a name, before it is checked.';
+COMMENT ON DOMAIN mq_argument IS 'A name argument, before it is checked.';
 COMMENT ON DOMAIN mq_key IS 'A batch key: a UUID as text.';
 
 CREATE TABLE mq_installed (
@@ -23,7 +23,7 @@ CREATE TABLE mq_installed (
     CONSTRAINT mq_installed_pk PRIMARY KEY (name)
 );
 
-COMMENT ON TABLE mq_installed IS 'Which file of the package each object comes from: migrations and procedures, with their SHA-256.';
+COMMENT ON TABLE mq_installed IS 'The installed files (migrations and procedures), one row per object, with their SHA-256.';
 
 CREATE TABLE mq_queue (
     type mq_name NOT NULL,
@@ -47,9 +47,9 @@ CREATE TABLE mq_queue (
     CONSTRAINT mq_queue_on_complete CHECK (on_complete IN ('delete', 'archive'))
 );
 
-COMMENT ON TABLE mq_queue IS 'Policy of the types that set_queue, pause or resume have named; the type without a name holds the defaults.';
-COMMENT ON COLUMN mq_queue.grouped IS '1: the messages stand by group in mq_grouped, for the queue is ordered or has a limit by group.';
-COMMENT ON COLUMN mq_queue.changed_at IS 'When limits by group were last changed.';
+COMMENT ON TABLE mq_queue IS 'Policy of each type that was named in set_queue, pause or resume. The row with the empty type holds the defaults.';
+COMMENT ON COLUMN mq_queue.grouped IS '1: the queue is ordered or has limits per group, and its due messages are in mq_grouped.';
+COMMENT ON COLUMN mq_queue.changed_at IS 'The last change of limits per group.';
 
 CREATE TABLE mq_limited (
     type mq_name NOT NULL,
@@ -57,8 +57,8 @@ CREATE TABLE mq_limited (
     CONSTRAINT mq_limited_pk PRIMARY KEY (type)
 );
 
-COMMENT ON TABLE mq_limited IS 'The token bucket of each type that has or had max_active or rate.';
-COMMENT ON COLUMN mq_limited.full_at IS 'When the bucket is full again, in microseconds since 1970; in the past: it is full.';
+COMMENT ON TABLE mq_limited IS 'The token bucket of each type that has, or had, max_active or rate.';
+COMMENT ON COLUMN mq_limited.full_at IS 'When the bucket is full again, in microseconds since 1970; a past time: it is full.';
 
 CREATE SEQUENCE mq_message_id;
 
@@ -79,7 +79,7 @@ CREATE TABLE mq_message (
 
 COMMENT ON TABLE mq_message IS 'Every live message, written once and deleted once. See the view mq_message_state.';
 
--- A table of its own: in an index of mq_message every message would pay for it.
+-- A separate table: in an index of mq_message every message would have an entry.
 CREATE TABLE mq_dedup (
     type mq_name NOT NULL,
     dedup_key mq_name NOT NULL,
@@ -98,9 +98,9 @@ CREATE TABLE mq_ready (
     CONSTRAINT mq_ready_pk PRIMARY KEY (type, priority, run_at, id)
 );
 
-COMMENT ON TABLE mq_ready IS 'State N, due. In a grouped queue a row is a ticket: it says that its group has something to do.';
+COMMENT ON TABLE mq_ready IS 'State N, due. In a grouped queue a row is a ticket: its group may have a message to claim.';
 
--- The ring walks a type by id; cancel and fail find one message by it.
+-- Rings read a type by id; cancel and fail find one message with it.
 CREATE INDEX mq_ready_ring ON mq_ready (type, id);
 
 CREATE TABLE mq_delayed (
@@ -113,7 +113,7 @@ CREATE TABLE mq_delayed (
     CONSTRAINT mq_delayed_pk PRIMARY KEY (id)
 );
 
-COMMENT ON TABLE mq_delayed IS 'State N, not due yet, or due and not promoted yet; error is that of the last attempt.';
+COMMENT ON TABLE mq_delayed IS 'State N: not due yet, or due and not promoted yet. error: the error of the last attempt.';
 
 CREATE INDEX mq_delayed_due ON mq_delayed (type, run_at, id);
 
@@ -129,11 +129,11 @@ CREATE TABLE mq_batch (
     CONSTRAINT mq_batch_pk PRIMARY KEY (batch_key)
 );
 
-COMMENT ON TABLE mq_batch IS 'State A: one row a claim. Its messages stand in mq_claimed, but for that of get_message: that is id, in its attempt.';
+COMMENT ON TABLE mq_batch IS 'State A: one row per claim. Its messages are in mq_claimed; only the message of get_message is in this row (id, attempt).';
 
 CREATE INDEX mq_batch_lease ON mq_batch (type, lease_until);
 
--- Changed only by the transaction that holds the row of the batch.
+-- Only the transaction that has locked the batch row changes these rows.
 CREATE TABLE mq_claimed (
     batch_key mq_key NOT NULL,
     id bigint NOT NULL,
@@ -142,7 +142,7 @@ CREATE TABLE mq_claimed (
     CONSTRAINT mq_claimed_pk PRIMARY KEY (batch_key, id)
 );
 
-COMMENT ON TABLE mq_claimed IS 'State A: the messages that a claim still holds, n in the order of the claim, attempt the number of the attempt.';
+COMMENT ON TABLE mq_claimed IS 'State A: the messages that a claim still holds. n: the order in the claim; attempt: the number of the attempt.';
 
 CREATE TABLE mq_dead (
     id bigint NOT NULL,
@@ -154,7 +154,7 @@ CREATE TABLE mq_dead (
     CONSTRAINT mq_dead_pk PRIMARY KEY (id)
 );
 
-COMMENT ON TABLE mq_dead IS 'State E: dead letters. The message itself stays in mq_message until it is redriven or purged.';
+COMMENT ON TABLE mq_dead IS 'State E: dead letters. The message stays in mq_message until it is redriven or purged.';
 
 CREATE INDEX mq_dead_age ON mq_dead (type, died_at, id);
 
@@ -183,13 +183,12 @@ CREATE TABLE mq_archive (
     CONSTRAINT mq_archive_pk PRIMARY KEY (id)
 );
 
-COMMENT ON TABLE mq_archive IS 'State C: completed messages of the types whose policy is archive.';
+COMMENT ON TABLE mq_archive IS 'State C: completed messages of types whose policy is archive.';
 
 CREATE INDEX mq_archive_type ON mq_archive (type, completed_at, id);
 CREATE INDEX mq_archive_age ON mq_archive (completed_at);
 
--- Marks are inserted, never updated: nobody meets another's lock, and the newest is the first index entry, however many
--- dead ones follow it.
+-- Marks are inserted, never updated: no claim meets a lock, and the newest is the first index entry, before all dead ones.
 CREATE TABLE mq_mark (
     type mq_name NOT NULL,
     n bigint NOT NULL,
@@ -200,7 +199,7 @@ CREATE TABLE mq_mark (
     promoted_to timestamp NOT NULL
 );
 
-COMMENT ON TABLE mq_mark IS 'The low-water marks of a type: claims start after what is done. The rows with the highest n count: one a priority.';
+COMMENT ON TABLE mq_mark IS 'The low-water marks of a type: claims start there, after the dead record versions of finished messages. The rows with the highest n count, one per priority.';
 
 CREATE DESCENDING INDEX mq_mark_newest ON mq_mark (type, n);
 
@@ -213,9 +212,9 @@ CREATE TABLE mq_ring (
     promoted_to timestamp
 );
 
-COMMENT ON TABLE mq_ring IS 'Where each reader of claim_wraparound stopped: round n, after_id. The furthest counts. A row without a reader is a low-water mark.';
+COMMENT ON TABLE mq_ring IS 'The position of each reader of claim_wraparound: round n, after_id. The row furthest ahead counts. A row with an empty reader is a low-water mark.';
 
--- Of two claims of one reader the one that went further counts, whichever commits last.
+-- When two claims of one reader run at once, the row furthest ahead counts, in whichever order they commit.
 CREATE DESCENDING INDEX mq_ring_newest ON mq_ring (type, reader, n, after_id);
 
 CREATE TABLE mq_grouped (
@@ -226,7 +225,7 @@ CREATE TABLE mq_grouped (
     CONSTRAINT mq_grouped_pk PRIMARY KEY (type, group_key, id)
 );
 
-COMMENT ON TABLE mq_grouped IS 'Due messages of grouped queues, by group; an empty group_key stands for messages sent without one.';
+COMMENT ON TABLE mq_grouped IS 'Due messages of grouped queues, by group. An empty group_key: the message was sent without one.';
 
 CREATE TABLE mq_group_lock (
     type mq_name NOT NULL,
@@ -235,9 +234,9 @@ CREATE TABLE mq_group_lock (
     CONSTRAINT mq_group_lock_pk PRIMARY KEY (type, group_key, id)
 );
 
-COMMENT ON TABLE mq_group_lock IS 'The messages (id) that take a place of their group: active ones, and a first one that waits in mq_delayed for its next attempt or for a token.';
+COMMENT ON TABLE mq_group_lock IS 'The messages (id) that take a place of their group: active ones, and a first message that waits in mq_delayed for a retry or a token.';
 
--- Read and written by whoever has the group's row of mq_stripe.
+-- Only the transaction that has locked the group's row of mq_stripe reads and writes its row here.
 CREATE TABLE mq_bucket (
     type mq_name NOT NULL,
     group_key mq_name NOT NULL,
@@ -245,7 +244,7 @@ CREATE TABLE mq_bucket (
     CONSTRAINT mq_bucket_pk PRIMARY KEY (type, group_key)
 );
 
-COMMENT ON TABLE mq_bucket IS 'The token buckets of groups; one without a row is full. See mq_limited.';
+COMMENT ON TABLE mq_bucket IS 'The token buckets of groups. A group without a row has a full bucket. See mq_limited.';
 
 CREATE INDEX mq_bucket_full ON mq_bucket (type, full_at);
 
@@ -256,8 +255,8 @@ CREATE TABLE mq_stripe (
     CONSTRAINT mq_stripe_pk PRIMARY KEY (n)
 );
 
-COMMENT ON TABLE mq_stripe IS 'Rows to lock, chosen by a hash: below 16384 for groups, from 40960 on for types with limits, from 24576 on for batches, from 20480 on to begin a call again, the others for feeds, counters and adopted tables.';
-COMMENT ON COLUMN mq_stripe.turn_of IS 'Firebird 5.0: the connection of several that waited which may lock the row next, until turn_until.';
+COMMENT ON TABLE mq_stripe IS 'Rows to lock, chosen by a hash: 0 to 16383 for groups, from 20480 on to restart a call, from 24576 on for batches, from 40960 on for types with limits; the others for feeds, counters and adopted tables.';
+COMMENT ON COLUMN mq_stripe.turn_of IS 'Firebird 5.0: the waiting connection that may lock the row next, until turn_until.';
 
 INSERT INTO mq_queue (type) VALUES ('');
 
@@ -269,7 +268,7 @@ WITH RECURSIVE number AS (
 )
 SELECT a.n * 128 + b.n FROM number AS a CROSS JOIN number AS b WHERE b.n < 128;
 
--- Scratch tables of one call: what they hold is seen by its transaction only, and gone when that ends.
+-- Scratch tables of one call: only its transaction sees their rows, which disappear when it ends.
 CREATE GLOBAL TEMPORARY TABLE mq_met (
     group_key mq_name NOT NULL,
     state varchar(1) CHARACTER SET ASCII NOT NULL,
@@ -279,7 +278,7 @@ CREATE GLOBAL TEMPORARY TABLE mq_met (
     CONSTRAINT mq_met_pk PRIMARY KEY (group_key)
 ) ON COMMIT DELETE ROWS;
 
-COMMENT ON TABLE mq_met IS 'Groups that a claim has met on its walk.';
+COMMENT ON TABLE mq_met IS 'Groups that a claim has met during its scan.';
 
 CREATE GLOBAL TEMPORARY TABLE mq_taken (
     call bigint NOT NULL,
@@ -297,4 +296,4 @@ CREATE GLOBAL TEMPORARY TABLE mq_taken (
     CONSTRAINT mq_taken_pk PRIMARY KEY (call, n)
 ) ON COMMIT DELETE ROWS;
 
-COMMENT ON TABLE mq_taken IS 'What take_batch has taken, until its caller has fetched it.';
+COMMENT ON TABLE mq_taken IS 'Messages that take_batch has taken, until the caller has fetched them.';

@@ -1,4 +1,5 @@
--- The tables of feeds: a table of a user's whose rows are numbered when they are published. See docs/decisions/0011_feeds.md.
+-- The tables of feeds. A feed is a user's table whose rows get numbers when they are published. See
+-- docs/decisions/0011_feeds.md.
 
 CREATE TABLE mq_counter (
     name mq_name NOT NULL,
@@ -6,7 +7,7 @@ CREATE TABLE mq_counter (
     CONSTRAINT mq_counter_pk PRIMARY KEY (name)
 );
 
-COMMENT ON TABLE mq_counter IS 'The counters of advance_sequence: the number given last.';
+COMMENT ON TABLE mq_counter IS 'The counters of advance_sequence, with the last number of each.';
 
 CREATE TABLE mq_feed (
     name mq_name NOT NULL,
@@ -18,9 +19,9 @@ CREATE TABLE mq_feed (
     CONSTRAINT mq_feed_pk PRIMARY KEY (name)
 );
 
-COMMENT ON TABLE mq_feed IS 'Each feed, whose last_number is the counter of its own that publishers lock.';
+COMMENT ON TABLE mq_feed IS 'One row per feed. last_number: the last number given; publishers lock the row.';
 
--- Two feeds would take the numbers of one column for their own.
+-- Two feeds must not share a sync column: each would use the numbers of the other.
 CREATE UNIQUE INDEX mq_feed_column ON mq_feed (table_name, sync_column);
 
 CREATE TABLE mq_feed_consumer (
@@ -31,4 +32,4 @@ CREATE TABLE mq_feed_consumer (
     CONSTRAINT mq_feed_consumer_pk PRIMARY KEY (feed, consumer)
 );
 
-COMMENT ON TABLE mq_feed_consumer IS 'How far each consumer of a feed is; one that has handled nothing yet has no row.';
+COMMENT ON TABLE mq_feed_consumer IS 'The position of each consumer of a feed. A consumer that has handled nothing yet has no row.';

@@ -1,4 +1,4 @@
--- The tables of subscriptions: which of the users' tables are watched, and the types that get messages about them.
+-- The tables of subscriptions: the watched tables, and the types that get messages about their changes.
 
 CREATE SEQUENCE mq_watched_id;
 
@@ -10,9 +10,9 @@ CREATE TABLE mq_watched (
     CONSTRAINT mq_watched_label UNIQUE (label)
 );
 
-COMMENT ON TABLE mq_watched IS 'Tables whose trigger, MQ_WATCH_ and the id, sends messages to subscriptions; head is how they begin.';
+COMMENT ON TABLE mq_watched IS 'Watched tables, whose triggers send messages. The trigger''s name is MQ_WATCH_ and the id; head: the beginning of its messages.';
 
--- Without a foreign key: its check would lock the row of the table, which the triggers read.
+-- No foreign key: its check would lock the row of mq_watched, which the triggers read.
 CREATE TABLE mq_subscription (
     watched integer NOT NULL,
     action varchar(1) CHARACTER SET ASCII NOT NULL,
@@ -22,4 +22,4 @@ CREATE TABLE mq_subscription (
     CONSTRAINT mq_subscription_one CHECK ((type = '') <> (topic = ''))
 );
 
-COMMENT ON TABLE mq_subscription IS 'Inserts (I), updates (U) or deletes (D) in a watched table send messages of these types, or to the types that are bound to these topics; what is not given is empty.';
+COMMENT ON TABLE mq_subscription IS 'Inserts (I), updates (U) or deletes (D) in a watched table send messages to this type, or to the types bound to this topic. Exactly one of type and topic is set; the other is empty.';

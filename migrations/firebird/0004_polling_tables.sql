@@ -1,10 +1,10 @@
--- Polling tables: which rows of a user's table are claimed. That table itself is not changed.
--- See docs/decisions/0013_polling_tables.md.
+-- Polling tables: which rows of a user's table are claimed. The structure of that table is not changed. See
+-- docs/decisions/0013_polling_tables.md.
 
 CREATE DOMAIN mq_ident AS varchar(16000) CHARACTER SET OCTETS;
 CREATE DOMAIN mq_status AS varchar(1000) CHARACTER SET UTF8;
 
-COMMENT ON DOMAIN mq_ident IS 'Values of columns as text, each with its length in bytes before it: 2:17 is 17, - is NULL.';
+COMMENT ON DOMAIN mq_ident IS 'Values of columns as text, each after its length in bytes: 2:17 is 17, - is NULL.';
 
 CREATE SEQUENCE mq_polled_id;
 
@@ -35,7 +35,7 @@ CREATE TABLE mq_polled (
     CONSTRAINT mq_polled_on_complete CHECK (on_complete IN ('keep', 'delete'))
 );
 
-COMMENT ON TABLE mq_polled IS 'Adopted tables. ident_columns, with their types then, tell a row. place is how far claims have come, where the shape of the table has a position. Claims of one table take turns by locking its row.';
+COMMENT ON TABLE mq_polled IS 'Adopted tables. ident_columns: the columns that identify a row, with their types when the table was adopted. place: the position of the claims, if the shape of the table has one. A claim locks the row, so claims of one table run one after the other.';
 
 CREATE UNIQUE INDEX mq_polled_by_id ON mq_polled (id);
 
@@ -48,7 +48,7 @@ CREATE TABLE mq_polled_batch (
     CONSTRAINT mq_polled_batch_pk PRIMARY KEY (batch_key)
 );
 
-COMMENT ON TABLE mq_polled_batch IS 'One row a claim of rows. The transaction that deletes it owns what it held.';
+COMMENT ON TABLE mq_polled_batch IS 'One row per claim of rows. The transaction that deletes it owns the rows that the claim held.';
 
 CREATE INDEX mq_polled_batch_lease ON mq_polled_batch (name, lease_until);
 
@@ -70,7 +70,7 @@ CREATE TABLE mq_polled_row (
     CONSTRAINT mq_polled_row_pk PRIMARY KEY (id)
 );
 
-COMMENT ON TABLE mq_polled_row IS 'Rows of adopted tables that are claimed (A), wait for another attempt (N) or are dead (E). active: their status stands at active_value.';
+COMMENT ON TABLE mq_polled_row IS 'Rows of adopted tables that are claimed (A), wait for a retry (N) or are dead (E). active: their status is active_value.';
 
 CREATE INDEX mq_polled_row_ident ON mq_polled_row (name, ident_hash);
 CREATE INDEX mq_polled_row_active ON mq_polled_row (name, active);
@@ -84,16 +84,16 @@ CREATE TABLE mq_polled_mark (
     CONSTRAINT mq_polled_mark_pk PRIMARY KEY (name, seen_at)
 );
 
-COMMENT ON TABLE mq_polled_mark IS 'Without a status and with keep: the highest order value that was in the table at some moment.';
+COMMENT ON TABLE mq_polled_mark IS 'For tables without a status column and with on_complete keep: the highest order value at the time seen_at.';
 
--- Scratch tables of one call: what they hold is seen by its transaction only, and gone when that ends.
+-- Scratch tables of one call: only its transaction sees their rows, which disappear when it ends.
 CREATE GLOBAL TEMPORARY TABLE mq_polled_taken (
     id bigint NOT NULL,
     content mq_text,
     CONSTRAINT mq_polled_taken_pk PRIMARY KEY (id)
 ) ON COMMIT DELETE ROWS;
 
-COMMENT ON TABLE mq_polled_taken IS 'The rows that a claim has found, as JSON, until its caller has fetched them.';
+COMMENT ON TABLE mq_polled_taken IS 'The rows that a claim has found, as JSON, until the caller has fetched them.';
 
 CREATE GLOBAL TEMPORARY TABLE mq_polled_seen (
     ident_hash bigint NOT NULL,
@@ -101,7 +101,7 @@ CREATE GLOBAL TEMPORARY TABLE mq_polled_seen (
     copies integer NOT NULL
 ) ON COMMIT DELETE ROWS;
 
-COMMENT ON TABLE mq_polled_seen IS 'Equal rows that a claim has yet to pass over because they are claimed already.';
+COMMENT ON TABLE mq_polled_seen IS 'Equal rows that a claim must still skip because they are already claimed.';
 
 CREATE INDEX mq_polled_seen_hash ON mq_polled_seen (ident_hash);
 
@@ -116,4 +116,4 @@ CREATE GLOBAL TEMPORARY TABLE mq_polled_write (
     CONSTRAINT mq_polled_write_pk PRIMARY KEY (id)
 ) ON COMMIT DELETE ROWS;
 
-COMMENT ON TABLE mq_polled_write IS 'What is to become of the rows of a batch, and what has become of them.';
+COMMENT ON TABLE mq_polled_write IS 'The planned and the actual result for each row of a batch.';

@@ -1,4 +1,5 @@
--- The table of topics: which types get what is published. See the topics section of docs/procedures.md.
+-- The table of topics: which types get the messages that are published to a topic. See the topics section of
+-- docs/procedures.md.
 
 CREATE TABLE mq_binding (
     pattern mq_name NOT NULL,
@@ -7,4 +8,4 @@ CREATE TABLE mq_binding (
     CONSTRAINT mq_binding_pk PRIMARY KEY (pattern, type)
 );
 
-COMMENT ON TABLE mq_binding IS 'Types that are bound to the topics of a pattern. like_pattern: topics that LIKE rules out need no further test, see topic_types.';
+COMMENT ON TABLE mq_binding IS 'Types that are bound to the topics of a pattern. like_pattern: a first test with LIKE, which excludes most topics; see topic_types.';

@@ -1,4 +1,4 @@
--- Schedules: messages that are sent at the times a cron expression names. See docs/decisions/0015_schedules.md.
+-- Schedules: messages that are sent at the times of a cron expression. See docs/decisions/0015_schedules.md.
 
 CREATE TABLE mq_schedule (
     name mq_name NOT NULL,
@@ -17,6 +17,6 @@ CREATE TABLE mq_schedule (
     CONSTRAINT mq_schedule_pk PRIMARY KEY (name)
 );
 
-COMMENT ON TABLE mq_schedule IS 'One row a schedule. next_at is when its next message is due, moved_at when that was set; last_id and last_at are of the last message.';
+COMMENT ON TABLE mq_schedule IS 'One row per schedule. next_at: when its next message is due; moved_at: when next_at was set; last_id and last_at: the last message.';
 
 CREATE INDEX mq_schedule_due ON mq_schedule (type, next_at);

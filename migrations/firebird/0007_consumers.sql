@@ -1,4 +1,5 @@
--- Reports of consumers: who works, and what became of messages minute by minute. See docs/decisions/0018_reports.md.
+-- Reports of consumers: which consumers run, and how many messages they handle per minute. See
+-- docs/decisions/0018_reports.md.
 
 CREATE TABLE mq_consumer (
     started_at timestamp NOT NULL,
@@ -15,7 +16,7 @@ CREATE TABLE mq_consumer (
     CONSTRAINT mq_consumer_pk PRIMARY KEY (type, reader)
 );
 
-COMMENT ON TABLE mq_consumer IS 'One row per consumer and type, with totals since started_at. due_at: when its next report is overdue; NULL: it has stopped. counted_at: its dead letters are counted up to then.';
+COMMENT ON TABLE mq_consumer IS 'One row per consumer and type, with totals since started_at. due_at: when its next report is overdue; NULL: it has stopped. counted_at: until when its dead letters are counted.';
 
 CREATE TABLE mq_report (
     "MINUTE" timestamp NOT NULL,
@@ -30,4 +31,4 @@ CREATE TABLE mq_report (
     CONSTRAINT mq_report_pk PRIMARY KEY ("MINUTE", type, reader)
 );
 
-COMMENT ON TABLE mq_report IS 'What consumers report, per minute, type and consumer: no two consumers write the same row. Rows are kept for a day.';
+COMMENT ON TABLE mq_report IS 'Reports per minute, type and consumer: no two consumers write the same row. Rows are kept for a day.';

@@ -1,10 +1,10 @@
--- The tables of the queue on MySQL and MariaDB. A message is written once; its state is which narrow table holds its id:
--- ready and delayed (N), batch (A), dead (E), archive (C). See docs/decisions/0001_tables.md and 0007_mysql.md.
--- Only the procedures are a public interface: tables may change from one release to the next.
+-- The tables of the queue on MySQL and MariaDB. A message is written once. Its state depends on the narrow table that holds
+-- its id: ready or delayed (N), batch (A), dead (E), archive (C). See docs/decisions/0001_tables.md and 0007_mysql.md. Only
+-- the procedures are a public interface: tables may change in each release.
 --
--- Names compare byte by byte, blanks at the end included; the collation that does so has another name on each product:
--- comments that begin with M! are read by MariaDB only, those that begin with !80017 by MySQL only.
--- DDL commits by itself: IF NOT EXISTS lets a second run finish what an interrupted one has begun.
+-- Names compare byte by byte, including trailing blanks. The collation for that has a different name on each product: only
+-- MariaDB reads comments that begin with M!, and only MySQL those that begin with !80017. Each DDL statement commits: IF
+-- NOT EXISTS makes an interrupted run safe to rerun.
 
 CREATE TABLE IF NOT EXISTS mq_installed (
     name varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
@@ -13,7 +13,7 @@ CREATE TABLE IF NOT EXISTS mq_installed (
     fingerprint char(64) CHARACTER SET ascii,
     applied_at datetime(6) NOT NULL,
     PRIMARY KEY (name)
-) ENGINE = InnoDB COMMENT = 'Which file of the package each object comes from: migrations and procedures, with their SHA-256.';
+) ENGINE = InnoDB COMMENT = 'The installed files (migrations and procedures), one row per object, with their SHA-256.';
 
 CREATE TABLE IF NOT EXISTS mq_queue (
     type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
@@ -34,19 +34,19 @@ CREATE TABLE IF NOT EXISTS mq_queue (
     paused tinyint NOT NULL DEFAULT 0,
     PRIMARY KEY (type),
     CHECK (on_complete IN ('delete', 'archive'))
-) ENGINE = InnoDB COMMENT = 'Policy of the types that set_queue, pause or resume have named; the type without a name holds the defaults.';
+) ENGINE = InnoDB COMMENT = 'Policy of each type that was named in set_queue, pause or resume. The row with the empty type holds the defaults.';
 
 INSERT IGNORE INTO mq_queue (type) VALUES ('');
 
--- Claims of a type that has such a limit come one after the other: each holds this row until its commit.
+-- Claims of a type with such a limit run one after the other: each keeps this row locked until it commits.
 CREATE TABLE IF NOT EXISTS mq_limited (
     type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
     full_at datetime(6) NOT NULL,
     PRIMARY KEY (type)
-) ENGINE = InnoDB COMMENT = 'Types that have or had max_active or rate; full_at: when all tokens of the rate are there again.';
+) ENGINE = InnoDB COMMENT = 'Types that have, or had, max_active or rate. full_at: when the token bucket is full again.';
 
--- run_at is the message's place in mq_ready or mq_delayed: with it both are found by their primary key. A message that fails
--- moves; sent_run_at then keeps where it was sent to, and comes back to when it is released, rescued or redriven.
+-- run_at is the message's position in mq_ready or mq_delayed: it completes the primary key of both. A failed message gets a
+-- new run_at; sent_run_at keeps the original one, which is restored when the message is released, rescued or redriven.
 CREATE TABLE IF NOT EXISTS mq_message (
     id bigint NOT NULL AUTO_INCREMENT,
     run_at datetime(6) NOT NULL,
@@ -61,9 +61,9 @@ CREATE TABLE IF NOT EXISTS mq_message (
     dedup_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */,
     source varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     PRIMARY KEY (id)
-) ENGINE = InnoDB COMMENT = 'Every live message, written once and deleted once; only run_at moves, when an attempt fails. See the view mq_message_state.';
+) ENGINE = InnoDB COMMENT = 'Every live message, written once and deleted once; only run_at changes, when an attempt fails. See the view mq_message_state.';
 
--- A table of its own: in an index of mq_message every message would pay for it.
+-- A separate table: in an index of mq_message every message would have an entry.
 CREATE TABLE IF NOT EXISTS mq_dedup (
     type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
     dedup_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
@@ -71,7 +71,7 @@ CREATE TABLE IF NOT EXISTS mq_dedup (
     PRIMARY KEY (type, dedup_key)
 ) ENGINE = InnoDB COMMENT = 'The dedup_key of each live message that has one.';
 
--- No second index: on InnoDB it costs as much again as the whole claim.
+-- No second index: on InnoDB it would double the cost of a claim.
 CREATE TABLE IF NOT EXISTS mq_ready (
     type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
     priority smallint NOT NULL,
@@ -79,7 +79,7 @@ CREATE TABLE IF NOT EXISTS mq_ready (
     id bigint NOT NULL,
     attempts smallint NOT NULL,
     PRIMARY KEY (type, priority, run_at, id)
-) ENGINE = InnoDB COMMENT = 'State N, due. In a queue whose messages stand in mq_grouped a row is a ticket: it says that its group has something to do.';
+) ENGINE = InnoDB COMMENT = 'State N, due. In a queue whose messages are in mq_grouped, a row is a ticket: its group may have a message to claim.';
 
 CREATE TABLE IF NOT EXISTS mq_delayed (
     type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
@@ -89,7 +89,7 @@ CREATE TABLE IF NOT EXISTS mq_delayed (
     attempts smallint NOT NULL,
     error text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     PRIMARY KEY (type, run_at, id)
-) ENGINE = InnoDB COMMENT = 'State N, not due yet, or due and not promoted yet; error is that of the last attempt.';
+) ENGINE = InnoDB COMMENT = 'State N: not due yet, or due and not promoted yet. error: the error of the last attempt.';
 
 CREATE TABLE IF NOT EXISTS mq_batch (
     batch_key varchar(36) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
@@ -101,7 +101,7 @@ CREATE TABLE IF NOT EXISTS mq_batch (
     items longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
     PRIMARY KEY (batch_key),
     KEY batch_lease (type, lease_until)
-) ENGINE = InnoDB COMMENT = 'State A: one row per claim. items are the messages it still holds: a JSON array of [id, number of the attempt, ...].';
+) ENGINE = InnoDB COMMENT = 'State A: one row per claim. items: the messages that it still holds, a JSON array of [id, number of the attempt, ...].';
 
 CREATE TABLE IF NOT EXISTS mq_dead (
     id bigint NOT NULL,
@@ -112,7 +112,7 @@ CREATE TABLE IF NOT EXISTS mq_dead (
     error text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     PRIMARY KEY (id),
     KEY dead_age (type, died_at, id)
-) ENGINE = InnoDB COMMENT = 'State E: dead letters. The message itself stays in mq_message until it is redriven or purged.';
+) ENGINE = InnoDB COMMENT = 'State E: dead letters. The message stays in mq_message until it is redriven or purged.';
 
 CREATE TABLE IF NOT EXISTS mq_result (
     id bigint NOT NULL,
@@ -120,8 +120,8 @@ CREATE TABLE IF NOT EXISTS mq_result (
     PRIMARY KEY (id)
 ) ENGINE = InnoDB COMMENT = 'Results of messages that are not archived yet.';
 
--- A partition for each month of the year, all made here: completing never runs DDL, and ALTER TABLE ... TRUNCATE PARTITION
--- empties a month that is wholly old.
+-- One partition per month of the year, all created here: completing messages never runs DDL, and ALTER TABLE ... TRUNCATE
+-- PARTITION empties a month if all its rows are old enough.
 CREATE TABLE IF NOT EXISTS mq_archive (
     id bigint NOT NULL,
     completed_at datetime(6) NOT NULL,
@@ -140,7 +140,7 @@ CREATE TABLE IF NOT EXISTS mq_archive (
     PRIMARY KEY (id, month),
     KEY archive_type (type, completed_at, id),
     KEY archive_age (completed_at)
-) ENGINE = InnoDB COMMENT = 'State C: completed messages of the types whose policy is archive, one partition per month of the year.'
+) ENGINE = InnoDB COMMENT = 'State C: completed messages of types whose policy is archive, one partition per month of the year.'
 PARTITION BY LIST (month) (
     PARTITION archive_01 VALUES IN (1),
     PARTITION archive_02 VALUES IN (2),
@@ -156,8 +156,8 @@ PARTITION BY LIST (month) (
     PARTITION archive_12 VALUES IN (12)
 );
 
--- Marks are inserted, never updated: no claim waits for the row, and the newest is the first index entry, however many
--- dead ones are after it.
+-- Marks are inserted, never updated: no claim waits for a row, and the newest is the first index entry, before all dead
+-- ones.
 CREATE TABLE IF NOT EXISTS mq_mark (
     id bigint NOT NULL AUTO_INCREMENT,
     n bigint NOT NULL,
@@ -167,9 +167,9 @@ CREATE TABLE IF NOT EXISTS mq_mark (
     places text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
     PRIMARY KEY (id),
     KEY mark_newest (type, n)
-) ENGINE = InnoDB COMMENT = 'The low-water marks of a type, a JSON array of [priority, run_at, id]: claims start after what is done. The row with the highest n counts.';
+) ENGINE = InnoDB COMMENT = 'The low-water marks of a type, a JSON array of [priority, run_at, id]: claims start there, after the deleted rows of finished messages. The row with the highest n counts.';
 
--- Of two claims of one reader the one that went further counts, whichever commits last.
+-- When two claims of one reader run at once, the row furthest ahead counts, in whichever order they commit.
 CREATE TABLE IF NOT EXISTS mq_ring (
     id bigint NOT NULL AUTO_INCREMENT,
     n bigint NOT NULL,
@@ -180,7 +180,7 @@ CREATE TABLE IF NOT EXISTS mq_ring (
     reader varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
     PRIMARY KEY (id),
     KEY ring_newest (type, reader, n, after_id)
-) ENGINE = InnoDB COMMENT = 'Where each reader of claim_wraparound stopped: round n, after_id; the furthest counts. A row without a reader is a low-water mark. A type that has a row here is a ring.';
+) ENGINE = InnoDB COMMENT = 'The position of each reader of claim_wraparound: round n, after_id. The row furthest ahead counts. A row with an empty reader is a low-water mark. A type that has a row here is a ring.';
 
 CREATE TABLE IF NOT EXISTS mq_grouped (
     type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
@@ -188,17 +188,18 @@ CREATE TABLE IF NOT EXISTS mq_grouped (
     id bigint NOT NULL,
     attempts smallint NOT NULL,
     PRIMARY KEY (type, group_key, id)
-) ENGINE = InnoDB COMMENT = 'Due messages of queues that are ordered or have limits by group; an empty group_key stands for messages sent without one.';
+) ENGINE = InnoDB COMMENT = 'Due messages of ordered queues and of queues with limits per group. An empty group_key: the message was sent without one.';
 
--- place is -1 where a group has one active message at most, 0 for a message that waits for a token of its group, else the message's id. So
--- two claims on different nodes of a cluster, whose row locks are not seen on the other, cannot both have the only place.
+-- place is -1 in a queue with one active message per group, 0 for a message that waits for a token of its group, otherwise
+-- the message's id. In a cluster, row locks are not visible on other nodes; with this key two claims on different nodes
+-- cannot both take the only place.
 CREATE TABLE IF NOT EXISTS mq_group_lock (
     type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
     group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
     place bigint NOT NULL,
     id bigint NOT NULL,
     PRIMARY KEY (type, group_key, place)
-) ENGINE = InnoDB COMMENT = 'Messages (id) of a group that are being handled, and the one that a whole group waits for: its next attempt or token.';
+) ENGINE = InnoDB COMMENT = 'The active messages (id) of a group, and its first message if that blocks the group: it waits for a retry or a token.';
 
 CREATE TABLE IF NOT EXISTS mq_bucket (
     type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
@@ -206,10 +207,10 @@ CREATE TABLE IF NOT EXISTS mq_bucket (
     full_at datetime(6) NOT NULL,
     PRIMARY KEY (type, group_key),
     KEY bucket_full (type, full_at)
-) ENGINE = InnoDB COMMENT = 'Groups that have spent tokens of group_rate, and when all of them are there again.';
+) ENGINE = InnoDB COMMENT = 'The token buckets of groups. full_at: when the bucket is full again. A group without a row has a full bucket.';
 
--- Locks that no session waits for: a claim of a group locks the row CRC32(type and group_key) MOD 16384 if it is free.
--- A lock of a transaction, which GET_LOCK is not.
+-- Rows to lock, for which no session waits: a claim of a group locks the row CRC32(type and group_key) MOD 16384 if it is
+-- free. Unlike GET_LOCK, a row lock ends with its transaction.
 CREATE TABLE IF NOT EXISTS mq_stripe (
     n smallint NOT NULL,
     PRIMARY KEY (n)
@@ -223,7 +224,7 @@ FROM (SELECT 0 AS n UNION SELECT 1 UNION SELECT 2 UNION SELECT 3 UNION SELECT 4 
     (SELECT 0 AS n UNION SELECT 1 UNION SELECT 2 UNION SELECT 3 UNION SELECT 4 UNION SELECT 5 UNION SELECT 6 UNION SELECT 7) AS d,
     (SELECT 0 AS n UNION SELECT 1 UNION SELECT 2 UNION SELECT 3) AS e;
 
--- The account that the procedures run as: no login is possible; grants.sql gives it rights on these tables only.
--- MySQL may refuse an account without a password, and a random one would be shown: a hash that belongs to no password.
+-- The account that owns the procedures. It cannot log in, and grants.sql gives it rights on these tables only. MySQL may
+-- refuse an account without a password and would print a random one, so this is a hash that matches no password.
 CREATE USER IF NOT EXISTS 'mq_owner'@'localhost' /*!80000 IDENTIFIED WITH caching_sha2_password
     AS '$A$005$THISISACOMBINATIONOFINVALIDSALTANDPASSWORDTHATMUSTNEVERBRBEUSED' */ ACCOUNT LOCK;

@@ -1,12 +1,13 @@
--- The tables of feeds: a table of a user's whose rows are numbered when they are published. See docs/decisions/0011_feeds.md.
+-- The tables of feeds. A feed is a user's table whose rows get numbers when they are published. See
+-- docs/decisions/0011_feeds.md.
 
 CREATE TABLE IF NOT EXISTS mq_counter (
     name varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
     last_number bigint NOT NULL,
     PRIMARY KEY (name)
-) ENGINE = InnoDB COMMENT = 'The counters of advance_sequence: the number given last.';
+) ENGINE = InnoDB COMMENT = 'The counters of advance_sequence, with the last number of each.';
 
--- Two feeds would take the numbers of one column for their own: hence the second key.
+-- The second key: two feeds must not share a sync column, because each would use the numbers of the other.
 CREATE TABLE IF NOT EXISTS mq_feed (
     name varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
     last_number bigint NOT NULL,
@@ -18,7 +19,7 @@ CREATE TABLE IF NOT EXISTS mq_feed (
     created_by varchar(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
     PRIMARY KEY (name),
     UNIQUE KEY feed_column (table_schema, table_name, sync_column)
-) ENGINE = InnoDB COMMENT = 'Each feed, whose last_number is the counter of its own that publishers lock. No table_schema: the table stands in this database.';
+) ENGINE = InnoDB COMMENT = 'One row per feed. last_number: the last number given; publishers lock the row. An empty table_schema: the table is in this database.';
 
 CREATE TABLE IF NOT EXISTS mq_feed_consumer (
     feed varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
@@ -26,4 +27,4 @@ CREATE TABLE IF NOT EXISTS mq_feed_consumer (
     position bigint NOT NULL,
     moved_at datetime(6) NOT NULL,
     PRIMARY KEY (feed, consumer)
-) ENGINE = InnoDB COMMENT = 'How far each consumer of a feed is; one that has handled nothing yet has no row.';
+) ENGINE = InnoDB COMMENT = 'The position of each consumer of a feed. A consumer that has handled nothing yet has no row.';

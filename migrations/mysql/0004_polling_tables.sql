@@ -1,8 +1,9 @@
--- Polling tables: which rows of a table of the user's are claimed. That table itself is not changed.
--- See docs/decisions/0013_polling_tables.md.
+-- Polling tables: which rows of a user's table are claimed. The structure of that table is not changed. See
+-- docs/decisions/0013_polling_tables.md.
 
--- No table_schema: the table stands in this database. ident_columns: the columns that identify a row, as the table had them when it
--- was adopted. All of it is data: each call makes its statements new, from the catalog that the caller sees.
+-- An empty table_schema: the table is in this database. ident_columns: the columns that identify a row, as they were when
+-- the table was adopted. All columns are data: each call composes its statements again from the catalog that the caller
+-- sees.
 
 CREATE TABLE IF NOT EXISTS mq_polled (
     name varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
@@ -30,7 +31,7 @@ CREATE TABLE IF NOT EXISTS mq_polled (
     adopted_by varchar(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
     PRIMARY KEY (name),
     CHECK (on_complete IN ('keep', 'delete'))
-) ENGINE = InnoDB COMMENT = 'Adopted tables. place is how far claims have come, where the shape of the table has a position. Claims of one table take turns by locking its row. adopted_by counts only where mq_owner may not read the rights of accounts.';
+) ENGINE = InnoDB COMMENT = 'Adopted tables. place: the position of the claims, if the shape of the table has one. A claim locks the row, so claims of one table run one after the other. adopted_by is used only if mq_owner may not read the rights of accounts.';
 
 CREATE TABLE IF NOT EXISTS mq_polled_batch (
     batch_key varchar(36) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
@@ -40,10 +41,10 @@ CREATE TABLE IF NOT EXISTS mq_polled_batch (
     reader varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
     PRIMARY KEY (batch_key),
     KEY polled_batch_lease (name, lease_until)
-) ENGINE = InnoDB COMMENT = 'One row per claim of rows. The session that deletes it owns what it held.';
+) ENGINE = InnoDB COMMENT = 'One row per claim of rows. The session that deletes it owns the rows that the claim held.';
 
--- ident: the values that identify the row, in digits, with commas between; NULL is N. place and copies: how far the claim had
--- come with it.
+-- ident: the values that identify the row, in digits, separated by commas; N stands for NULL. place and copies: the
+-- position of the claim after this row.
 CREATE TABLE IF NOT EXISTS mq_polled_row (
     id bigint NOT NULL AUTO_INCREMENT,
     batch_key varchar(36) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */,
@@ -63,16 +64,17 @@ CREATE TABLE IF NOT EXISTS mq_polled_row (
     KEY polled_row_ident (name, ident_hash),
     KEY polled_row_batch (batch_key),
     KEY polled_row_due (name, state, run_at)
-) ENGINE = InnoDB COMMENT = 'Rows of adopted tables that are claimed (A), wait for another attempt (N) or are dead (E). active: their status stands at active_value.';
+) ENGINE = InnoDB COMMENT = 'Rows of adopted tables that are claimed (A), wait for a retry (N) or are dead (E). active: their status is active_value.';
 
 CREATE TABLE IF NOT EXISTS mq_polled_mark (
     name varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
     seen_at datetime(6) NOT NULL,
     place longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
     PRIMARY KEY (name, seen_at)
-) ENGINE = InnoDB COMMENT = 'Without a status and with keep: the highest order value that was in the table at some moment.';
+) ENGINE = InnoDB COMMENT = 'For tables without a status column and with on_complete keep: the highest order value at the time seen_at.';
 
--- Read on MariaDB inside a transaction of the caller's: its tables of rights would end the use of savepoints there.
+-- Read on MariaDB inside a caller's transaction: reading the server's own grant tables would make savepoints impossible
+-- there.
 CREATE TABLE IF NOT EXISTS mq_allowed (
     account varchar(400) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
     table_schema varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
@@ -80,4 +82,4 @@ CREATE TABLE IF NOT EXISTS mq_allowed (
     rights tinyint NOT NULL,
     seen_at datetime(6) NOT NULL,
     PRIMARY KEY (account, table_schema, table_name)
-) ENGINE = InnoDB COMMENT = 'Which rights logins were seen to have on tables of users, for an hour.';
+) ENGINE = InnoDB COMMENT = 'Rights of logins on users'' tables, cached for an hour.';

@@ -1,4 +1,4 @@
--- Schedules: messages that are sent at the times a cron expression names. See docs/decisions/0015_schedules.md.
+-- Schedules: messages that are sent at the times of a cron expression. See docs/decisions/0015_schedules.md.
 
 CREATE TABLE IF NOT EXISTS mq_schedule (
     name varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
@@ -16,4 +16,4 @@ CREATE TABLE IF NOT EXISTS mq_schedule (
     group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */,
     PRIMARY KEY (name),
     KEY schedule_due (type, next_at)
-) ENGINE = InnoDB COMMENT = 'One row a schedule. next_at is when its next message is due, moved_at when that was set; last_id and last_at are of the last message.';
+) ENGINE = InnoDB COMMENT = 'One row per schedule. next_at: when its next message is due; moved_at: when next_at was set; last_id and last_at: the last message.';

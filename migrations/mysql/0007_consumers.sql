@@ -1,4 +1,5 @@
--- Reports of consumers: who works, and what became of messages minute by minute. See docs/decisions/0018_reports.md.
+-- Reports of consumers: which consumers run, and how many messages they handle per minute. See
+-- docs/decisions/0018_reports.md.
 
 CREATE TABLE IF NOT EXISTS mq_consumer (
     type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
@@ -13,7 +14,7 @@ CREATE TABLE IF NOT EXISTS mq_consumer (
     busy_ms bigint NOT NULL,
     waited_ms bigint NOT NULL,
     PRIMARY KEY (type, reader)
-) ENGINE = InnoDB COMMENT = 'One row per consumer and type, with totals since started_at. due_at: when its next report is overdue; NULL: it has stopped. counted_at: its dead letters are counted up to then.';
+) ENGINE = InnoDB COMMENT = 'One row per consumer and type, with totals since started_at. due_at: when its next report is overdue; NULL: it has stopped. counted_at: until when its dead letters are counted.';
 
 CREATE TABLE IF NOT EXISTS mq_report (
     minute datetime(6) NOT NULL,
@@ -26,4 +27,4 @@ CREATE TABLE IF NOT EXISTS mq_report (
     waited_ms bigint NOT NULL,
     busy_ms bigint NOT NULL,
     PRIMARY KEY (minute, type, reader)
-) ENGINE = InnoDB COMMENT = 'What consumers report, per minute, type and consumer: no two consumers write the same row. Rows are kept for a day.';
+) ENGINE = InnoDB COMMENT = 'Reports per minute, type and consumer: no two consumers write the same row. Rows are kept for a day.';

@@ -1,4 +1,4 @@
--- The tables of subscriptions: which of the users' tables are watched, and the types that their changes are sent to. See
+-- The tables of subscriptions: the watched tables, and the types that get messages about their changes. See
 -- docs/decisions/0012_subscriptions.md.
 
 CREATE TABLE mq.watched (
@@ -8,7 +8,7 @@ CREATE TABLE mq.watched (
     key_json text NOT NULL
 );
 
-COMMENT ON TABLE mq.watched IS 'Tables whose triggers send messages: key_json makes the key of a row r, as long as the key has these columns.';
+COMMENT ON TABLE mq.watched IS 'Watched tables, whose triggers send messages. key_json: the expression for the key of a row r, valid while the key has these columns.';
 
 CREATE TABLE mq.subscription (
     label text COLLATE "C" NOT NULL REFERENCES mq.watched ON DELETE CASCADE,
@@ -19,4 +19,4 @@ CREATE TABLE mq.subscription (
     CHECK ((type = '') <> (topic = ''))
 );
 
-COMMENT ON TABLE mq.subscription IS 'Inserts, updates or deletes in a watched table send messages of these types, or to the types that are bound to these topics; what is not given is empty.';
+COMMENT ON TABLE mq.subscription IS 'Inserts, updates or deletes in a watched table send messages to this type, or to the types bound to this topic. Exactly one of type and topic is set; the other is empty.';

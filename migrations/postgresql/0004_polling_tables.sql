@@ -1,5 +1,5 @@
--- Polling tables: who has claimed which rows of a table of the user's. That table itself is not changed.
--- See docs/decisions/0013_polling_tables.md.
+-- Polling tables: which rows of a user's table are claimed. The structure of that table is not changed. See
+-- docs/decisions/0013_polling_tables.md.
 
 CREATE TABLE mq.polled (
     name text COLLATE "C" PRIMARY KEY,
@@ -26,7 +26,7 @@ CREATE TABLE mq.polled (
     scanned_at timestamptz
 );
 
-COMMENT ON TABLE mq.polled IS 'Adopted tables. ident_columns tell their rows apart, as they were at adoption. table_id holds while this table is the one that it was written to (queue_id). place is how far claims have come, where the shape of the table has a position. Claims of one table take turns by locking its row.';
+COMMENT ON TABLE mq.polled IS 'Adopted tables. ident_columns: the columns that identify a row, as they were when the table was adopted. table_id: valid while queue_id is the OID of mq.polled itself; a restore changes both. place: the position of the claims, if the shape of the table has one. A claim locks the row, so claims of one table run one after the other.';
 
 CREATE TABLE mq.polled_batch (
     batch_key uuid PRIMARY KEY DEFAULT gen_random_uuid(),
@@ -36,7 +36,7 @@ CREATE TABLE mq.polled_batch (
     reader text NOT NULL
 );
 
-COMMENT ON TABLE mq.polled_batch IS 'One row a claim of rows. Whoever deletes it owns what it held.';
+COMMENT ON TABLE mq.polled_batch IS 'One row per claim of rows. The transaction that deletes it owns the rows that the claim held.';
 
 CREATE INDEX polled_batch_lease ON mq.polled_batch (name, lease_until);
 
@@ -55,7 +55,7 @@ CREATE TABLE mq.polled_row (
     error text
 );
 
-COMMENT ON TABLE mq.polled_row IS 'Rows of adopted tables that are claimed (A), wait for another attempt (N) or are dead (E). active: their status stands at active_value.';
+COMMENT ON TABLE mq.polled_row IS 'Rows of adopted tables that are claimed (A), wait for a retry (N) or are dead (E). active: their status is active_value.';
 
 CREATE INDEX polled_row_ident ON mq.polled_row (name, ident_hash);
 
@@ -63,7 +63,7 @@ CREATE INDEX polled_row_batch ON mq.polled_row (batch_key) WHERE batch_key IS NO
 
 CREATE INDEX polled_row_due ON mq.polled_row (name, state, run_at, id);
 
--- How many rows stand at active_value by our doing.
+-- To count the rows that claims have set to active_value.
 CREATE INDEX polled_row_active ON mq.polled_row (name) WHERE active;
 
 CREATE TABLE mq.polled_mark (
@@ -73,7 +73,7 @@ CREATE TABLE mq.polled_mark (
     PRIMARY KEY (name, seen_at)
 );
 
-COMMENT ON TABLE mq.polled_mark IS 'Without a status and with keep: the highest order value that was in the table at some moment.';
+COMMENT ON TABLE mq.polled_mark IS 'For tables without a status column and with on_complete keep: the highest order value at the time seen_at.';
 
 ALTER TABLE mq.polled SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200);
 ALTER TABLE mq.polled_batch SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);

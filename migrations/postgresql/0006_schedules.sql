@@ -1,4 +1,4 @@
--- Schedules: messages that are sent at the times a cron expression names. See docs/decisions/0015_schedules.md.
+-- Schedules: messages that are sent at the times of a cron expression. See docs/decisions/0015_schedules.md.
 
 CREATE TABLE mq.schedule (
     name text COLLATE "C" PRIMARY KEY,
@@ -16,9 +16,9 @@ CREATE TABLE mq.schedule (
     group_key text COLLATE "C"
 );
 
-COMMENT ON TABLE mq.schedule IS 'One row a schedule. next_at is when its next message is due, moved_at when that was set; last_id and last_at are of the last message.';
+COMMENT ON TABLE mq.schedule IS 'One row per schedule. next_at: when its next message is due; moved_at: when next_at was set; last_id and last_at: the last message.';
 
 CREATE INDEX schedule_due ON mq.schedule (type, next_at);
 
--- Few rows, each changed again and again: vacuum them early.
+-- Few rows, updated all the time: vacuum early.
 ALTER TABLE mq.schedule SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200);

@@ -1,4 +1,5 @@
--- Reports of consumers: who works, and what became of messages minute by minute. See docs/decisions/0018_reports.md.
+-- Reports of consumers: which consumers run, and how many messages they handle per minute. See
+-- docs/decisions/0018_reports.md.
 
 CREATE TABLE mq.consumer (
     started_at timestamptz NOT NULL,
@@ -15,7 +16,7 @@ CREATE TABLE mq.consumer (
     PRIMARY KEY (type, reader)
 );
 
-COMMENT ON TABLE mq.consumer IS 'One row per consumer and type, with totals since started_at. due_at: when its next report is overdue; NULL: it has stopped. counted_at: its dead letters are counted up to then.';
+COMMENT ON TABLE mq.consumer IS 'One row per consumer and type, with totals since started_at. due_at: when its next report is overdue; NULL: it has stopped. counted_at: until when its dead letters are counted.';
 
 CREATE TABLE mq.report (
     minute timestamptz NOT NULL,
@@ -30,8 +31,8 @@ CREATE TABLE mq.report (
     PRIMARY KEY (minute, type, reader)
 );
 
-COMMENT ON TABLE mq.report IS 'What consumers report, per minute, type and consumer: no two consumers write the same row. Rows are kept for a day.';
+COMMENT ON TABLE mq.report IS 'Reports per minute, type and consumer: no two consumers write the same row. Rows are kept for a day.';
 
--- Few rows, each changed again and again: vacuum them early.
+-- Few rows, updated all the time: vacuum early.
 ALTER TABLE mq.consumer SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200);
 ALTER TABLE mq.report SET (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);

@@ -1,10 +1,10 @@
--- Less to write for a message: the index by id holds only rows that need it. See docs/decisions/0019_postgresql_hot_path.md.
+-- Fewer writes per message: the index by id holds only rows that need it. See docs/decisions/0019_postgresql_hot_path.md.
 
 ALTER TABLE mq.ready ADD COLUMN by_id boolean;
 
-COMMENT ON COLUMN mq.ready.by_id IS 'true: found by its id alone, as the messages of a ring, tickets, and what stands elsewhere than it was sent to. NULL: it stands at its message''s own priority and run_at.';
+COMMENT ON COLUMN mq.ready.by_id IS 'true: the row is in the index by id. This is set for messages of a ring, for tickets, and for rows whose position is not the one that the message was sent with. NULL: the row has its message''s own priority and run_at.';
 
--- Tickets, and what has come back after an attempt.
+-- Tickets, and messages that are ready again after an attempt.
 UPDATE mq.ready SET by_id = true
 WHERE attempts > 0 OR type IN (SELECT type FROM mq.queue WHERE grouped);
 
@@ -22,12 +22,13 @@ CREATE TABLE mq.ring_type (
     complete boolean NOT NULL
 );
 
-COMMENT ON TABLE mq.ring_type IS 'Types that claim_wraparound was called for: their senders set by_id. senders_before: transactions with a lower number may have sent without it; priority, run_at, id: how far the scan for such messages has come (see move_to_ring); complete: there are none left.';
+COMMENT ON TABLE mq.ring_type IS 'Types that claim_wraparound was called for: their senders set by_id. senders_before: transactions with a lower ID may have sent messages without by_id; priority, run_at, id: the position of the scan for such messages (see move_to_ring); complete: none are left.';
 
--- As long as it is short, the list of a batch is in its row. A longer one is not compressed: pglz took a tenth of the time of a batch of 1,000.
+-- A short list is stored in the row of its batch. A longer one is not compressed: pglz took a tenth of the time of a batch
+-- of 1,000.
 ALTER TABLE mq.batch ALTER COLUMN ids SET STORAGE EXTERNAL;
 
--- What these functions return cannot be changed in place.
+-- The result type of these functions cannot be changed in place.
 DO $$
 DECLARE
     v_function regprocedure;

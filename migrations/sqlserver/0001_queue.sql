@@ -1,11 +1,11 @@
--- The tables of the queue on SQL Server. A message is written once; its state is which narrow table holds its id: ready and
--- delayed (N), claimed (A), dead (E), archive (C). See docs/decisions/0001_tables.md and 0009_sqlserver.md.
--- Only the procedures are a public interface: tables may change from one release to the next.
+-- The tables of the queue on SQL Server. A message is written once. Its state depends on the narrow table that holds its
+-- id: ready or delayed (N), claimed (A), dead (E), archive (C). See docs/decisions/0001_tables.md and 0009_sqlserver.md.
+-- Only the procedures are a public interface: tables may change in each release.
 --
--- Names compare code unit by code unit (BIN2), but for blanks at the end, which this server does not see. 400 units hold 200
--- characters of any kind.
+-- Names compare code unit by code unit (BIN2); the server ignores trailing blanks. 400 units hold 200 characters of any
+-- kind.
 
--- As a text: it must be the only statement of its batch.
+-- Dynamic SQL: CREATE SCHEMA must be the only statement of its batch.
 EXEC (N'CREATE SCHEMA mq');
 
 CREATE TABLE mq.installed (
@@ -31,19 +31,19 @@ CREATE TABLE mq.queue (
     group_max_active int NOT NULL CONSTRAINT queue_group_max_active DEFAULT 0,
     group_rate int NOT NULL CONSTRAINT queue_group_rate DEFAULT 0,
     group_rate_seconds int NOT NULL CONSTRAINT queue_group_rate_seconds DEFAULT 1,
-    -- 1: ordered, or with a limit by group: due messages stand in mq.grouped.
+    -- 1: ordered, or with limits per group: due messages are in mq.grouped.
     grouped bit NOT NULL CONSTRAINT queue_grouped DEFAULT 0,
-    -- The last change of a limit by group.
+    -- The last change of limits per group.
     changed_at datetime2(7) NOT NULL CONSTRAINT queue_changed_at DEFAULT '1900-01-01',
     paused bit NOT NULL CONSTRAINT queue_paused DEFAULT 0,
     CONSTRAINT queue_on_complete_known CHECK (on_complete IN ('delete', 'archive'))
 );
 
--- The type without a name holds the defaults.
+-- The row with the empty type holds the defaults.
 INSERT INTO mq.queue (type) VALUES (N'');
 
--- run_at is the message's place in mq.ready or mq.delayed: with it both are found by their only index. A message that fails
--- moves; sent_run_at then keeps where it was sent to, and comes back to when it is released, rescued or redriven.
+-- run_at is the message's position in mq.ready or mq.delayed: it completes the only index of both. A failed message gets a
+-- new run_at; sent_run_at keeps the original one, which is restored when the message is released, rescued or redriven.
 CREATE TABLE mq.message (
     id bigint IDENTITY (1, 1) NOT NULL CONSTRAINT message_pk PRIMARY KEY,
     run_at datetime2(7) NOT NULL,
@@ -59,7 +59,7 @@ CREATE TABLE mq.message (
     source nvarchar(400)
 );
 
--- A table of its own: in an index of mq.message every message would pay for it.
+-- A separate table: in an index of mq.message every message would have an entry.
 CREATE TABLE mq.dedup (
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     dedup_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
@@ -67,7 +67,7 @@ CREATE TABLE mq.dedup (
     CONSTRAINT dedup_key_once UNIQUE NONCLUSTERED (type, dedup_key)
 );
 
--- State N, due. In a grouped queue a row is a ticket: it says that its group has something to do. No second index: two
+-- State N, due. In a grouped queue a row is a ticket: its group may have a message to claim. No second index: two
 -- transactions that lock rows through two indexes can deadlock.
 CREATE TABLE mq.ready (
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
@@ -78,7 +78,7 @@ CREATE TABLE mq.ready (
     CONSTRAINT ready_pk PRIMARY KEY (type, priority, run_at, id)
 );
 
--- State N, not due yet, or due and not promoted yet; error is that of the last attempt.
+-- State N: not due yet, or due and not promoted yet. error: the error of the last attempt.
 CREATE TABLE mq.delayed (
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     run_at datetime2(7) NOT NULL,
@@ -89,8 +89,8 @@ CREATE TABLE mq.delayed (
     CONSTRAINT delayed_pk PRIMARY KEY (type, run_at, id)
 );
 
--- One row per claim; counted: its messages are among those of mq.limited.active; in_groups: they have rows in mq.group_lock that
--- do not block.
+-- One row per claim. counted: mq.limited.active includes its messages. in_groups: its messages have rows in mq.group_lock
+-- with blocks = 0.
 CREATE TABLE mq.batch (
     batch_key uniqueidentifier NOT NULL CONSTRAINT batch_pk PRIMARY KEY,
     claimed_at datetime2(7) NOT NULL,
@@ -104,8 +104,8 @@ CREATE TABLE mq.batch (
 
 CREATE INDEX batch_lease ON mq.batch (type, lease_until);
 
--- State A: what the batches hold. priority and run_at are the places in mq.ready, which give the order of the claim. Rows come
--- here by OUTPUT INTO: so there are no constraints, foreign keys or triggers.
+-- State A: the messages that batches hold. priority and run_at are the positions in mq.ready and give the order of the
+-- claim. OUTPUT INTO inserts the rows, so the table must not have CHECK constraints, foreign keys or triggers.
 CREATE TABLE mq.claimed (
     batch_key uniqueidentifier NOT NULL,
     id bigint NOT NULL,
@@ -115,7 +115,7 @@ CREATE TABLE mq.claimed (
     CONSTRAINT claimed_pk PRIMARY KEY (batch_key, id)
 );
 
--- State E: dead letters. The message itself stays in mq.message until it is redriven or purged.
+-- State E: dead letters. The message stays in mq.message until it is redriven or purged.
 CREATE TABLE mq.dead (
     id bigint NOT NULL CONSTRAINT dead_pk PRIMARY KEY,
     died_at datetime2(7) NOT NULL,
@@ -127,14 +127,13 @@ CREATE TABLE mq.dead (
 
 CREATE INDEX dead_age ON mq.dead (type, died_at, id);
 
--- Results of messages that are not archived yet. A table of its own: most messages have none.
+-- Results of messages that are not archived yet. A separate table, because most messages have none.
 CREATE TABLE mq.result (
     id bigint NOT NULL CONSTRAINT result_pk PRIMARY KEY,
     result nvarchar(max) NOT NULL
 );
 
--- State C: completed messages of the types whose policy is archive, in the order of their completion, so that what is old
--- goes from one end.
+-- State C: completed messages of types whose policy is archive, in order of completion: old rows are deleted from one end.
 CREATE TABLE mq.archive (
     id bigint NOT NULL,
     completed_at datetime2(7) NOT NULL,
@@ -157,8 +156,9 @@ CREATE INDEX archive_type ON mq.archive (type, completed_at, id);
 -- For get_result.
 CREATE INDEX archive_id ON mq.archive (id);
 
--- The low-water marks of a type: claims start after what is done. The rows with the highest n count, one per priority. Marks
--- are inserted, never updated: nobody waits for one. The table may be emptied at any time.
+-- The low-water marks of a type: claims start there, after the deleted rows of finished messages. The rows with the highest
+-- n count, one per priority. Marks are inserted, never updated: no session waits for one. The table may be emptied at any
+-- time.
 CREATE TABLE mq.mark (
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     n bigint NOT NULL,
@@ -171,8 +171,9 @@ CREATE TABLE mq.mark (
 
 CREATE CLUSTERED INDEX mark_newest ON mq.mark (type, n DESC, priority, run_at, id);
 
--- Where each reader of claim_wraparound stopped: round n, after_id. Of two claims of one reader the one that went further counts,
--- whichever commits last. A row without a reader is a low-water mark. A type that has a row here is a ring.
+-- The position of each reader of claim_wraparound: round n, after_id. When two claims of one reader run at once, the row
+-- furthest ahead counts, in whichever order they commit. A row with an empty reader is a low-water mark. A type that has a
+-- row here is a ring.
 CREATE TABLE mq.ring (
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     reader nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
@@ -184,7 +185,7 @@ CREATE TABLE mq.ring (
 
 CREATE INDEX ring_newest ON mq.ring (type, reader, n DESC, after_id DESC) INCLUDE (low_until, promoted_to);
 
--- Due messages of grouped queues, by group; an empty group_key stands for messages sent without one.
+-- Due messages of grouped queues, by group. An empty group_key: the message was sent without one.
 CREATE TABLE mq.grouped (
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     group_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
@@ -194,9 +195,9 @@ CREATE TABLE mq.grouped (
 
 CREATE UNIQUE INDEX grouped_order ON mq.grouped (type, group_key, id) INCLUDE (attempts);
 
--- Messages that keep places of their groups. blocks = 1: the group waits for this one, whose attempt is at work or has failed (ordered
--- queues), or which waits for a token. blocks = 0: an active message of another queue with limits by group; it keeps its place until
--- mq.group_freed has it too.
+-- Messages that take a place of their group. blocks = 1: the message blocks its group, because it is active or waits for a
+-- retry (ordered queues), or because it waits for a token. blocks = 0: an active message of another queue with limits per
+-- group; its place is taken until mq.group_freed has it too.
 CREATE TABLE mq.group_lock (
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     group_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
@@ -206,9 +207,9 @@ CREATE TABLE mq.group_lock (
 
 CREATE INDEX group_lock_group ON mq.group_lock (type, group_key, blocks);
 
--- One row per type that has, or had, max_active or rate: a claim locks it until its commit. active counts the messages that batches
--- hold, and those of mq.freed; full_at is when the bucket is full of tokens again; counted_at: when batches without count were last
--- searched for, or until when each claim searches for them.
+-- One row per type that has, or had, max_active or rate; a claim keeps it locked until it commits. active: the number of
+-- messages that batches hold, plus the places in mq.freed. full_at: when the token bucket is full again. counted_at: when
+-- uncounted batches were last searched; a future time: every claim searches them until then.
 CREATE TABLE mq.limited (
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL CONSTRAINT limited_pk PRIMARY KEY,
     active int NOT NULL CONSTRAINT limited_active DEFAULT 0,
@@ -216,8 +217,9 @@ CREATE TABLE mq.limited (
     counted_at datetime2(7) NOT NULL CONSTRAINT limited_counted_at DEFAULT '1900-01-01'
 );
 
--- Places that messages have left. Rows are inserted by whoever ends a claim, and deleted by claims, which subtract them from
--- mq.limited.active: a row that is not committed is locked, so its places are still taken, under every kind of READ COMMITTED.
+-- Freed places. A call that ends a claim inserts rows; the next claims delete them and subtract them from
+-- mq.limited.active. An uncommitted row is locked, so its places still count as taken, with or without
+-- READ_COMMITTED_SNAPSHOT.
 CREATE TABLE mq.freed (
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     n bigint IDENTITY (1, 1) NOT NULL,
@@ -225,7 +227,7 @@ CREATE TABLE mq.freed (
     CONSTRAINT freed_pk PRIMARY KEY (type, n)
 );
 
--- The same by group: rows of mq.group_lock whose messages are no longer active. Claims delete both.
+-- The same per group: rows of mq.group_lock whose messages are no longer active. Claims delete both rows.
 CREATE TABLE mq.group_freed (
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     group_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
@@ -233,7 +235,8 @@ CREATE TABLE mq.group_freed (
     CONSTRAINT group_freed_pk PRIMARY KEY (type, group_key, id)
 );
 
--- Tokens of groups; no row: a full bucket. Only whoever has the group's application lock reads and writes it.
+-- The token buckets of groups. A group without a row has a full bucket. Only the session that holds the group's application
+-- lock reads and writes its row.
 CREATE TABLE mq.bucket (
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     group_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
@@ -243,19 +246,19 @@ CREATE TABLE mq.bucket (
 
 CREATE INDEX bucket_full ON mq.bucket (type, full_at);
 
--- What one procedure passes to another.
+-- Lists of messages that one procedure passes to another.
 CREATE TYPE mq.items AS TABLE (
     id bigint NOT NULL PRIMARY KEY,
     attempts smallint NOT NULL
 );
 
--- Pieces of a statement by the names of their places in a template: see mq.fill.
+-- Parts of a statement, by the names of their placeholders in a template: see mq.fill.
 CREATE TYPE mq.pieces AS TABLE (
     name varchar(20) NOT NULL PRIMARY KEY,
     piece nvarchar(max)
 );
 
--- Places in the order of mq.ready.
+-- Positions in mq.ready, in claim order.
 CREATE TYPE mq.places AS TABLE (
     priority smallint NOT NULL,
     run_at datetime2(7) NOT NULL,

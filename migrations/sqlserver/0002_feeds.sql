@@ -1,12 +1,14 @@
--- Feeds: rows of the users' own tables, numbered in the order in which they are published. See docs/decisions/0009_sqlserver.md.
+-- The tables of feeds. A feed is a user's table whose rows get numbers when they are published. See
+-- docs/decisions/0009_sqlserver.md.
 
--- The counters of advance_sequence: the number given last.
+-- The counters of advance_sequence, with the last number of each.
 CREATE TABLE mq.counter (
     name nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL CONSTRAINT counter_pk PRIMARY KEY,
     last_number bigint NOT NULL
 );
 
--- The table by its name, so that one that is created again is found; the columns quoted, as they stand in statements.
+-- The table is stored by name, so a table that is dropped and created again is still found. The columns are stored quoted,
+-- as statements use them.
 CREATE TABLE mq.feed (
     name nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL CONSTRAINT feed_pk PRIMARY KEY,
     table_schema nvarchar(128) COLLATE Latin1_General_100_BIN2 NOT NULL,
@@ -15,18 +17,18 @@ CREATE TABLE mq.feed (
     sync_column nvarchar(300) COLLATE Latin1_General_100_BIN2 NOT NULL
 );
 
--- The counter of each feed, which its publishers keep locked: a column of mq.feed would lock what all calls read.
+-- The last number of each feed. Publishers keep its row locked; in mq.feed that lock would block the reads of all calls.
 CREATE TABLE mq.feed_counter (
     feed nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL CONSTRAINT feed_counter_pk PRIMARY KEY,
     last_number bigint NOT NULL
 );
 
--- Where each consumer stands: all rows up to that number are handled.
+-- The position of each consumer: it has handled all rows up to that number.
 CREATE TABLE mq.feed_consumer (
     feed nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     consumer nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     position bigint NOT NULL,
     moved_at datetime2(7) NOT NULL,
-    -- As the key of a nonclustered index two names of full length fit; a clustered one takes 900 bytes.
+    -- Two names of full length fit only into the key of a nonclustered index; a clustered key has at most 900 bytes.
     CONSTRAINT feed_consumer_pk PRIMARY KEY NONCLUSTERED (feed, consumer)
 );

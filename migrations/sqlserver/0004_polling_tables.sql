@@ -1,8 +1,8 @@
--- Polling tables: which consumer has claimed which rows of a user's table. That table itself is not changed.
--- See docs/decisions/0013_polling_tables.md and 0009_sqlserver.md.
+-- Polling tables: which rows of a user's table are claimed. The structure of that table is not changed. See
+-- docs/decisions/0013_polling_tables.md and 0009_sqlserver.md.
 
--- Adopted tables; columns as quoted, as they stand in statements. Rows are never updated: everybody reads them. ident_columns: without
--- key_columns all columns that the table had when it was adopted; column_types: what all of these were then.
+-- Adopted tables. Column names are stored quoted, as statements use them. Rows are never updated, because all calls read
+-- them. ident_columns: without key_columns, all columns of the table when it was adopted; column_types: their types then.
 CREATE TABLE mq.polled (
     name nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL CONSTRAINT polled_pk PRIMARY KEY,
     table_schema nvarchar(128) COLLATE Latin1_General_100_BIN2 NOT NULL,
@@ -23,8 +23,9 @@ CREATE TABLE mq.polled (
     CONSTRAINT polled_on_complete_known CHECK (on_complete IN ('keep', 'delete'))
 );
 
--- How far claims have come, where the shape of the table has a position. Claims of one table take turns by locking this row, which
--- is why it is no part of mq.polled. swept_at: when claims last searched for rows at active_value that no entry stands for.
+-- The position of the claims, if the shape of the table has one. A claim locks the row, so claims of one table run one
+-- after the other; the row is not part of mq.polled because of this lock. swept_at: when a claim last searched for rows at
+-- active_value without a row in mq.polled_row.
 CREATE TABLE mq.polled_place (
     name nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL CONSTRAINT polled_place_pk PRIMARY KEY,
     place nvarchar(max) COLLATE Latin1_General_100_BIN2,
@@ -34,7 +35,7 @@ CREATE TABLE mq.polled_place (
     swept_at datetime2(7)
 );
 
--- One row per claim. The transaction that deletes it owns what it held.
+-- One row per claim of rows. The transaction that deletes it owns the rows that the claim held.
 CREATE TABLE mq.polled_batch (
     batch_key uniqueidentifier NOT NULL CONSTRAINT polled_batch_pk PRIMARY KEY,
     lease_until datetime2(7) NOT NULL,
@@ -45,9 +46,9 @@ CREATE TABLE mq.polled_batch (
 
 CREATE INDEX polled_batch_lease ON mq.polled_batch (name, lease_until);
 
--- Rows that are claimed (A), wait for another attempt (N) or are dead (E). active: their status stands at active_value. ident is a
--- JSON object of texts that the columns read back exactly. todo, hit, refused and retry are the notes of one call for
--- write_rows: nothing else reads them.
+-- Rows of adopted tables that are claimed (A), wait for a retry (N) or are dead (E). active: their status is active_value.
+-- ident: a JSON object of texts that convert back to exactly the values of the columns. todo, hit, refused and retry are
+-- work columns of write_rows within one call.
 CREATE TABLE mq.polled_row (
     id bigint IDENTITY (1, 1) NOT NULL CONSTRAINT polled_row_pk PRIMARY KEY,
     batch_key uniqueidentifier,
@@ -70,15 +71,15 @@ CREATE TABLE mq.polled_row (
     error nvarchar(max)
 );
 
--- state and active, so that a search for a row's entry does not wait for transactions that are changing it.
+-- Includes state and active: a search for a row does not wait for transactions that are changing it.
 CREATE INDEX polled_row_ident ON mq.polled_row (name, ident_hash) INCLUDE (state, active);
 
 CREATE INDEX polled_row_batch ON mq.polled_row (batch_key, id);
 
--- active, to count how many rows stand at active_value.
+-- Includes active, to count the rows that claims have set to active_value.
 CREATE INDEX polled_row_due ON mq.polled_row (name, state, run_at, id) INCLUDE (active);
 
--- Without a status and with keep: the highest order value that was in the table at some moment.
+-- For tables without a status column and with on_complete keep: the highest order value at the time seen_at.
 CREATE TABLE mq.polled_mark (
     name nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     seen_at datetime2(7) NOT NULL,

@@ -1,7 +1,7 @@
--- Topics: which queues get the messages that are published to them. See docs/decisions/0009_sqlserver.md.
+-- The table of topics: which types get the messages that are published to a topic. See docs/decisions/0009_sqlserver.md.
 
--- prefix is what the pattern begins with up to its first wildcard, without the dot: a topic is compared only with the patterns that
--- begin as it does. NONCLUSTERED: a clustered key has 900 bytes at most.
+-- prefix: the beginning of the pattern up to its first wildcard, without the dot. A topic is compared only with patterns
+-- that have the same beginning. NONCLUSTERED: a clustered key has at most 900 bytes.
 CREATE TABLE mq.binding (
     pattern nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,

@@ -1,6 +1,7 @@
--- Schedules: messages that are sent at the times a cron expression names. See docs/decisions/0015_schedules.md.
+-- Schedules: messages that are sent at the times of a cron expression. See docs/decisions/0015_schedules.md.
 
--- next_at is when the next message is due (NULL: never again), moved_at when that was set; last_id and last_at are of the last message.
+-- One row per schedule. next_at: when its next message is due (NULL: never); moved_at: when next_at was set; last_id and
+-- last_at: the last message.
 CREATE TABLE mq.schedule (
     name nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL CONSTRAINT schedule_pk PRIMARY KEY,
     next_at datetime2(7),

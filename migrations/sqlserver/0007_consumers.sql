@@ -1,8 +1,8 @@
--- Reports of consumers: who works, and what became of messages minute by minute. See docs/decisions/0018_reports.md.
--- Keys of two names are NONCLUSTERED: a clustered key has 900 bytes at most.
+-- Reports of consumers: which consumers run, and how many messages they handle per minute. See
+-- docs/decisions/0018_reports.md. Keys of two names are NONCLUSTERED: a clustered key has at most 900 bytes.
 
--- One row per consumer and type, with totals since started_at. due_at: when its next report is overdue; NULL: it has stopped.
--- counted_at: its dead letters are counted up to then.
+-- One row per consumer and type, with totals since started_at. due_at: when its next report is overdue; NULL: it has
+-- stopped. counted_at: until when its dead letters are counted.
 CREATE TABLE mq.consumer (
     started_at datetime2(7) NOT NULL,
     reported_at datetime2(7) NOT NULL,
@@ -18,7 +18,7 @@ CREATE TABLE mq.consumer (
     CONSTRAINT consumer_pk PRIMARY KEY NONCLUSTERED (type, reader)
 );
 
--- What consumers report, per minute, type and consumer: no two consumers write the same row. Rows are kept for a day.
+-- Reports per minute, type and consumer: no two consumers write the same row. Rows are kept for a day.
 CREATE TABLE mq.report (
     minute datetime2(7) NOT NULL,
     sent bigint NOT NULL,

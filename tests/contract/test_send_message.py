@@ -220,7 +220,7 @@ def test_a_delay_of_0_is_none(q: Queue) -> None:
 
 
 def test_a_delay_and_a_run_at_are_not_given_together(q: Queue) -> None:
-    with q.refused("invalid_argument", "delay_seconds: run_at is given too"):
+    with q.refused("invalid_argument", "delay_seconds: must be NULL when run_at is given"):
         q.send(run_at=in_an_hour(), delay_seconds=0)
 
 
@@ -253,7 +253,7 @@ def test_on_conflict_is_one_of_three_words(q: Queue, how: str) -> None:
 
 @CHANGES
 def test_on_conflict_needs_a_dedup_key(q: Queue, how: str) -> None:
-    with q.refused("invalid_argument", "on_conflict: needs a dedup_key"):
+    with q.refused("invalid_argument", "on_conflict: replace and postpone need a dedup_key"):
         q.send(on_conflict=how)
     assert q.send(on_conflict="keep")
 

@@ -1,7 +1,8 @@
 -- claim_batch: claim up to p_size ready messages of one type under one new batch key.
 -- Arguments:   p_type, p_size (1 to 10,000; NULL: 1), p_reader (NULL: the application name), p_lease_seconds (NULL: the
 --              queue's)
--- Returns:     the messages in order of priority, run_at, id; no rows when nothing is ready or the queue is paused
+-- Returns:     the messages in order of priority, run_at, id; no rows when nothing is ready, no limit allows it, or the
+--              queue is paused
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
 -- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT; never waits for another claim
 -- Example:     SELECT * FROM mq_claim_batch('email', 10, 'worker-1', 60);
@@ -37,7 +38,7 @@ BEGIN
     EXECUTE PROCEDURE mq_require_read_committed;
     EXECUTE PROCEDURE mq_claim(p_type, COALESCE(p_size, 1), p_reader, p_lease_seconds, IIF(COALESCE(p_size, 1) = 1, 1, 0))
         RETURNING_VALUES batch_key, lease_until;
-    -- The sort is of narrow rows, and the join begins with them.
+    -- Sort narrow rows first, then join: the sort carries no bodies.
     FOR SELECT c.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, c.attempt, m.created_at, m.source
         FROM (
             SELECT id, attempt, n FROM mq_claimed WHERE batch_key = :batch_key

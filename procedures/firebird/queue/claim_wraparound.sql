@@ -1,17 +1,19 @@
--- claim_wraparound: claim the next messages round the ring of ids.
+-- claim_wraparound: claim the next messages in order of id, round-robin: after the highest id, continue at the lowest.
 -- Arguments:   p_type, p_size (1 to 10,000; NULL: 1), p_reader (NULL: the application name), p_lease_seconds (NULL: the
---              queue's), p_after_id (NULL: where this reader stopped)
--- Returns:     the messages after p_after_id in order of id, then those from the lowest id on; none twice
--- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50003 queue_is_ordered
+--              queue's), p_after_id (NULL: the position where this reader stopped)
+-- Returns:     the messages after p_after_id in order of id, then those from the lowest id on; no message twice; no rows
+--              when nothing is ready, no limit allows it, or the queue is paused
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50003 queue_is_ordered (or has limits per group)
 -- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT; never waits for another claim
 -- Example:     SELECT * FROM mq_claim_wraparound('crawl', 10, 'worker-1');
 --
--- Low-water mark. A claim that comes short goes round to the lowest id, and while a transaction with a snapshot is open it scans
--- all that is done up to the first message that is left. So does the search for what is due. If that took long, the next claims
--- begin there, for ten times as long as it took, at most 5 seconds: the mark is the place of a reader without a name, good until
--- low_until. What comes back below it calls lower_ring. What a late sender commits there waits for the next full scan.
+-- Low-water mark. A claim that finds too few messages continues at the lowest id. While another transaction keeps a
+-- snapshot open, the claim reads all dead rows before the first ready message. The scan for due messages does the same. If
+-- that took long, the next claims start there, for ten times as long as it took, at most 5 seconds. The mark is stored as
+-- the position of the reader with the empty name, valid until low_until. A procedure that makes a message ready below the
+-- mark calls lower_ring. A message that a sender commits late below the mark waits for the next full scan.
 --
--- It is long because half of it lists its arguments, its result and its variables. Its steps are procedures of their own.
+-- Half of this file declares arguments, results and variables. Its steps are separate procedures.
 
 SET TERM ^ ;
 
@@ -37,9 +39,10 @@ RETURNS (
     lease_until timestamp
 )
 AS
--- A scan that takes longer leaves a low-water mark, in milliseconds: two are as long as 2,000 dead rows take.
+-- Milliseconds. A longer scan leaves a low-water mark; reading 2,000 dead rows takes 2.
 DECLARE c_long integer = 2;
--- A mark holds for ten times as long as its scans took, so that full scans take a tenth of the time, and no longer than this.
+-- Milliseconds. A mark holds for ten times as long as its scans took, at most this long: full scans then take a tenth of
+-- the time.
 DECLARE c_longest integer = 5000;
 DECLARE v_now timestamp;
 DECLARE v_paused smallint;
@@ -75,7 +78,7 @@ BEGIN
     INTO v_paused, v_grouped, v_seconds, v_max_active, v_rate, v_rate_seconds;
     IF (v_grouped = 1) THEN
         EXECUTE PROCEDURE mq_raise_error('queue_is_ordered',
-            'claim_wraparound goes by id, past the groups of ' || p_type || '; use claim_batch');
+            'type: ' || p_type || ' is ordered or has limits per group; use claim_batch');
     EXECUTE PROCEDURE mq_require_read_committed;
     IF (v_paused = 1) THEN
         EXIT;
@@ -135,7 +138,7 @@ BEGIN
         EXECUTE PROCEDURE mq_spend(p_type, v_count, v_rate, v_rate_seconds);
     EXECUTE PROCEDURE mq_save_position(p_type, v_reader, v_size, v_round, v_last, v_old_n, v_old_after);
     EXECUTE PROCEDURE mq_write_batch(batch_key, p_type, v_reader, v_seconds, NULL, NULL) RETURNING_VALUES lease_until;
-    -- The sort is of narrow rows, and the join begins with them.
+    -- Sort narrow rows first, then join: the sort carries no bodies.
     FOR SELECT c.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, c.attempt, m.created_at, m.source
         FROM (SELECT id, attempt FROM mq_claimed WHERE batch_key = :batch_key ORDER BY n) AS c
         LEFT JOIN mq_message AS m ON m.id = c.id

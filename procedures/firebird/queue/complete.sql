@@ -1,6 +1,6 @@
--- complete: one claimed message is done: deleted or archived as the queue's policy says.
--- Arguments:   p_id, p_batch_key
--- Returns:     count (0: the key does not hold the message, and nothing was changed)
+-- complete: complete one claimed message: delete it, or archive it if the queue's policy is archive.
+-- Arguments:   p_id, p_batch_key (the key that its claim returned)
+-- Returns:     count: 1; 0 when the batch key does not hold the message, and nothing has changed
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
 -- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT
 -- Example:     EXECUTE PROCEDURE mq_complete(17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');

@@ -1,6 +1,6 @@
--- complete_batch: all messages that the batch key still holds are done.
--- Arguments:   p_batch_key
--- Returns:     count (0: the batch was lost)
+-- complete_batch: complete all messages that the batch key still holds.
+-- Arguments:   p_batch_key (the key that the claim returned)
+-- Returns:     count: messages completed; 0 when the lease was lost
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
 -- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT
 -- Example:     EXECUTE PROCEDURE mq_complete_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');

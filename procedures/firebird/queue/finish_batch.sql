@@ -1,7 +1,9 @@
--- finish_batch: complete a batch but for the listed failures, and claim the next one, in one transaction.
--- Arguments:   p_batch_key, p_failures (one a line: id,retry_after_seconds,error; an empty second field: the queue's
---              backoff, -1: dead now), p_next_size (0 to 10,000; NULL or 0: claim nothing)
--- Returns:     the next batch, as claim_batch does
+-- finish_batch: complete a batch except the listed failures, and claim the next batch, in one transaction.
+-- Arguments:   p_batch_key, p_failures (one per line: id,retry_after_seconds,error; an empty second field: the queue's
+--              backoff; -1: dead-letter it now; a line that does not start with two such fields belongs to the error above
+--              it), p_next_size (0 to 10,000; NULL or 0: claim nothing)
+-- Returns:     the messages of the next batch, with the columns of claim_batch; no rows when p_next_size is 0 or nothing is
+--              ready
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50008 lease_lost
 -- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT; never waits for another claim
 -- Example:     SELECT * FROM mq_finish_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '17,30,busy', 100);
@@ -54,7 +56,7 @@ BEGIN
     SELECT grouped, on_complete, max_active FROM mq_policy(:v_type) INTO v_grouped, v_on_complete, v_max_active;
     IF (OCTET_LENGTH(p_failures) > 0) THEN
     BEGIN
-        -- Of an id that is listed twice the first line counts.
+        -- If an id is listed twice, the first line counts.
         FOR SELECT id, retry, error FROM mq_read_failures(:p_failures) INTO id, v_retry, v_error DO
         BEGIN
             attempt = NULL;
@@ -88,7 +90,7 @@ BEGIN
     IF (p_next_size > 0) THEN
         EXECUTE PROCEDURE mq_claim(v_type, p_next_size, v_reader, v_seconds, IIF(p_next_size = 1, 1, 0))
             RETURNING_VALUES batch_key, lease_until;
-    -- The sort is of narrow rows, and the join begins with them.
+    -- Sort narrow rows first, then join: the sort carries no bodies.
     FOR SELECT c.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, c.attempt, m.created_at, m.source
         FROM (
             SELECT id, attempt, n FROM mq_claimed WHERE batch_key = :batch_key

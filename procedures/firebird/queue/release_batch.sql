@@ -1,6 +1,6 @@
--- release_batch: give back what the batch key still holds, without costing an attempt.
--- Arguments:   p_batch_key
--- Returns:     count (0: the batch was lost)
+-- release_batch: release all messages that the batch key still holds: they are ready again, and the attempt does not count.
+-- Arguments:   p_batch_key (the key that the claim returned)
+-- Returns:     count: messages released; 0 when the lease was lost
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
 -- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT
 -- Example:     EXECUTE PROCEDURE mq_release_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');

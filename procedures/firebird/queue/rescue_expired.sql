@@ -1,10 +1,10 @@
--- rescue_expired: expired claims back to new, or dead when their attempts are used up; groups that are
---              stuck (see queue_health) go on.
--- Arguments:   p_type (NULL: all)
--- Returns:     count of messages; at most 1,000 claims a type and call
+-- rescue_expired: make the messages of expired claims ready again, or dead-letter them when their attempts are used up;
+--                 also unblock the stuck groups that queue_health reports.
+-- Arguments:   p_type (NULL: all types)
+-- Returns:     count: messages made ready or dead-lettered; a call rescues at most 1,000 claims per type
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
--- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT; passes over claims that are being finished or
---              extended at this moment
+-- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT; skips claims that another call is finishing or
+--              extending
 -- Example:     EXECUTE PROCEDURE mq_rescue_expired('email');
 
 SET TERM ^ ;
@@ -33,7 +33,7 @@ BEGIN
         "COUNT" = "COUNT" + v_rescued;
         IF (p_type IS NULL) THEN
         BEGIN
-            -- The least name after it, as in count_types: '>' would read all claims of this type.
+            -- Start at the smallest possible next name: '>' would read all claims of this type. See count_types.
             v_next = IIF(CHAR_LENGTH(v_type) < 200, RPAD(v_type, 199) || '!', v_type);
             v_type = (SELECT b.type FROM mq_batch AS b WHERE b.type >= :v_next AND b.type <> :v_type PLAN (b ORDER mq_batch_lease)
                 ORDER BY b.type, b.lease_until ROWS 1);

@@ -1,7 +1,7 @@
--- send_batch: send many messages in one call, all or none.
--- Arguments:   p_type (1 to 200 characters), p_bodies (1 to 10,000 bodies, one a line; a body that holds a line feed, is
---              empty or begins with a double quote is written as a JSON string)
--- Returns:     count
+-- send_batch: send many messages in one call: all of them or none.
+-- Arguments:   p_type (1 to 200 characters), p_bodies (1 to 10,000 bodies of up to 16 MiB, one per line; a body that is
+--              empty, contains a line feed or begins with a double quote is written as a JSON string)
+-- Returns:     count: messages sent
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; the messages can be claimed when it commits
 -- Example:     SELECT * FROM mq_send_batch('email', '{"to":"ada@example.org"}' || ASCII_CHAR(10) || '{"to":"alan@example.org"}');

@@ -1,19 +1,21 @@
 -- send_message: send one message with all options.
--- Arguments:   p_type, p_body, p_run_at (UTC; NULL: now), p_priority (-32,768 to 32,767, smaller first; NULL: 0), p_group_key,
---              p_dedup_key, p_max_attempts (1 to 1,000; NULL: the queue's), p_headers (up to 64 KiB), p_source (NULL: the
---              application name), p_delay_seconds (instead of p_run_at), p_on_conflict (what becomes of a live message of
---              this dedup_key: keep, replace or postpone; NULL: keep); names and keys have 1 to 200 characters
--- Returns:     id, created (0: a live message has this type and dedup_key, and id is that one's), changed (1: that one
+-- Arguments:   p_type, p_body (up to 16 MiB), p_run_at (UTC, up to ten years ahead; NULL: now), p_priority (-32,768 to
+--              32,767, smaller first; NULL: 0), p_group_key, p_dedup_key, p_max_attempts (1 to 1,000; NULL: the queue's),
+--              p_headers (up to 64 KiB), p_source (NULL: the application name), p_delay_seconds (0 to 315,360,000, instead
+--              of p_run_at), p_on_conflict (keep, replace or postpone a live message that has the same dedup_key; NULL:
+--              keep); names and keys have 1 to 200 characters
+-- Returns:     id; created (1: new; 0: id is the live message that has this type and dedup_key); changed (1: that message
 --              was replaced or postponed)
--- Errors:      50001 wrong_isolation (with on_conflict replace or postpone), 50002 invalid_argument
--- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT to replace or postpone; waits for an open transaction
---              that has sent or changed the same dedup_key, in a NO WAIT transaction for two seconds, and then fails with
---              isc_unique_key_violation or a lock conflict
+-- Errors:      50001 wrong_isolation (replace or postpone), 50002 invalid_argument
+-- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT to replace or postpone; waits for an open
+--              transaction that has sent or changed a message with the same dedup_key. A NO WAIT transaction waits up to
+--              two seconds and then fails with isc_unique_key_violation or a lock conflict
 -- Example:     SELECT * FROM mq_send_message('email', '{}', DATEADD(1 HOUR TO mq_utc_now()), NULL, NULL, 'a-1');
 --
--- To change a live message, a call locks a row of mq_stripe first: so two of them come one after the other. From Firebird 4.0 on a
--- call does not see a message that was committed since it began. Then a spare row of mq_stripe is written in an autonomous
--- transaction. To write it here as well makes the engine begin the whole call again (see wait_lock), and nothing else is to be done.
+-- To change a live message, a call first locks a row of mq_stripe, so such calls run one after the other. From Firebird 4.0
+-- on, a call does not see a message that was committed after the call began. In that case an autonomous transaction updates
+-- a spare row of mq_stripe, and this transaction updates it too: that conflict makes the engine restart the call (see
+-- wait_lock).
 
 SET TERM ^ ;
 
@@ -42,7 +44,7 @@ DECLARE v_run_at timestamp;
 DECLARE v_new bigint;
 DECLARE v_until timestamp;
 DECLARE v_locked bigint = 1;
--- Where the spare rows begin; each connection has some; where connections begin again with the first.
+-- The number of the first spare row, the rows per connection, and the number after which connections share rows.
 DECLARE c_spare integer = 20480;
 DECLARE c_each integer = 8;
 DECLARE c_apart integer = 4032;
@@ -58,7 +60,8 @@ BEGIN
     IF (p_on_conflict <> 'keep') THEN
         EXECUTE PROCEDURE mq_lock_row('stripe', p_type, p_dedup_key) RETURNING_VALUES v_locked;
     created = IIF(v_locked IS NULL, 0, NULL);
-    -- Not a check first: what is seen may be being finished, and the INSERT waits for that where the transaction may wait.
+    -- Do not check first: another transaction may be finishing the message that a check sees. The INSERT waits for it in a
+    -- WAIT transaction.
     WHILE (p_dedup_key IS NOT NULL AND created IS NULL) DO
     BEGIN
         INSERT INTO mq_dedup (type, dedup_key, id) VALUES (:p_type, :p_dedup_key, :v_new);
@@ -75,7 +78,7 @@ BEGIN
             BEGIN
                 EXECUTE PROCEDURE mq_change_message(p_type, id, p_on_conflict, v_now, v_run_at, COALESCE(p_priority, 0), p_body,
                     p_headers) RETURNING_VALUES changed;
-                -- Finished meanwhile: send after all. Or not seen yet.
+                -- The message was finished in the meantime: send again. Or this call cannot see it yet.
                 IF (changed = 0 AND NOT EXISTS (SELECT * FROM mq_message AS m WHERE m.id = :id)) THEN
                 BEGIN
                     v_spare = c_spare + MOD(c_each * CURRENT_CONNECTION, c_apart);
@@ -87,7 +90,8 @@ BEGIN
                         created = NULL;
                 END
             END
-            -- Neither ours nor committed: somebody is sending it, or finishing it. A WAIT transaction has waited for it.
+            -- The key is neither ours nor committed: another transaction is sending or finishing it. A WAIT transaction has
+            -- already waited.
             v_until = COALESCE(v_until, DATEADD(c_seconds SECOND TO mq_utc_now()));
             IF (created IS NULL AND mq_utc_now() NOT BETWEEN DATEADD(-c_seconds SECOND TO v_until) AND v_until) THEN
                 EXCEPTION;

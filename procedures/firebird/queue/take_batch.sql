@@ -1,14 +1,16 @@
--- take_batch: receive and finish in one: gone when the caller commits, back when it rolls back.
+-- take_batch: receive and finish messages in one call: a commit removes them, a rollback makes them ready again.
 -- Arguments:   p_type (1 to 200 characters), p_size (1 to 10,000; NULL: 1)
--- Returns:     the messages in order of priority, run_at, id, without batch key and lease
+-- Returns:     the messages in order of priority, run_at, id; batch_key and lease_until are NULL; no rows when nothing is
+--              ready, no limit allows it, or the queue is paused
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
--- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT, does the work and commits; others pass over what
---              it has taken
+-- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT, does the work and commits; other claims skip
+--              the messages that it has taken
 -- Example:     SELECT * FROM mq_take_batch('email', 10);
 --
--- All messages are gone before the first is returned, so that a caller that fetches half of them has taken the batch all the
--- same. Meanwhile they stand in a scratch table, under a number of their own: two calls may be fetched side by side. A single one
--- stands in the result's variables, with a body of its own: that of the message goes with it.
+-- The call takes all messages before it returns the first row: a caller that fetches only half of the rows has still taken
+-- the whole batch. Until then the rows are in a scratch table under a number of this call, because a caller may fetch two
+-- calls in parallel. A single message stays in the result variables; its body is copied, because deleting the message
+-- deletes its body.
 
 SET TERM ^ ;
 

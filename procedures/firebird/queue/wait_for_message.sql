@@ -1,13 +1,13 @@
--- wait_for_message: say whether something is ready, at once.
--- Arguments:   p_type, p_seconds (0 to ten years, or NULL; only checked)
--- Returns:     ready (1: a message can be claimed), next_run_at (when the next delayed message or schedule is due, the
---              next lease runs out or the limits of the type let the next message go, or NULL)
+-- wait_for_message: report at once whether a message is ready.
+-- Arguments:   p_type (1 to 200 characters), p_seconds (0 to 315,360,000 or NULL; checked but not used)
+-- Returns:     ready (1: a message can be claimed; else 0), next_run_at (when the next delayed message or schedule is due,
+--              the next lease expires, or a limit allows the next message; NULL: nothing is expected)
 -- Errors:      50002 invalid_argument
--- Transaction: reads only; a snapshot never sees what was sent since
+-- Transaction: reads only; a snapshot does not see messages sent later
 -- Example:     SELECT * FROM mq_wait_for_message('email');
 --
--- Nothing on a Firebird server can sleep. To wait, register for the event 'mq_' with the first 30 characters of the type
--- behind it, call this, and then wait for the event until next_run_at, or for a few seconds.
+-- Firebird has no sleep function. To wait, register for the event 'mq_' followed by the first 30 characters of the type,
+-- call this procedure, then wait for the event until next_run_at or for a few seconds.
 
 SET TERM ^ ;
 
@@ -48,7 +48,7 @@ BEGIN
     ORDER BY b.type, b.lease_until
     ROWS 1
     INTO v_lease;
-    -- A bound, because NULL comes first there.
+    -- The lower bound excludes NULL, which sorts first.
     SELECT s.next_at FROM mq_schedule AS s WHERE s.type = :p_type AND s.next_at > '1900-01-01'
     PLAN (s ORDER mq_schedule_due)
     ORDER BY s.type, s.next_at
@@ -70,7 +70,7 @@ BEGIN
             EXECUTE PROCEDURE mq_has_room(p_type, v_max_active, v_rate, v_rate_seconds) RETURNING_VALUES v_room, v_room_at;
         IF (v_room = 0) THEN
         BEGIN
-            -- The end of a batch wakes.
+            -- The consumer that finishes a batch wakes the waiters.
             IF (ready = 1 OR next_run_at < v_room_at) THEN
                 next_run_at = v_room_at;
             ready = 0;

@@ -1,22 +1,24 @@
--- claim_wraparound: claim the next messages round the ring of ids.
+-- claim_wraparound: claim the next messages in order of id, round-robin: after the highest id, continue at the lowest.
 -- Arguments:   p_type, p_size (1 to 10,000; NULL: 1), p_reader (NULL: the application name), p_lease_seconds (NULL: the
---              queue's), p_after_id (NULL: where this reader stopped)
--- Returns:     the messages after p_after_id in order of id, then those from the lowest id on; none twice
--- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50003 queue_is_ordered
+--              queue's), p_after_id (NULL: the position where this reader stopped)
+-- Returns:     the messages after p_after_id in order of id, then those from the lowest id on; no message twice; no rows
+--              when nothing is ready, no limit allows it, or the queue is paused
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50003 queue_is_ordered (or has limits per group)
 -- Transaction: joins the caller's, which must be READ COMMITTED; never waits for another claim
 -- Example:     CALL mq_claim_wraparound('crawl', 10, 'worker-1', NULL, NULL);
 --
--- An index by id would cost every other queue as much again as its claims. Instead, the first call that finds something makes the
--- type a ring: its messages stand in mq_ready at one priority and one run_at, so the order of its key is that of the ids, for
--- claim_batch too. What was sent before is moved there (move_to_ring). The reader's position, round and id, is inserted, not
--- updated, as in mq_mark: no claim waits for it, and of two claims of one reader that began at the same position the one that
--- went further counts. A row of mq_ring says that the type is a ring.
+-- An index by id would make each claim of every other queue twice as expensive. Instead, the first claim that finds a
+-- message turns the type into a ring: all its rows in mq_ready get one priority and one run_at, so the primary key orders
+-- them by id, also for claim_batch. move_to_ring moves the messages that were sent before. The position of a reader (round
+-- and id) is inserted, not updated, like the marks in mq_mark: no claim waits for it. When two claims of one reader start
+-- at the same position, the position further ahead counts. A row in mq_ring marks the type as a ring.
 --
--- Low-water mark. A claim that comes short goes round to the lowest id. While a transaction with a snapshot is open, that reads
--- every message that is done up to the first one left, and so does the scan for messages that are due or outside. If that took
--- long, the next claims start there, for ten times as long as it took, at most 5 seconds: the mark is the position of a
--- reader without a name, good until low_until. What comes back below it calls lower_ring; what a late sender commits there
--- waits for the next full scan.
+-- Low-water mark. A claim that finds too few messages continues at the lowest id. While another transaction keeps a
+-- snapshot open, the claim reads all dead rows before the first ready message. The scan for due messages and messages
+-- outside the ring does the same. If that took long, the next claims start there, for ten times as long as it took, at most
+-- 5 seconds. The mark is stored as the position of the reader with the empty name, valid until low_until. A procedure that
+-- makes a message ready below the mark calls lower_ring. A message that a sender commits late below the mark waits for the
+-- next full scan.
 
 DROP PROCEDURE IF EXISTS mq_claim_wraparound;
 
@@ -33,12 +35,12 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     DECLARE c_highest bigint DEFAULT 9223372036854775807;
-    -- Microseconds; to read 1,000 dead rows takes 100 to 200.
+    -- Microseconds. A longer scan leaves a low-water mark; reading 1,000 dead rows takes 100 to 200.
     DECLARE c_long int DEFAULT 500;
     DECLARE c_longest int DEFAULT 5000000;
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_size int DEFAULT COALESCE(p_size, 1);
-    DECLARE v_ordered, v_grouped, v_paused, v_full_scan, v_outside tinyint;
+    DECLARE v_grouped, v_paused, v_full_scan, v_outside tinyint;
     DECLARE v_seconds, v_left, v_max_active, v_rate, v_rate_seconds int;
     DECLARE v_reader varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_n, v_position, v_after, v_low_n, v_from, v_lowest_id, v_last_id, v_scanned bigint;
@@ -57,12 +59,12 @@ BEGIN
     CALL mq_require_range('lease_seconds', p_lease_seconds, 0, 315360000);
     CALL mq_begin_call(1, v_own);
     CALL mq_reader_name(p_reader, v_reader);
-    SELECT ordered, grouped, paused, COALESCE(p_lease_seconds, lease_seconds), max_active, rate, rate_seconds
-    INTO v_ordered, v_grouped, v_paused, v_seconds, v_max_active, v_rate, v_rate_seconds
+    SELECT grouped, paused, COALESCE(p_lease_seconds, lease_seconds), max_active, rate, rate_seconds
+    INTO v_grouped, v_paused, v_seconds, v_max_active, v_rate, v_rate_seconds
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     IF v_grouped THEN
-        CALL mq_raise_error('queue_is_ordered', CONCAT('claim_wraparound goes by id and would ',
-            IF(v_ordered, 'break the order of ', 'pass over the limits by group of '), p_type, '; use claim_batch'));
+        CALL mq_raise_error('queue_is_ordered', CONCAT('type: ', p_type,
+            ' is ordered or has limits per group; use claim_batch'));
     END IF;
 
     IF v_max_active + v_rate > 0 AND NOT v_paused THEN

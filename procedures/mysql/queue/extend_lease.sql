@@ -1,6 +1,6 @@
--- extend_lease: heartbeat: the claim holds for so many seconds from now.
--- Arguments:   p_batch_key, p_seconds (0 to ten years; NULL: as long as the claim asked for)
--- Returns:     count of messages still held (0: the batch was lost)
+-- extend_lease: heartbeat: extend the lease of a batch to p_seconds from now.
+-- Arguments:   p_batch_key, p_seconds (0 to 315,360,000; NULL: the lease_seconds of the claim)
+-- Returns:     count: messages that the batch still holds; 0 when the lease was lost
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     CALL mq_extend_lease('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', 60);
@@ -26,7 +26,7 @@ BEGIN
     CALL mq_require_key(p_batch_key);
     CALL mq_require_range('seconds', p_seconds, 0, 315360000);
     CALL mq_begin_call(0, v_own);
-    -- First the row, then its new time: an update that finds its row by this lock cannot meet a deadlock.
+    -- Lock the row first, then update it: an update of a row that this session has locked cannot deadlock.
     SELECT JSON_LENGTH(items) INTO v_count FROM mq_batch WHERE batch_key = p_batch_key FOR UPDATE;
     UPDATE mq_batch
     SET lease_until = UTC_TIMESTAMP(6) + INTERVAL COALESCE(p_seconds, lease_seconds) SECOND

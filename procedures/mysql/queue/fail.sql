@@ -1,7 +1,8 @@
--- fail: one attempt failed: back to new after a delay, or dead when the attempts are used up.
--- Arguments:   p_id, p_batch_key (NULL: a ready message, after a rolled-back take), p_error (cut to 4,000 characters),
---              p_retry_after_seconds (NULL: the queue's backoff; -1: dead now)
--- Returns:     state: N or E; NULL when the key does not hold the message, and nothing was changed
+-- fail: record a failed attempt: retry the message after a delay, or dead-letter it when its attempts are used up.
+-- Arguments:   p_id, p_batch_key (NULL: the message is ready, after a take was rolled back), p_error (cut to 4,000
+--              characters), p_retry_after_seconds (0 to 315,360,000; NULL: the queue's backoff; -1: dead-letter it now)
+-- Returns:     state: N (will be retried) or E (dead letter); NULL when the batch key does not hold the message, and
+--              nothing has changed
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
 -- Transaction: joins the caller's, which must be READ COMMITTED
 -- Example:     CALL mq_fail(17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', 'connection refused', NULL);

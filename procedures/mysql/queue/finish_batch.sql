@@ -1,7 +1,9 @@
--- finish_batch: complete a batch but for the listed failures, and claim the next one, in one transaction.
--- Arguments:   p_batch_key, p_failures (one a line: id,retry_after_seconds,error; an empty second field: the queue's
---              backoff, -1: dead now; a line that does not begin so is part of the error above), p_next_size (0 to 10,000; NULL or 0: claim nothing)
--- Returns:     the next batch, as claim_batch does
+-- finish_batch: complete a batch except the listed failures, and claim the next batch, in one transaction.
+-- Arguments:   p_batch_key, p_failures (one per line: id,retry_after_seconds,error; an empty second field: the queue's
+--              backoff; -1: dead-letter it now; a line that does not start with two such fields belongs to the error above
+--              it), p_next_size (0 to 10,000; NULL or 0: claim nothing)
+-- Returns:     the messages of the next batch, with the columns of claim_batch; no rows when p_next_size is 0 or nothing is
+--              ready
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50008 lease_lost
 -- Transaction: joins the caller's, which must be READ COMMITTED; never waits for another claim
 -- Example:     CALL mq_finish_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '17,30,busy', 100);
@@ -34,11 +36,11 @@ BEGIN
         CALL mq_require_range('next_size', p_next_size, 0, 10000);
     END IF;
     CALL mq_begin_call(1, v_own);
-    -- As drop_batch does.
+    -- As in drop_batch.
     SELECT type, reader, lease_seconds, items INTO v_type, v_reader, v_seconds, v_items
     FROM mq_batch WHERE batch_key = p_batch_key FOR UPDATE;
     IF v_items IS NULL THEN
-        -- Of a batch that is there the key is one.
+        -- Check the format only now: the key of an existing batch is valid.
         CALL mq_require_key(p_batch_key);
         CALL mq_raise_error('lease_lost', 'batch_key: this batch was finished, released or rescued');
     END IF;

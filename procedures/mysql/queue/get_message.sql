@@ -1,6 +1,6 @@
--- get_message: claim the first ready message, under the queue's own lease.
+-- get_message: claim the first ready message, with the queue's lease.
 -- Arguments:   p_type (1 to 200 characters)
--- Returns:     one message, or no row
+-- Returns:     one message; no row when nothing is ready, no limit allows it, or the queue is paused
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
 -- Transaction: joins the caller's, which must be READ COMMITTED; never waits for another claim
 -- Example:     CALL mq_get_message('email');

@@ -1,9 +1,9 @@
--- rescue_expired: expired claims back to new, or dead when their attempts are used up.
--- Arguments:   p_type (NULL: all)
--- Returns:     count of messages; at most 1,000 claims a type and call
+-- rescue_expired: make the messages of expired claims ready again, or dead-letter them when their attempts are used up;
+--                 also unblock the stuck groups that queue_health reports.
+-- Arguments:   p_type (NULL: all types)
+-- Returns:     count: messages made ready or dead-lettered; a call rescues at most 1,000 claims per type
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
--- Transaction: joins the caller's, which must be READ COMMITTED; passes over claims that are being finished or extended at
---              this moment
+-- Transaction: joins the caller's, which must be READ COMMITTED; skips claims that another call is finishing or extending
 -- Example:     CALL mq_rescue_expired('email');
 
 DROP PROCEDURE IF EXISTS mq_rescue_expired;
@@ -37,7 +37,7 @@ BEGIN
         SELECT MIN(type) INTO v_type FROM mq_batch FORCE INDEX (batch_lease) WHERE p_type IS NULL AND type > v_type;
     END WHILE;
     IF p_type IS NOT NULL THEN
-        -- What queue_health calls stuck_groups goes on.
+        -- Unblock the groups that queue_health reports as stuck_groups.
         CALL mq_stuck_groups(p_type, v_stuck);
         IF v_stuck IS NOT NULL THEN
             SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(j.group_key)), ']') INTO v_stuck

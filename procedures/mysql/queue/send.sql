@@ -1,6 +1,6 @@
--- send: send one message, ready now.
+-- send: send one message that is ready now.
 -- Arguments:   p_type (1 to 200 characters), p_body (up to 16 MiB)
--- Returns:     id
+-- Returns:     id of the message
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; the message can be claimed when it commits
 -- Example:     CALL mq_send('email', '{"to":"ada@example.org"}');

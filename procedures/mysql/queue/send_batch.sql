@@ -1,13 +1,13 @@
--- send_batch: send many messages in one call, all or none.
--- Arguments:   p_type (1 to 200 characters), p_bodies (1 to 10,000 bodies, one a line; a body that holds a line feed, is
---              empty or begins with a double quote is written as a JSON string)
--- Returns:     count
+-- send_batch: send many messages in one call: all of them or none.
+-- Arguments:   p_type (1 to 200 characters), p_bodies (1 to 10,000 bodies of up to 16 MiB, one per line; a body that is
+--              empty, contains a line feed or begins with a double quote is written as a JSON string)
+-- Returns:     count: messages sent
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; the messages can be claimed when it commits
 -- Example:     CALL mq_send_batch('email', '{"to":"ada@example.org"}\n{"to":"alan@example.org"}');
 --
--- The list is split by a recursive query over its bytes. JSON_TABLE would need REPLACE to make an array of the lines, and on
--- MariaDB that takes minutes for 10 MB; a loop takes twice as long.
+-- A recursive query over the bytes splits the list. JSON_TABLE would need REPLACE to turn the lines into an array, which
+-- takes minutes for 10 MB on MariaDB. A loop takes twice as long as the query.
 
 DROP PROCEDURE IF EXISTS mq_send_batch;
 
@@ -20,10 +20,10 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_send_batch(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    -- Empty lines do not count as bodies, but the recursion has an end.
+    -- Empty lines do not count as bodies, so the recursion needs a limit of its own.
     DECLARE c_lines int DEFAULT 20000;
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
-    -- In bytes: to find the n-th character of a long utf8 text, its beginning is read each time.
+    -- Binary: finding the n-th character of a long utf8mb4 text reads it from its beginning each time.
     DECLARE v_list longblob DEFAULT CONCAT(p_bodies, '\n');
     DECLARE v_grouped, v_ring tinyint;
     DECLARE v_source varchar(200) CHARACTER SET utf8mb4;
@@ -47,9 +47,9 @@ BEGIN
             MIN(IF(LENGTH(IF(l.quoted AND l.valid, JSON_UNQUOTE(l.item), l.item)) > 16777216, l.n, NULL))
         INTO v_bad, v_end
         FROM (
-            -- The character NUL is refused as on other databases.
+            -- Refuse the character NUL, as the other databases do.
             SELECT q.*, NOT q.quoted OR IF(JSON_VALID(q.item), LOCATE(0x00, CAST(JSON_UNQUOTE(q.item) AS binary)) = 0, FALSE)
-                -- MariaDB takes any escape for valid.
+                -- MariaDB's JSON_VALID accepts any escape.
                 /*M! AND q.item NOT REGEXP '(?<!\\\\)(\\\\\\\\)*\\\\[^"\\\\/bfnrtu]' */ AS valid
             FROM (
                 SELECT n, SUBSTRING(v_list, a, 1) = '"' AS quoted,
@@ -89,13 +89,14 @@ BEGIN
         CALL mq_raise_error('invalid_argument', CONCAT('bodies: must be 1 to 10,000 lines, not ',
             IF(p_bodies IS NULL, 0, v_count)));
     END IF;
-    -- Others may have sent between our ids; only this connection writes its number and this moment.
+    -- Other sessions may have sent messages between these ids. source holds the connection number, so these rows are from
+    -- this call.
     SELECT CONCAT('[', GROUP_CONCAT('[', id, ']'), ']'), COUNT(*)
     INTO v_ids, v_end
     FROM mq_message FORCE INDEX (PRIMARY)
     WHERE id >= v_first AND type = p_type AND created_at = v_now AND source = v_source;
     IF v_end <> v_count THEN
-        SIGNAL SQLSTATE 'HY000' SET MESSAGE_TEXT = 'send_batch: the new messages could not be found again';
+        SIGNAL SQLSTATE 'HY000' SET MESSAGE_TEXT = 'send_batch: internal error: the ids of the new messages could not be read';
     END IF;
     IF v_grouped THEN
         INSERT INTO mq_grouped (type, group_key, id, attempts)

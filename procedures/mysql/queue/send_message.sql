@@ -1,12 +1,14 @@
 -- send_message: send one message with all options.
--- Arguments:   p_type, p_body, p_run_at (UTC; NULL: now), p_priority (-32,768 to 32,767, smaller first; NULL: 0), p_group_key,
---              p_dedup_key, p_max_attempts (1 to 1,000; NULL: the queue's), p_headers (up to 64 KiB), p_source (NULL: the
---              application name), p_delay_seconds (0 to 315,360,000, instead of p_run_at), p_on_conflict (keep, replace or
---              postpone; NULL: keep); names and keys have 1 to 200 characters
--- Returns:     id, created (0: a live message has this type and dedup_key, and id is that one's), changed (1: that one was
---              replaced or postponed)
--- Errors:      50001 wrong_isolation (a change in an ordered queue), 50002 invalid_argument
--- Transaction: joins the caller's; waits for an open transaction that has sent or changed the same dedup_key
+-- Arguments:   p_type, p_body (up to 16 MiB), p_run_at (UTC, up to ten years ahead; NULL: now), p_priority (-32,768 to
+--              32,767, smaller first; NULL: 0), p_group_key, p_dedup_key, p_max_attempts (1 to 1,000; NULL: the queue's),
+--              p_headers (up to 64 KiB), p_source (NULL: the application name), p_delay_seconds (0 to 315,360,000, instead
+--              of p_run_at), p_on_conflict (keep, replace or postpone a live message that has the same dedup_key; NULL:
+--              keep); names and keys have 1 to 200 characters
+-- Returns:     id; created (1: new; 0: id is the live message that has this type and dedup_key); changed (1: that message
+--              was replaced or postponed)
+-- Errors:      50001 wrong_isolation (replace or postpone in an ordered queue or one with limits per group),
+--              50002 invalid_argument
+-- Transaction: joins the caller's; waits for an open transaction that has sent or changed a message with the same dedup_key
 -- Example:     CALL mq_send_message('email', '{}', NULL, NULL, NULL, 'a-1', NULL, NULL, NULL, 3600, 'replace');
 
 DROP PROCEDURE IF EXISTS mq_send_message;

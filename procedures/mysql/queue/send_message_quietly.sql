@@ -1,8 +1,11 @@
--- send_message_quietly: send one message with all options and return no rows: for triggers and inside an ORM's transaction.
--- Arguments:   those of send_message
--- Returns:     nothing; LAST_INSERT_ID() is the id of the new message or of the live one that has this type and dedup_key
--- Errors:      50001 wrong_isolation (a change in an ordered queue), 50002 invalid_argument
--- Transaction: joins the caller's; waits for an open transaction that has sent or changed the same dedup_key
+-- send_message_quietly: send one message with all options and return no rows: for triggers, and for ORMs inside a
+--                       transaction.
+-- Arguments:   as for send_message
+-- Returns:     nothing; LAST_INSERT_ID() returns the id of the new message, or of the live message that has this type and
+--              dedup_key
+-- Errors:      50001 wrong_isolation (replace or postpone in an ordered queue or one with limits per group),
+--              50002 invalid_argument
+-- Transaction: joins the caller's; waits for an open transaction that has sent or changed a message with the same dedup_key
 -- Example:     CALL mq_send_message_quietly('email', '{}', NULL, NULL, NULL, 'a-1', NULL, NULL, NULL, 3600, 'replace');
 
 DROP PROCEDURE IF EXISTS mq_send_message_quietly;

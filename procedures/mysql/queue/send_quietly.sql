@@ -1,6 +1,6 @@
--- send_quietly: send one message, ready now, and return no rows: for triggers and inside an ORM's transaction.
+-- send_quietly: send one message that is ready now and return no rows: for triggers, and for ORMs inside a transaction.
 -- Arguments:   p_type (1 to 200 characters), p_body (up to 16 MiB)
--- Returns:     nothing; LAST_INSERT_ID() is the id of the message
+-- Returns:     nothing; LAST_INSERT_ID() returns the id of the message
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; the message can be claimed when it commits
 -- Example:     CALL mq_send_quietly('email', '{"to":"ada@example.org"}');

@@ -1,9 +1,10 @@
--- take_batch: receive and finish in one: gone when the caller commits, back when it rolls back.
+-- take_batch: receive and finish messages in one call: a commit removes them, a rollback makes them ready again.
 -- Arguments:   p_type (1 to 200 characters), p_size (1 to 10,000; NULL: 1)
--- Returns:     the messages in order of priority, run_at, id, without batch key and lease
+-- Returns:     the messages in order of priority, run_at, id; batch_key and lease_until are NULL; no rows when nothing is
+--              ready, no limit allows it, or the queue is paused
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
--- Transaction: joins the caller's, which does the work and commits, and must be READ COMMITTED; others pass over what it has
---              taken
+-- Transaction: joins the caller's, which must be READ COMMITTED, does the work and commits; other claims skip the messages
+--              that it has taken
 -- Example:     START TRANSACTION; CALL mq_take_batch('email', 10); INSERT INTO ...; COMMIT;
 
 DROP PROCEDURE IF EXISTS mq_take_batch;

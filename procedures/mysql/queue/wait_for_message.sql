@@ -1,9 +1,9 @@
--- wait_for_message: wait until something is ready or the time is up, with 50 polls per second.
--- Arguments:   p_type, p_seconds (0 to ten years; NULL or 0: do not wait)
--- Returns:     ready (1: a message can be claimed), next_run_at (when the next delayed message or schedule is due or the next
---              lease runs out, not before limits of the type leave room; or NULL)
+-- wait_for_message: wait until a message is ready or the time is up; polls 50 times per second.
+-- Arguments:   p_type (1 to 200 characters), p_seconds (0 to 315,360,000; NULL or 0: do not wait)
+-- Returns:     ready (1: a message can be claimed; else 0), next_run_at (when the next delayed message or schedule is due
+--              or the next lease expires, but not before a limit allows the next message; NULL: nothing is expected)
 -- Errors:      50002 invalid_argument
--- Transaction: call it outside of one: a transaction that is REPEATABLE READ never sees what others have sent since
+-- Transaction: call it outside a transaction: a REPEATABLE READ transaction does not see messages that others send later
 -- Example:     CALL mq_wait_for_message('email', 30);
 
 DROP PROCEDURE IF EXISTS mq_wait_for_message;
@@ -17,8 +17,8 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_wait_for_message(
 SQL SECURITY DEFINER
 READS SQL DATA
 BEGIN
-    -- Seconds between two polls: a message waits for half of it. After a poll that scans many dead rows the pause is ten times
-    -- as long as the poll, and at most a second. One poll in nine is a full one.
+    -- Seconds between two polls; on average a message waits half of it. After a poll that scans many dead rows the pause is
+    -- ten times as long as the poll, at most one second. Every ninth poll is a full one.
     DECLARE c_pause double DEFAULT 0.02;
     DECLARE c_longest_pause double DEFAULT 1;
     DECLARE c_quick int DEFAULT 8;
@@ -33,7 +33,7 @@ BEGIN
     CALL mq_require_range('seconds', p_seconds, 0, 315360000);
     SET v_now = UTC_TIMESTAMP(6);
     polls: LOOP
-        -- INTO, not SET or IF: only a SELECT reads without locks.
+        -- SELECT ... INTO reads without locks; a subquery in SET or IF locks.
         SELECT q.paused = 0 AND (
             EXISTS (SELECT 1 FROM mq_ready AS r FORCE INDEX (PRIMARY) WHERE r.type = p_type)
             OR EXISTS (SELECT 1 FROM mq_delayed AS d FORCE INDEX (PRIMARY) WHERE d.type = p_type AND d.run_at <= v_now
@@ -53,7 +53,7 @@ BEGIN
         END IF;
         SET v_before = UTC_TIMESTAMP(6), v_polls = 0, v_slept = 0;
         SET v_pause = GREATEST(v_pause, LEAST(10 * TIMESTAMPDIFF(MICROSECOND, v_now, v_before) / 1e6, c_longest_pause));
-        -- Between two full polls, only what comes most often: a new message, or one that is due.
+        -- Between two full polls, check only for the most frequent cases: a new message and a due message.
         quick: LOOP
             SET v_pause = LEAST(v_pause, v_left - v_slept);
             DO SLEEP(v_pause);
@@ -67,7 +67,7 @@ BEGIN
             END IF;
             SET v_pause = LEAST(2 * v_pause, c_pause);
         END LOOP;
-        -- The clock may be set while we sleep.
+        -- The clock may be set during the sleep.
         SET v_now = UTC_TIMESTAMP(6);
         SET v_took = TIMESTAMPDIFF(MICROSECOND, v_before, v_now) / 1e6;
         SET v_left = v_left - IF(v_took BETWEEN v_slept AND v_slept + 1, v_took, v_slept), v_pause = c_pause;

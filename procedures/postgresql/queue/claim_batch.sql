@@ -1,8 +1,9 @@
 -- claim_batch: claim up to p_size ready messages of one type under one new batch key.
 -- Arguments:   p_type, p_size (1 to 10,000; NULL: 1), p_reader (NULL: the application name), p_lease_seconds (NULL: the
 --              queue's)
--- Returns:     the messages in order of priority, run_at, id; no rows when nothing is ready, no limit allows it or the queue is paused
--- Errors:      50001 wrong_isolation (ordered queues and those with limits), 50002 invalid_argument
+-- Returns:     the messages in order of priority, run_at, id; no rows when nothing is ready, no limit allows it, or the
+--              queue is paused
+-- Errors:      50001 wrong_isolation (ordered queues and queues with limits), 50002 invalid_argument
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     SELECT * FROM mq.claim_batch('email', 10, 'worker-1', 60);
 
@@ -37,10 +38,9 @@ AS $$
 #variable_conflict use_column
 DECLARE
     v_batch mq.batch;
-    v_count integer;
-    v_run boolean;
+    v_runs record;
 BEGIN
-    -- What is wrong is asked only when something is: each of these calls costs as much as a search.
+    -- The detailed checks run only if this test fails: each call costs as much as an index search.
     IF (char_length(p_type) BETWEEN 1 AND 200 AND coalesce(p_size, 1) BETWEEN 1 AND 10000
             AND coalesce(char_length(p_reader), 1) BETWEEN 1 AND 200
             AND coalesce(p_lease_seconds, 0) BETWEEN 0 AND 315360000) IS NOT TRUE THEN
@@ -51,17 +51,13 @@ BEGIN
     END IF;
     v_batch := mq.claim(mq.policy(p_type), coalesce(p_size, 1), mq.reader_name(p_reader), p_lease_seconds);
     IF v_batch.batch_key IS NOT NULL THEN
-        v_count := cardinality(v_batch.ids);
-        v_run := mq.is_run(v_batch.ids);
+        v_runs := mq.find_runs(v_batch.ids);
         RETURN QUERY
-            -- A nested loop from unnest: the rows come back in its order. OFFSET 0 keeps the subquery, one search by the key
-            -- per message: a plain join is planned as a scan of all messages when the statistics come from an empty queue.
+            -- A nested loop from unnest keeps its order. OFFSET 0 keeps the subquery: one search by primary key per run.
+            -- Without it, statistics of an empty queue lead to a scan of all messages.
             SELECT m.id, m.type, m.body, m.headers, m.priority::integer, m.group_key, m.dedup_key,
                 v_batch.attempts[u.n + m.id - u.first]::integer, m.created_at, m.source, v_batch.batch_key, v_batch.lease_until
-            FROM unnest(
-                CASE WHEN v_run THEN v_batch.ids[1:1] ELSE v_batch.ids END,
-                CASE WHEN v_run THEN v_batch.ids[v_count:v_count] ELSE v_batch.ids END
-            ) WITH ORDINALITY AS u (first, last, n)
+            FROM unnest(v_runs.firsts, v_runs.lasts) WITH ORDINALITY AS u (first, last, n)
             CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id BETWEEN u.first AND u.last ORDER BY id OFFSET 0) AS m;
     END IF;
 END

@@ -1,15 +1,18 @@
--- claim_wraparound: claim the next messages round the ring of ids.
+-- claim_wraparound: claim the next messages in order of id, round-robin: after the highest id, continue at the lowest.
 -- Arguments:   p_type, p_size (1 to 10,000; NULL: 1), p_reader (NULL: the application name), p_lease_seconds (NULL: the
---              queue's), p_after_id (NULL: where this reader stopped)
--- Returns:     the messages after p_after_id in order of id, then those from the lowest id on; none twice
--- Errors:      50001 wrong_isolation (queues with limits), 50002 invalid_argument, 50003 queue_is_ordered
+--              queue's), p_after_id (NULL: the position where this reader stopped)
+-- Returns:     the messages after p_after_id in order of id, then those from the lowest id on; no message twice; no rows
+--              when nothing is ready, no limit allows it, or the queue is paused
+-- Errors:      50001 wrong_isolation (queues with limits), 50002 invalid_argument, 50003 queue_is_ordered (or has limits
+--              per group)
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     SELECT * FROM mq.claim_wraparound('crawl', 10, 'worker-1');
 --
--- A claim that comes short goes round to the lowest id, and under an open snapshot it scans all that is done before the
--- first message that is left. If that took long, the next claims start there: this low-water mark is the position of a
--- reader without a name, and holds until low_until. What comes back below it calls lower_ring. What a late sender commits
--- there waits until the mark no longer holds. Two takes, because a UNION cannot be locked.
+-- A claim that finds too few messages continues at the lowest id. Under an open snapshot it scans all dead rows before the
+-- first ready message. If that took long, the next claims start there, at a low-water mark, until low_until. The mark is
+-- stored as the position of the reader with the empty name. A procedure that makes a message ready below the mark calls
+-- lower_ring. A message that a sender commits late below the mark waits until low_until. The claim takes in two statements,
+-- because a UNION cannot be locked.
 
 CREATE OR REPLACE FUNCTION mq.claim_wraparound(
     p_type text,
@@ -40,10 +43,10 @@ SET enable_bitmapscan = off
 AS $$
 #variable_conflict use_column
 DECLARE
-    -- A scan that takes longer leaves a low-water mark: 0.3 ms is as long as 3,000 dead rows take.
+    -- A longer scan leaves a low-water mark. 0.3 ms is the time to read about 3,000 dead rows.
     c_long CONSTANT interval := '0.3 milliseconds';
-    -- A mark holds for ten times as long as its scans took, so that full scans take a tenth of the time, and no longer than
-    -- this. One that holds for much longer was written before the clock was set back.
+    -- A mark holds for ten times as long as its scans took, at most this long: full scans then take a tenth of the time. A
+    -- mark that holds much longer was written before the clock was set back.
     c_longest CONSTANT interval := '5 seconds';
     c_set_back CONSTANT interval := '1 minute';
     v_now timestamptz := clock_timestamp();
@@ -71,8 +74,7 @@ BEGIN
     PERFORM mq.require_range('lease_seconds', p_lease_seconds, 0, 315360000);
     v_queue := mq.policy(p_type);
     IF v_queue.grouped THEN
-        PERFORM mq.raise_error('queue_is_ordered', 'claim_wraparound goes by id and would break the '
-            || CASE WHEN v_queue.ordered THEN 'order' ELSE 'limits by group' END || ' of ' || p_type || '; use claim_batch');
+        PERFORM mq.raise_error('queue_is_ordered', 'type: ' || p_type || ' is ordered or has limits per group; use claim_batch');
     END IF;
     IF v_queue.paused THEN
         RETURN;
@@ -132,7 +134,7 @@ BEGIN
             v_position.after_id);
         v_batch := mq.hold(v_queue, v_taken.ids, v_taken.attempts, v_reader, p_lease_seconds);
         RETURN QUERY
-            -- The rows come in the order of unnest: see claim_batch.
+            -- The rows keep the order of unnest: see claim_batch.
             SELECT m.id, m.type, m.body, m.headers, m.priority::integer, m.group_key, m.dedup_key, u.attempt::integer,
                 m.created_at, m.source, v_batch.batch_key, v_batch.lease_until
             FROM unnest(v_batch.ids, v_batch.attempts) AS u (id, attempt)

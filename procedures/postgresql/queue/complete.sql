@@ -1,7 +1,7 @@
--- complete: one claimed message is done: deleted or archived as the queue's policy says.
--- Arguments:   p_id, p_batch_key
--- Returns:     count (0: the key does not hold the message, and nothing was changed)
--- Errors:      50001 wrong_isolation (ordered queues and those with limits by group), 50002 invalid_argument
+-- complete: complete one claimed message: delete it, or archive it if the queue's policy is archive.
+-- Arguments:   p_id, p_batch_key (the key that its claim returned)
+-- Returns:     count: 1; 0 when the batch key does not hold the message, and nothing has changed
+-- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group), 50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.complete(17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
 

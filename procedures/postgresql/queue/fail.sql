@@ -1,8 +1,9 @@
--- fail: one attempt failed: back to new after a delay, or dead when the attempts are used up.
--- Arguments:   p_id, p_batch_key (NULL: a ready message, after a rolled-back take), p_error (cut to 4,000 characters),
---              p_retry_after_seconds (NULL: the queue's backoff; -1: dead now)
--- Returns:     state: N or E; NULL when the key does not hold the message, and nothing was changed
--- Errors:      50001 wrong_isolation (ordered queues and those with limits by group), 50002 invalid_argument
+-- fail: record a failed attempt: retry the message after a delay, or dead-letter it when its attempts are used up.
+-- Arguments:   p_id, p_batch_key (NULL: the message is ready, after a take was rolled back), p_error (cut to 4,000
+--              characters), p_retry_after_seconds (0 to 315,360,000; NULL: the queue's backoff; -1: dead-letter it now)
+-- Returns:     state: N (will be retried) or E (dead letter); NULL when the batch key does not hold the message, and
+--              nothing has changed
+-- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group), 50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.fail(17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', 'connection refused');
 
@@ -35,7 +36,8 @@ BEGIN
     END IF;
     v_queue := mq.policy(v_held.type);
     IF p_batch_key IS NULL AND v_queue.grouped THEN
-        -- As after a claim: its group waits for it in an ordered queue, and gets a new ticket in others.
+        -- As after a claim: in an ordered queue the message blocks its group until the retry; in other queues the group
+        -- gets a new ticket.
         INSERT INTO mq.group_lock (id, type, group_key)
         SELECT id, type, coalesce(group_key, '') FROM mq.message WHERE id = p_id
         ON CONFLICT DO NOTHING;

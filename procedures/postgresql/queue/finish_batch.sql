@@ -1,8 +1,11 @@
--- finish_batch: complete a batch but for the listed failures, and claim the next one, in one transaction.
--- Arguments:   p_batch_key, p_failures (one a line: id,retry_after_seconds,error; an empty second field: the queue's
---              backoff, -1: dead now), p_next_size (0 to 10,000; NULL or 0: claim nothing)
--- Returns:     the next batch, as claim_batch does
--- Errors:      50001 wrong_isolation (ordered queues and those with limits by group), 50002 invalid_argument, 50008 lease_lost
+-- finish_batch: complete a batch except the listed failures, and claim the next batch, in one transaction.
+-- Arguments:   p_batch_key, p_failures (one per line: id,retry_after_seconds,error; an empty second field: the queue's
+--              backoff; -1: dead-letter it now; a line that does not start with two such fields belongs to the error above
+--              it), p_next_size (0 to 10,000; NULL or 0: claim nothing)
+-- Returns:     the messages of the next batch, with the columns of claim_batch; no rows when p_next_size is 0 or nothing is
+--              ready
+-- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group), 50002 invalid_argument,
+--              50008 lease_lost
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     SELECT * FROM mq.finish_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '17,30,busy', 100);
 
@@ -36,8 +39,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
     v_batch mq.batch;
-    v_count integer;
-    v_run boolean;
+    v_runs record;
     v_queue mq.queue;
     v_failed record;
 BEGIN
@@ -80,16 +82,12 @@ BEGIN
         RETURN;
     END IF;
     IF v_batch.batch_key IS NOT NULL THEN
-        v_count := cardinality(v_batch.ids);
-        v_run := mq.is_run(v_batch.ids);
+        v_runs := mq.find_runs(v_batch.ids);
         RETURN QUERY
-            -- The rows come in the order of unnest: see claim_batch.
+            -- The rows keep the order of unnest: see claim_batch.
             SELECT m.id, m.type, m.body, m.headers, m.priority::integer, m.group_key, m.dedup_key,
                 v_batch.attempts[u.n + m.id - u.first]::integer, m.created_at, m.source, v_batch.batch_key, v_batch.lease_until
-            FROM unnest(
-                CASE WHEN v_run THEN v_batch.ids[1:1] ELSE v_batch.ids END,
-                CASE WHEN v_run THEN v_batch.ids[v_count:v_count] ELSE v_batch.ids END
-            ) WITH ORDINALITY AS u (first, last, n)
+            FROM unnest(v_runs.firsts, v_runs.lasts) WITH ORDINALITY AS u (first, last, n)
             CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id BETWEEN u.first AND u.last ORDER BY id OFFSET 0) AS m;
     END IF;
 END

@@ -1,7 +1,7 @@
--- get_message: claim the first ready message, under the queue's own lease.
+-- get_message: claim the first ready message, with the queue's lease.
 -- Arguments:   p_type (1 to 200 characters)
--- Returns:     one message, or no row
--- Errors:      50001 wrong_isolation (ordered queues and those with limits), 50002 invalid_argument
+-- Returns:     one message; no row when nothing is ready, no limit allows it, or the queue is paused
+-- Errors:      50001 wrong_isolation (ordered queues and queues with limits), 50002 invalid_argument
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     SELECT * FROM mq.get_message('email');
 

@@ -1,7 +1,7 @@
--- release_batch: give back what the batch key still holds, without costing an attempt.
--- Arguments:   p_batch_key
--- Returns:     count (0: the batch was lost)
--- Errors:      50001 wrong_isolation (ordered queues and those with limits by group), 50002 invalid_argument
+-- release_batch: release all messages that the batch key still holds: they are ready again, and the attempt does not count.
+-- Arguments:   p_batch_key (the key that the claim returned)
+-- Returns:     count: messages released; 0 when the lease was lost
+-- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group), 50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.release_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
 

@@ -1,8 +1,9 @@
--- rescue_expired: expired claims back to new, or dead when their attempts are used up; groups that are stuck (see queue_health) go on.
--- Arguments:   p_type (NULL: all)
--- Returns:     count of messages; at most 1,000 claims a type and call
--- Errors:      50001 wrong_isolation (ordered queues and those with limits by group), 50002 invalid_argument
--- Transaction: joins the caller's; passes over claims that are being finished or extended at this moment
+-- rescue_expired: make the messages of expired claims ready again, or dead-letter them when their attempts are used up;
+--                 also unblock the stuck groups that queue_health reports.
+-- Arguments:   p_type (NULL: all types)
+-- Returns:     count: messages made ready or dead-lettered; a call rescues at most 1,000 claims per type
+-- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group), 50002 invalid_argument
+-- Transaction: joins the caller's; skips claims that another call is finishing or extending
 -- Example:     SELECT mq.rescue_expired('email');
 
 CREATE OR REPLACE FUNCTION mq.rescue_expired(

@@ -1,6 +1,6 @@
--- send: send one message, ready now.
+-- send: send one message that is ready now.
 -- Arguments:   p_type (1 to 200 characters), p_body (up to 16 MiB)
--- Returns:     id
+-- Returns:     id of the message
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; the message can be claimed when it commits
 -- Example:     SELECT mq.send('email', '{"to":"ada@example.org"}');
@@ -18,7 +18,7 @@ DECLARE
     v_now timestamptz := clock_timestamp();
     v_queue record;
 BEGIN
-    -- What is wrong is asked only when something is: each of these calls costs as much as a search.
+    -- The detailed checks run only if this test fails: each call costs as much as an index search.
     IF (char_length(p_type) BETWEEN 1 AND 200 AND octet_length(p_body) <= 16777216) IS NOT TRUE THEN
         PERFORM mq.require_name('type', p_type, false);
         PERFORM mq.raise_error('invalid_argument', 'body: must be a text of up to 16 MiB (16,777,216 bytes)');
@@ -26,7 +26,7 @@ BEGIN
     INSERT INTO mq.message AS m (run_at, created_at, priority, type, body, source)
     VALUES (v_now, v_now, 0, p_type, p_body, mq.reader_name(NULL))
     RETURNING m.id INTO id;
-    -- Now that the transaction has its number: see move_to_ring.
+    -- Read this only after the transaction has its ID: see move_to_ring.
     SELECT q.grouped,
         CASE WHEN q.grouped OR EXISTS (SELECT FROM mq.ring_type AS r WHERE r.type = p_type)
             OR current_setting('transaction_isolation') <> 'read committed' THEN true END AS by_id,

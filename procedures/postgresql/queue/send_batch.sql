@@ -1,7 +1,7 @@
--- send_batch: send many messages in one call, all or none.
--- Arguments:   p_type (1 to 200 characters), p_bodies (1 to 10,000 bodies, one a line; a body that holds a line feed, is
---              empty or begins with a double quote is written as a JSON string)
--- Returns:     count
+-- send_batch: send many messages in one call: all of them or none.
+-- Arguments:   p_type (1 to 200 characters), p_bodies (1 to 10,000 bodies of up to 16 MiB, one per line; a body that is
+--              empty, contains a line feed or begins with a double quote is written as a JSON string)
+-- Returns:     count: messages sent
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; the messages can be claimed when it commits
 -- Example:     SELECT mq.send_batch('email', E'{"to":"ada@example.org"}\n{"to":"alan@example.org"}');
@@ -17,7 +17,7 @@ SET search_path = mq, pg_temp
 AS $$
 DECLARE
     v_now timestamptz := clock_timestamp();
-    -- The transaction has its number before it asks about rings: see move_to_ring.
+    -- Force a transaction ID before the ring is checked: see move_to_ring.
     v_me xid8 := pg_current_xact_id();
     v_queue mq.queue;
     v_by_id boolean;
@@ -28,7 +28,7 @@ BEGIN
     PERFORM mq.require_name('type', p_type, false);
     IF strpos(E'\n' || p_bodies || E'\n', E'\n\n') = 0 AND strpos(E'\n' || p_bodies, E'\n"') = 0
             AND octet_length(p_bodies) <= 16777216 THEN
-        -- Neither an empty line nor a JSON string: no line needs a look of its own.
+        -- Without empty lines and JSON strings, no line needs separate parsing.
         v_bodies := string_to_array(p_bodies, E'\n');
     ELSE
         SELECT array_agg(l.item ORDER BY l.n), min(l.n) FILTER (WHERE octet_length(l.item) > 16777216)

@@ -1,12 +1,14 @@
 -- send_message: send one message with all options.
--- Arguments:   p_type, p_body, p_run_at (NULL: now), p_priority (-32,768 to 32,767, smaller first; NULL: 0), p_group_key,
---              p_dedup_key, p_max_attempts (1 to 1,000; NULL: the queue's), p_headers (up to 64 KiB), p_source (NULL: the
---              application name), p_delay_seconds (instead of p_run_at), p_on_conflict (what becomes of a live message of
---              this dedup_key: keep, replace or postpone; NULL: keep); names and keys have 1 to 200 characters
--- Returns:     id, created (0: a live message has this type and dedup_key, and id is that one's), changed (1: that one
+-- Arguments:   p_type, p_body (up to 16 MiB), p_run_at (up to ten years ahead; NULL: now), p_priority (-32,768 to 32,767,
+--              smaller first; NULL: 0), p_group_key, p_dedup_key, p_max_attempts (1 to 1,000; NULL: the queue's), p_headers
+--              (up to 64 KiB), p_source (NULL: the application name), p_delay_seconds (0 to 315,360,000, instead of
+--              p_run_at), p_on_conflict (keep, replace or postpone a live message that has the same dedup_key; NULL: keep);
+--              names and keys have 1 to 200 characters
+-- Returns:     id; created (1: new; 0: id is the live message that has this type and dedup_key); changed (1: that message
 --              was replaced or postponed)
--- Errors:      50001 wrong_isolation (a change in an ordered queue or one with limits by group), 50002 invalid_argument
--- Transaction: joins the caller's; waits for an open transaction that has sent or changed the same dedup_key
+-- Errors:      50001 wrong_isolation (replace or postpone in an ordered queue or one with limits per group),
+--              50002 invalid_argument
+-- Transaction: joins the caller's; waits for an open transaction that has sent or changed a message with the same dedup_key
 -- Example:     SELECT * FROM mq.send_message('email', '{}', p_dedup_key => 'a-1', p_delay_seconds => 60);
 
 CREATE OR REPLACE FUNCTION mq.send_message(
@@ -60,7 +62,7 @@ BEGIN
             created := 0;
             RETURN;
         END IF;
-        -- The live message was finished between the searches: send after all.
+        -- The live message was finished between the two statements: try to send again.
     END LOOP;
 
     IF v_run_at > v_now THEN
@@ -70,7 +72,7 @@ BEGIN
             INSERT INTO mq.grouped (id, attempts, type, group_key)
             VALUES (send_message.id, 0, p_type, coalesce(p_group_key, ''));
         END IF;
-        -- Now that the transaction has its number: see move_to_ring.
+        -- Read this only after the transaction has its ID: see move_to_ring.
         INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id)
         VALUES (v_run_at, send_message.id, v_priority, 0, p_type,
             CASE WHEN v_queue.grouped OR EXISTS (SELECT FROM mq.ring_type AS r WHERE r.type = p_type)

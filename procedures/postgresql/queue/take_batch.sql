@@ -1,8 +1,9 @@
--- take_batch: receive and finish in one: gone when the caller commits, back when it rolls back.
+-- take_batch: receive and finish messages in one call: a commit removes them, a rollback makes them ready again.
 -- Arguments:   p_type (1 to 200 characters), p_size (1 to 10,000; NULL: 1)
--- Returns:     the messages in order of priority, run_at, id, without batch key and lease
--- Errors:      50001 wrong_isolation (ordered queues and those with limits), 50002 invalid_argument
--- Transaction: joins the caller's, which does the work and commits; others pass over what it has taken
+-- Returns:     the messages in order of priority, run_at, id; batch_key and lease_until are NULL; no rows when nothing is
+--              ready, no limit allows it, or the queue is paused
+-- Errors:      50001 wrong_isolation (ordered queues and queues with limits), 50002 invalid_argument
+-- Transaction: joins the caller's, which does the work and commits; other claims skip the messages that it has taken
 -- Example:     BEGIN; SELECT * FROM mq.take_batch('email', 10); INSERT INTO ...; COMMIT;
 
 CREATE OR REPLACE FUNCTION mq.take_batch(
@@ -38,8 +39,7 @@ DECLARE
     v_queue mq.queue;
     v_size bigint := coalesce(p_size, 1);
     v_picked record;
-    v_count integer;
-    v_run boolean;
+    v_runs record;
 BEGIN
     IF (char_length(p_type) BETWEEN 1 AND 200 AND coalesce(p_size, 1) BETWEEN 1 AND 10000) IS NOT TRUE THEN
         PERFORM mq.require_name('type', p_type, false);
@@ -54,7 +54,7 @@ BEGIN
         IF v_size = 0 THEN
             RETURN;
         END IF;
-        -- Until the commit no other claim gets anything.
+        -- Wake consumers at the commit: until then no other claim of the type gets a message.
         PERFORM mq.wake(p_type);
     END IF;
     v_picked := mq.pick(v_queue, v_size, true);
@@ -73,15 +73,11 @@ BEGIN
             ORDER BY u.n;
         PERFORM mq.settle(v_queue, v_picked.picked, v_picked.attempts, mq.reader_name(NULL));
     ELSE
-        v_count := cardinality(v_picked.picked);
-        v_run := mq.is_run(v_picked.picked);
+        v_runs := mq.find_runs(v_picked.picked);
         RETURN QUERY
-            -- A nested loop from unnest: the rows come back in its order.
+            -- A nested loop from unnest keeps its order.
             DELETE FROM mq.message AS m
-            USING unnest(
-                CASE WHEN v_run THEN v_picked.picked[1:1] ELSE v_picked.picked END,
-                CASE WHEN v_run THEN v_picked.picked[v_count:v_count] ELSE v_picked.picked END
-            ) WITH ORDINALITY AS u (first, last, n)
+            USING unnest(v_runs.firsts, v_runs.lasts) WITH ORDINALITY AS u (first, last, n)
             WHERE m.id BETWEEN u.first AND u.last
             RETURNING m.id, m.type, m.body, m.headers, m.priority::integer, m.group_key, m.dedup_key,
                 v_picked.attempts[u.n + m.id - u.first]::integer, m.created_at, m.source, NULL::uuid, NULL::timestamptz;

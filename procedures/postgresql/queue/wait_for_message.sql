@@ -1,10 +1,10 @@
--- wait_for_message: wait until something is ready or the time is up; without waiting, ask senders to wake listeners of
+-- wait_for_message: wait until a message is ready or the time is up; without waiting, ask senders to notify listeners of
 --                   the type for the next 15 seconds.
--- Arguments:   p_type, p_seconds (0 to ten years; NULL or 0: do not wait)
--- Returns:     ready (1: a message can be claimed), next_run_at (when the next delayed message or schedule is due, the
---              next lease runs out or the limits of the type let the next message go, or NULL)
+-- Arguments:   p_type (1 to 200 characters), p_seconds (0 to 315,360,000; NULL or 0: do not wait)
+-- Returns:     ready (1: a message can be claimed; else 0), next_run_at (when the next delayed message or schedule is due,
+--              the next lease expires, or a limit allows the next message; NULL: nothing is expected)
 -- Errors:      50002 invalid_argument
--- Transaction: joins the caller's; waiting needs READ COMMITTED, for a snapshot never sees new rows
+-- Transaction: joins the caller's; waiting needs READ COMMITTED, because a snapshot does not see messages sent later
 -- Example:     SELECT * FROM mq.wait_for_message('email', 30);
 
 CREATE OR REPLACE FUNCTION mq.wait_for_message(
@@ -22,7 +22,7 @@ SET enable_bitmapscan = off
 AS $$
 DECLARE
     c_pause CONSTANT double precision := 0.05;
-    -- A variable: no index can be asked for what is before a volatile function.
+    -- A variable: a comparison with a volatile function cannot use an index.
     v_now timestamptz;
     v_queue mq.queue;
     v_room record;
@@ -31,8 +31,8 @@ DECLARE
 BEGIN
     PERFORM mq.require_name('type', p_type, false);
     PERFORM mq.require_range('seconds', p_seconds, 0, 315360000);
-    -- Written about every 8 seconds, by one of the waiters; the others do not wait for it. A call that waits here would
-    -- commit it too late to be of use.
+    -- One waiter writes this about every 8 seconds; the others do not wait for it. A call that waits in here would commit
+    -- the row too late.
     IF coalesce(p_seconds, 0) = 0 AND NOT EXISTS (
         SELECT FROM mq.waiter AS w WHERE w.type = p_type AND w.wait_until > clock_timestamp() + interval '7 seconds'
     ) THEN
@@ -54,7 +54,7 @@ BEGIN
         EXIT WHEN ready = 1 OR v_left <= 0;
         v_pause := least(v_pause, v_left);
         PERFORM pg_sleep(v_pause);
-        -- What has passed by the clock, unless that was set: no less than the pause and hardly more.
+        -- Subtract the elapsed time, but at least the pause and at most a second more: the clock may have been set.
         v_left := v_left - least(greatest(extract(epoch FROM clock_timestamp() - v_now), v_pause), v_pause + 1);
         v_pause := least(2 * v_pause, c_pause);
     END LOOP;

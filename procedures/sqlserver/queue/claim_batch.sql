@@ -1,6 +1,7 @@
 -- claim_batch: claim up to @size ready messages of one type under one new batch key.
 -- Arguments:   @type, @size (1 to 10,000; NULL: 1), @reader (NULL: the application name), @lease_seconds (NULL: the queue's)
--- Returns:     the messages in order of priority, run_at, id; no rows when nothing is ready or the queue is paused
+-- Returns:     the messages in order of priority, run_at, id; no rows when nothing is ready, no limit allows it, or the
+--              queue is paused
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     EXEC mq.claim_batch N'email', 10, N'worker-1', 60;
@@ -13,8 +14,8 @@ CREATE OR ALTER PROCEDURE mq.claim_batch
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: claims pass over locked rows, which no higher level allows.
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
+    -- For this call only: READPAST, which skips locked rows, is not allowed at SERIALIZABLE.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     BEGIN TRY

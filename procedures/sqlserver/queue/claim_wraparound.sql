@@ -1,23 +1,24 @@
--- claim_wraparound: claim the next messages round the ring of ids.
--- Arguments:   @type, @size (1 to 10,000; NULL: 1), @reader (NULL: the application name), @lease_seconds (NULL: the queue's),
---              @after_id (NULL: where this reader stopped)
--- Returns:     the messages after @after_id in order of id, then those from the lowest id on; none twice
--- Errors:      50002 invalid_argument, 50003 queue_is_ordered
+-- claim_wraparound: claim the next messages in order of id, round-robin: after the highest id, continue at the lowest.
+-- Arguments:   @type, @size (1 to 10,000; NULL: 1), @reader (NULL: the application name), @lease_seconds (NULL: the
+--              queue's), @after_id (NULL: the position where this reader stopped)
+-- Returns:     the messages after @after_id in order of id, then those from the lowest id on; no message twice; no rows
+--              when nothing is ready, no limit allows it, or the queue is paused
+-- Errors:      50002 invalid_argument, 50003 queue_is_ordered (or has limits per group)
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     EXEC mq.claim_wraparound N'crawl', 10, N'worker-1';
 --
--- An index by id would cost every other queue as much again as its claims. Instead, the first call that finds something makes
--- the type a ring: its messages stand in mq.ready at one priority and one run_at, so that the order of its key is that of the
--- ids, for claim_batch too. What was sent before is moved there in steps of 2,000, by one claim at a time: the others pass over
--- the rows that it has locked. The reader's place, round and id, whose row says that the type is a ring, is inserted, not
--- updated, as in mq.mark: nobody waits for it, and of two claims of one reader that began at the same place the one that went
--- further counts.
+-- An index by id would make each claim of every other queue twice as expensive. Instead, the first claim that finds a
+-- message turns the type into a ring: all its rows in mq.ready get one priority and one run_at, so the primary key orders
+-- them by id, also for claim_batch. One claim at a time moves the messages that were sent before, 2,000 per call; the
+-- others skip the rows that it has locked. The position of a reader (round and id) is inserted, not updated, like the marks
+-- in mq.mark: no claim waits for it. When two claims of one reader start at the same position, the position further ahead
+-- counts. A row in mq.ring marks the type as a ring.
 --
--- Low-water mark. A claim that comes short goes round to the lowest id, and it scans all that is done and not cleaned up yet, up
--- to the first message that is left. So it does where it searches for what is due or outside. If that took long, the next claims
--- begin there, for ten times as long as it took, at most 5 seconds: the mark is the place of a reader without a name, good
--- until low_until. What comes back below it calls lower_ring; what a late sender commits there waits for the next scan from
--- the very start.
+-- Low-water mark. A claim that finds too few messages continues at the lowest id. It scans all deleted rows that are not
+-- cleaned up yet, up to the first ready message. The scan for due messages and messages outside the ring does the same. If
+-- that took long, the next claims start there, for ten times as long as it took, at most 5 seconds. The mark is stored as
+-- the position of the reader with the empty name, valid until low_until. A procedure that makes a message ready below the
+-- mark calls lower_ring. A message that a sender commits late below the mark waits for the next full scan.
 
 CREATE OR ALTER PROCEDURE mq.claim_wraparound
     @type nvarchar(max),
@@ -28,12 +29,12 @@ CREATE OR ALTER PROCEDURE mq.claim_wraparound
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: claims pass over locked rows, which no higher level allows.
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
+    -- For this call only: READPAST, which skips locked rows, is not allowed at SERIALIZABLE.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    -- Microseconds. A scan that takes longer leaves a low-water mark.
+    -- Microseconds. A longer scan leaves a low-water mark.
     DECLARE @long_scan int = 500;
-    -- Such a mark holds for ten times as long as its scans took, and no longer than these seconds.
+    -- Seconds. A mark holds for ten times as long as its scans took, at most this long.
     DECLARE @longest int = 5;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @now datetime2(7) = SYSUTCDATETIME();
     DECLARE @name nvarchar(400), @who nvarchar(400), @grouped bit, @paused bit, @seconds int, @limited bit, @counted bit, @count int;
@@ -55,7 +56,7 @@ BEGIN
         FROM mq.policy(@name);
         IF @grouped = 1
             EXEC mq.raise_error 'queue_is_ordered',
-                N'claim_wraparound goes by id and would break the order of {}, or its limits by group; use claim_batch', @name;
+                N'type: {} is ordered or has limits per group; use claim_batch', @name;
         IF @paused = 0 AND @limited = 1
             EXEC mq.allowance @name, @wanted, @wanted OUTPUT;
         IF @paused = 0 AND @wanted > 0
@@ -64,7 +65,7 @@ BEGIN
             FROM mq.ring WITH (READPAST, READCOMMITTEDLOCK)
             WHERE type = @name AND reader = N''
             ORDER BY n DESC, after_id DESC;
-            -- Further ahead than it was put, or a promotion ahead, means that the clock was set back.
+            -- A mark further ahead, or a promotion in the future, means that the clock was set back.
             IF @now < @low_until AND @now >= DATEADD(SECOND, -5, @low_until) AND @low_promoted_to <= @now
                 SELECT @full_scan = 0, @from = @low_after, @promoted_to = @low_promoted_to;
             EXEC mq.fill_ring @name, @wanted, @full_scan, @promoted_to OUTPUT, @now, @own, @long_scan, @outside OUTPUT, @scanned OUTPUT;

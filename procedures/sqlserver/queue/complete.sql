@@ -1,6 +1,6 @@
--- complete: one claimed message is done.
--- Arguments:   @id, @batch_key (the key that holds it)
--- Returns:     count: 1, or 0 when the key does not hold it
+-- complete: complete one claimed message: delete it, or archive it if the queue's policy is archive.
+-- Arguments:   @id, @batch_key (the key that its claim returned)
+-- Returns:     count: 1; 0 when the batch key does not hold the message, and nothing has changed
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.complete 17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2';
@@ -11,8 +11,8 @@ CREATE OR ALTER PROCEDURE mq.complete
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: claims pass over locked rows, which no higher level allows.
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
+    -- For this call only: READPAST, which skips locked rows, is not allowed at SERIALIZABLE.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @key uniqueidentifier, @type nvarchar(400), @attempt smallint, @reader nvarchar(400), @count bigint = 0;

@@ -1,6 +1,6 @@
--- complete_batch: all messages that the batch key still holds are done.
--- Arguments:   @batch_key
--- Returns:     count: messages completed; 0 when the batch was lost
+-- complete_batch: complete all messages that the batch key still holds.
+-- Arguments:   @batch_key (the key that the claim returned)
+-- Returns:     count: messages completed; 0 when the lease was lost
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.complete_batch '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2';
@@ -10,8 +10,8 @@ CREATE OR ALTER PROCEDURE mq.complete_batch
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: claims pass over locked rows, which no higher level allows.
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
+    -- For this call only: READPAST, which skips locked rows, is not allowed at SERIALIZABLE.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @key uniqueidentifier, @type nvarchar(400), @reader nvarchar(400), @seconds int, @count bigint = 0;

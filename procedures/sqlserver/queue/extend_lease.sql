@@ -1,6 +1,6 @@
--- extend_lease: heartbeat: the claim holds for so many seconds from now.
--- Arguments:   @batch_key, @seconds (NULL: as long as the claim asked for)
--- Returns:     count: messages still held; 0 when the batch was lost
+-- extend_lease: heartbeat: extend the lease of a batch to @seconds from now.
+-- Arguments:   @batch_key, @seconds (0 to 315,360,000; NULL: the lease_seconds of the claim)
+-- Returns:     count: messages that the batch still holds; 0 when the lease was lost
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.extend_lease '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', 60;
@@ -11,8 +11,8 @@ CREATE OR ALTER PROCEDURE mq.extend_lease
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: claims pass over locked rows, which no higher level allows.
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
+    -- For this call only: READPAST, which skips locked rows, is not allowed at SERIALIZABLE.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @key uniqueidentifier, @count bigint = 0, @lease int;
@@ -21,7 +21,7 @@ BEGIN
         EXEC mq.require_range 'seconds', @seconds, 0, 315360000;
         IF @own = 1
             BEGIN TRANSACTION;
-        -- First the row, then its new time: an update that finds its row by this lock cannot meet a deadlock.
+        -- Lock the row first, then update it: an update of a row that this session has locked cannot deadlock.
         SELECT @lease = lease_seconds FROM mq.batch WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK) WHERE batch_key = @key;
         IF @lease IS NOT NULL
         BEGIN

@@ -1,7 +1,8 @@
--- fail: one attempt failed: back to new after a delay, or dead when the attempts are used up.
--- Arguments:   @id, @batch_key (the key that holds it; NULL: a ready message, after a rolled-back take), @error (cut to 4,000
---              characters), @retry_after_seconds (NULL: the queue's backoff; -1: dead now)
--- Returns:     state: N or E; NULL when the key does not hold the message
+-- fail: record a failed attempt: retry the message after a delay, or dead-letter it when its attempts are used up.
+-- Arguments:   @id, @batch_key (NULL: the message is ready, after a take was rolled back), @error (cut to 4,000
+--              characters), @retry_after_seconds (0 to 315,360,000; NULL: the queue's backoff; -1: dead-letter it now)
+-- Returns:     state: N (will be retried) or E (dead letter); NULL when the batch key does not hold the message, and
+--              nothing has changed
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.fail 17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', N'mailbox busy', 30;
@@ -14,8 +15,8 @@ CREATE OR ALTER PROCEDURE mq.fail
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: claims pass over locked rows, which no higher level allows.
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
+    -- For this call only: READPAST, which skips locked rows, is not allowed at SERIALIZABLE.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @key uniqueidentifier, @type nvarchar(400), @attempt smallint, @reader nvarchar(400), @dead bigint;

@@ -1,7 +1,9 @@
--- finish_batch: complete a batch but for the listed failures, and claim the next one, in one transaction.
--- Arguments:   @batch_key, @failures (one a line: id,retry_after_seconds,error; an empty second field: the queue's backoff, -1:
---              dead now; see read_failures), @next_size (0 to 10,000; NULL or 0: claim nothing)
--- Returns:     the next batch, as claim_batch does
+-- finish_batch: complete a batch except the listed failures, and claim the next batch, in one transaction.
+-- Arguments:   @batch_key, @failures (one per line: id,retry_after_seconds,error; an empty second field: the queue's
+--              backoff; -1: dead-letter it now; a line that does not start with two such fields belongs to the error above
+--              it), @next_size (0 to 10,000; NULL or 0: claim nothing)
+-- Returns:     the messages of the next batch, with the columns of claim_batch; no rows when @next_size is 0 or nothing is
+--              ready
 -- Errors:      50002 invalid_argument, 50008 lease_lost
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     EXEC mq.finish_batch '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', N'17,30,busy', 100;
@@ -13,8 +15,8 @@ CREATE OR ALTER PROCEDURE mq.finish_batch
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: claims pass over locked rows, which no higher level allows.
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
+    -- For this call only: READPAST, which skips locked rows, is not allowed at SERIALIZABLE.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @key uniqueidentifier, @type nvarchar(400), @reader nvarchar(400), @seconds int, @count bigint, @dead bigint;
@@ -40,7 +42,7 @@ BEGIN
             EXEC mq.raise_error 'lease_lost', N'batch_key: this batch was finished, released or rescued';
         IF EXISTS (SELECT * FROM @lines)
         BEGIN
-            -- Of two lines for one message the first counts.
+            -- If an id is listed twice, the first line counts.
             INSERT INTO @listed (id, attempts, retry, error)
             SELECT c.id, c.attempt, l.retry, l.error
             FROM (SELECT MIN(n) AS n FROM @lines GROUP BY id) AS k

@@ -1,6 +1,6 @@
--- get_message: claim the first ready message.
--- Arguments:   @type
--- Returns:     0 or 1 message
+-- get_message: claim the first ready message, with the queue's lease.
+-- Arguments:   @type (1 to 200 characters)
+-- Returns:     one message; no row when nothing is ready, no limit allows it, or the queue is paused
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     EXEC mq.get_message 'email';
@@ -10,7 +10,7 @@ CREATE OR ALTER PROCEDURE mq.get_message
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     EXEC mq.claim_batch @type, 1;
 END;
 GO

@@ -1,6 +1,6 @@
--- release_batch: give back what the batch key still holds, without costing an attempt.
--- Arguments:   @batch_key
--- Returns:     count: messages given back; 0 when the batch was lost
+-- release_batch: release all messages that the batch key still holds: they are ready again, and the attempt does not count.
+-- Arguments:   @batch_key (the key that the claim returned)
+-- Returns:     count: messages released; 0 when the lease was lost
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.release_batch '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2';
@@ -10,8 +10,8 @@ CREATE OR ALTER PROCEDURE mq.release_batch
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: claims pass over locked rows, which no higher level allows.
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
+    -- For this call only: READPAST, which skips locked rows, is not allowed at SERIALIZABLE.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @key uniqueidentifier, @type nvarchar(400), @reader nvarchar(400), @seconds int, @count bigint = 0;

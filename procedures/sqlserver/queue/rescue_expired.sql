@@ -1,9 +1,9 @@
--- rescue_expired: expired claims back to new, or dead when their attempts are used up; of a type that is named also groups of an
---                 ordered queue that no claim finds (see queue_health).
--- Arguments:   @type (NULL: all)
--- Returns:     count: messages rescued or dead-lettered; of a type at most 1,000 claims a call
+-- rescue_expired: make the messages of expired claims ready again, or dead-letter them when their attempts are used up;
+--                 with @type, also unblock the stuck groups that queue_health reports.
+-- Arguments:   @type (NULL: all types)
+-- Returns:     count: messages made ready or dead-lettered; a call rescues at most 1,000 claims per type
 -- Errors:      50002 invalid_argument
--- Transaction: joins the caller's; passes over claims that are being finished or extended
+-- Transaction: joins the caller's; skips claims that another call is finishing or extending
 -- Example:     EXEC mq.rescue_expired N'email';
 
 CREATE OR ALTER PROCEDURE mq.rescue_expired
@@ -11,8 +11,8 @@ CREATE OR ALTER PROCEDURE mq.rescue_expired
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: claims pass over locked rows, which no higher level allows.
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
+    -- For this call only: READPAST, which skips locked rows, is not allowed at SERIALIZABLE.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @next nvarchar(400), @rescued bigint, @count bigint = 0, @grouped bit;

@@ -1,6 +1,6 @@
--- send: send one message, ready now.
+-- send: send one message that is ready now.
 -- Arguments:   @type (1 to 200 characters), @body (up to 16 MiB)
--- Returns:     id
+-- Returns:     id of the message
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; the message can be claimed when it commits
 -- Example:     EXEC mq.send N'email', N'{"to":"ada@example.org"}';
@@ -11,7 +11,7 @@ CREATE OR ALTER PROCEDURE mq.send
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @grouped bit, @ring bit, @id bigint;
     BEGIN TRY

@@ -1,7 +1,7 @@
--- send_batch: send many messages in one call, all or none.
--- Arguments:   @type (1 to 200 characters), @bodies (1 to 10,000 bodies, one a line; a body that holds a line feed, is empty or
---              begins with a double quote is written as a JSON string)
--- Returns:     count
+-- send_batch: send many messages in one call: all of them or none.
+-- Arguments:   @type (1 to 200 characters), @bodies (1 to 10,000 bodies of up to 16 MiB, one per line; a body that is
+--              empty, contains a line feed or begins with a double quote is written as a JSON string)
+-- Returns:     count: messages sent
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; the messages can be claimed when it commits
 -- Example:     EXEC mq.send_batch N'email', N'{"to":"ada@example.org"}';
@@ -12,7 +12,7 @@ CREATE OR ALTER PROCEDURE mq.send_batch
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @grouped bit, @ring bit, @source nvarchar(400) = mq.reader_name(NULL);
     DECLARE @count int, @bad int, @line int = 0, @item nvarchar(max), @detail nvarchar(2000), @step int = 1000, @took int = 1;
@@ -31,7 +31,7 @@ BEGIN
             SET @detail = CONCAT(N'bodies: must be 1 to 10,000 lines, not ', @count);
         IF @detail IS NOT NULL
             EXEC mq.raise_error 'invalid_argument', @detail;
-        -- Only what is long enough that it might be too long is counted.
+        -- Count the bytes only of lines that are long enough to exceed the limit.
         WHILE @line IS NOT NULL
         BEGIN
             SET @line = (SELECT MIN(n) FROM @lines WHERE n > @line AND DATALENGTH(item) > 11184810);
@@ -50,7 +50,7 @@ BEGIN
         WHILE @took > 0
         BEGIN
             DELETE FROM @sent;
-            -- Ids in the order of the lines: the server gives them in the order of the SELECT.
+            -- The server assigns the ids in the order of the SELECT, which is the order of the lines.
             INSERT INTO mq.message (run_at, created_at, priority, type, body, source)
             OUTPUT inserted.id INTO @sent (id)
             SELECT TOP (@step) @now, @now, 0, @name, item, @source FROM @lines WHERE n > @line ORDER BY n;

@@ -1,12 +1,14 @@
 -- send_message: send one message with all options.
--- Arguments:   @type, @body, @run_at (UTC; NULL: now), @priority (-32,768 to 32,767, smaller first; NULL: 0), @group_key,
---              @dedup_key, @max_attempts (1 to 1,000; NULL: the queue's), @headers (up to 64 KiB), @source (NULL: the
---              application name), @delay_seconds (up to 315,360,000, instead of run_at), @on_conflict (keep, replace or postpone;
---              NULL: keep); names and keys have 1 to 200 characters
--- Returns:     id, created (0: a live message has this type and dedup_key, and id is that one's), changed (1: that one was replaced or
---              postponed)
+-- Arguments:   @type, @body (up to 16 MiB), @run_at (UTC, up to ten years ahead; NULL: now), @priority (-32,768 to 32,767,
+--              smaller first; NULL: 0), @group_key, @dedup_key, @max_attempts (1 to 1,000; NULL: the queue's), @headers (up
+--              to 64 KiB), @source (NULL: the application name), @delay_seconds (0 to 315,360,000, instead of @run_at),
+--              @on_conflict (keep, replace or postpone a live message that has the same dedup_key; NULL: keep); names and
+--              keys have 1 to 200 characters
+-- Returns:     id; created (1: new; 0: id is the live message that has this type and dedup_key); changed (1: that message
+--              was replaced or postponed)
 -- Errors:      50002 invalid_argument
--- Transaction: joins the caller's; waits for an open transaction that has sent or is finishing the same dedup_key
+-- Transaction: joins the caller's; waits for an open transaction that has sent or is finishing a message with the same
+--              dedup_key
 -- Example:     EXEC mq.send_message N'email', N'{}', @dedup_key = N'a-1', @priority = -1;
 
 CREATE OR ALTER PROCEDURE mq.send_message
@@ -24,7 +26,7 @@ CREATE OR ALTER PROCEDURE mq.send_message
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @now datetime2(7) = SYSUTCDATETIME();
     DECLARE @id bigint, @created smallint, @changed smallint;
     BEGIN TRY

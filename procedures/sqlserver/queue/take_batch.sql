@@ -1,9 +1,9 @@
--- take_batch: receive and finish in one: the messages are gone when the caller commits and back when it rolls back.
--- Arguments:   @type, @size (1 to 10,000; NULL: 1)
--- Returns:     the messages in order of priority, run_at, id, with neither key nor lease; no rows when nothing is ready or the
---              queue is paused
+-- take_batch: receive and finish messages in one call: a commit removes them, a rollback makes them ready again.
+-- Arguments:   @type (1 to 200 characters), @size (1 to 10,000; NULL: 1)
+-- Returns:     the messages in order of priority, run_at, id; batch_key and lease_until are NULL; no rows when nothing is
+--              ready, no limit allows it, or the queue is paused
 -- Errors:      50002 invalid_argument
--- Transaction: joins the caller's; never waits for another claim
+-- Transaction: joins the caller's, which does the work and commits; other claims skip the messages that it has taken
 -- Example:     BEGIN TRANSACTION; EXEC mq.take_batch N'email', 10; COMMIT;
 
 CREATE OR ALTER PROCEDURE mq.take_batch
@@ -12,8 +12,8 @@ CREATE OR ALTER PROCEDURE mq.take_batch
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: claims pass over locked rows, which no higher level allows.
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
+    -- For this call only: READPAST, which skips locked rows, is not allowed at SERIALIZABLE.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @key uniqueidentifier = NEWID(), @count int = 0, @settled bigint, @reader nvarchar(400) = mq.reader_name(NULL);

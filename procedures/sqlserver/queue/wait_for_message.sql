@@ -1,9 +1,10 @@
--- wait_for_message: wait until something is ready or the time is up, checking 20 times a second, or less often where a check takes long.
--- Arguments:   @type, @seconds (0 to ten years; NULL or 0: do not wait)
--- Returns:     ready (1: a message can be claimed), next_run_at (when the next delayed message or schedule is due, the next lease
---              runs out or a rate has its next token, or NULL)
+-- wait_for_message: wait until a message is ready or the time is up; polls 20 times per second, less often if a poll takes
+--                   long.
+-- Arguments:   @type (1 to 200 characters), @seconds (0 to 315,360,000; NULL or 0: do not wait)
+-- Returns:     ready (1: a message can be claimed; else 0), next_run_at (when the next delayed message or schedule is due,
+--              the next lease expires, or a limit allows the next message; NULL: nothing is expected)
 -- Errors:      50002 invalid_argument
--- Transaction: begins none; inside the caller's it waits as well, and keeps that open for so long
+-- Transaction: starts no transaction; inside the caller's it keeps that transaction open while it waits
 -- Example:     EXEC mq.wait_for_message N'email', 30;
 
 CREATE OR ALTER PROCEDURE mq.wait_for_message
@@ -12,8 +13,8 @@ CREATE OR ALTER PROCEDURE mq.wait_for_message
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: a snapshot never sees what was sent since, and locked rows are passed over.
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
+    -- For this call only: a snapshot does not see messages sent later, and READPAST skips locked rows.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @name nvarchar(400), @ready smallint = 0, @paused bit, @limited bit, @in_groups bit, @room bit, @token datetime2(6);
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @until datetime2(7), @next datetime2(7), @began datetime2(7);
@@ -31,7 +32,7 @@ BEGIN
         FROM mq.policy(@name);
         IF @paused = 0 AND @limited = 1
             SET @room = mq.has_room(@name, @now);
-        -- What is locked is being claimed, or not sent yet.
+        -- A locked row is being claimed or is not committed yet.
         IF @paused = 0 AND @room = 1 AND @in_groups = 0
             AND EXISTS (SELECT * FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @name)
             SET @ready = 1;
@@ -49,15 +50,15 @@ BEGIN
             SELECT * FROM mq.schedule WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @name AND next_at <= @now
         )
             SET @ready = 1;
-        -- The pauses are counted as well: the clock may be set back.
+        -- Also count the pauses: the clock may be set back.
         IF @ready = 1 OR @now >= @until OR @left <= 0
             BREAK;
-        -- What was deleted and not cleaned up yet, because of an old snapshot, is scanned by every check: ten times as long as that
-        -- took nobody checks.
+        -- Under an old snapshot, each poll scans the deleted rows that are not cleaned up yet. Pause ten times as long as
+        -- the poll took.
         SET @pause = DATEDIFF(MILLISECOND, @began, SYSUTCDATETIME());
         SET @pause = CASE WHEN @pause BETWEEN 5 AND 99 THEN 10 * @pause WHEN @pause >= 100 THEN 999 ELSE 50 END;
         SET @left = @left - @pause;
-        -- As a text: so a server that cannot wait has this procedure too, for calls that do not wait.
+        -- Dynamic SQL: on a server without WAITFOR this procedure still works for calls that do not wait.
         SET @delay = CONCAT(N'00:00:00.', RIGHT(CONCAT(N'00', @pause), 3));
         EXEC sp_executesql N'WAITFOR DELAY @delay', N'@delay nvarchar(12)', @delay = @delay;
         SET @now = SYSUTCDATETIME();
@@ -93,7 +94,8 @@ BEGIN
         SELECT @token = CASE WHEN p.rate > 0 THEN mq.next_token(l.full_at, @now, p.rate, p.rate_seconds) END
         FROM mq.policy(@name) AS p
         INNER JOIN mq.limited AS l WITH (READPAST, READCOMMITTEDLOCK) ON l.type = @name;
-        -- What is due earlier waits for the token, or for a place: then the next lease that runs out may bring one.
+        -- A message that is due earlier waits for a token or for a free place. The next lease that expires may free a
+        -- place.
         IF @token > @now AND (@next < @token OR EXISTS (SELECT * FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @name))
             SET @next = @token;
         ELSE IF @next <= @now

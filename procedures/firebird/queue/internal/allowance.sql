@@ -1,14 +1,15 @@
--- allowance: how many messages the limits of a type let a claim have. Other claims of the type get none until this transaction
---            ends.
--- Arguments:   p_type, p_size (what the claim wants), p_max_active, p_rate and p_rate_seconds (the policy)
--- Returns:     allowed: 0 to p_size; 0 when another claim is at work
+-- allowance: how many messages the limits of a type allow a claim to take now; other claims of the type get none until this
+--            transaction ends.
+-- Arguments:   p_type, p_size (messages that the claim wants), p_max_active, p_rate and p_rate_seconds (the policy; 0: no
+--              limit)
+-- Returns:     allowed: 0 to p_size; also 0 while another claim of the type is in progress
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT
 -- Example:     EXECUTE PROCEDURE mq_allowance('email', 10, 5, 0, 1) RETURNING_VALUES v_allowed;
 --
--- The lock is a row of mq_stripe, which never changes. Whoever gets it sees what all claims before it have done: from Firebird 4.0
--- on, where another claim has had the row since this call began, the engine begins the call again (4.0), or try_lock does not get
--- the row (5.0). Messages that were finished since may be counted still.
+-- The lock is a row of mq_stripe, which never changes. Its holder sees what all earlier claims have done. If another claim
+-- has held the row since this call began, Firebird 4.0 restarts the call, and on 5.0 try_lock does not get the row.
+-- Messages that were finished since then may still count as active.
 
 SET TERM ^ ;
 
@@ -23,7 +24,7 @@ RETURNS (
     allowed integer
 )
 AS
--- Where the rows of types begin, and how many there are; at most so many expired claims are rescued.
+-- The number of the first row for types, and the number of these rows; the maximum number of expired claims to rescue.
 DECLARE c_first integer = 40960;
 DECLARE c_rows integer = 4096;
 DECLARE c_rescue integer = 20;
@@ -44,7 +45,7 @@ BEGIN
     IF (p_max_active > 0) THEN
     BEGIN
         v_active = mq_count_held(p_type);
-        -- Firebird 3.0 can miss a row that another transaction changes at this moment: it counts twice.
+        -- Firebird 3.0 can miss a row that another transaction is changing: count twice and take the larger number.
         IF (v_active < p_max_active AND RDB$GET_CONTEXT('SYSTEM', 'ENGINE_VERSION') STARTING WITH '3.') THEN
             v_active = MAXVALUE(v_active, mq_count_held(p_type));
         v_rescued = 1;
@@ -58,13 +59,13 @@ BEGIN
     END
     IF (p_rate > 0 AND allowed > 0) THEN
     BEGIN
-        -- While a rollback goes on, the stripe may be free before this row is.
+        -- During a rollback the stripe may be free before this row is.
         EXECUTE PROCEDURE mq_try_lock('limited', NULL, p_type, NULL) RETURNING_VALUES v_locked, v_number, v_holder;
         v_now = mq_microseconds();
         allowed = IIF(v_locked = 0, 0, MINVALUE(allowed, mq_tokens(v_number, p_rate, p_rate_seconds, v_now)));
         v_latest = v_now + p_rate_seconds * 1000000;
         IF (v_locked = 1 AND v_number > v_latest) THEN
-            -- The clock was set back, or the period has become shorter: it is empty, and gains from now on.
+            -- The clock was set back, or the period is shorter now: the bucket is empty and starts to fill now.
             UPDATE mq_limited SET full_at = :v_latest WHERE type = :p_type;
     END
 END^

@@ -1,13 +1,15 @@
--- change_message: replace or postpone a live message of a dedup_key, if it is new.
--- Arguments:   p_type, p_id, p_on_conflict (replace or postpone), p_now (when the call began), p_run_at, p_priority, p_body,
---              p_headers (those of the call)
--- Returns:     changed: 1, or 0 when it is not new, is being claimed at this moment, or is not postponed by it
+-- change_message: replace or postpone a live message that has the dedup_key, if its state is N.
+-- Arguments:   p_type, p_id, p_on_conflict (replace or postpone), p_now (when the call began), p_run_at, p_priority,
+--              p_body, p_headers (as in the call)
+-- Returns:     changed: 1; 0 when nothing was changed: its state is not N, another transaction is claiming it, or it is due
+--              later already
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT
 -- Example:     EXECUTE PROCEDURE mq_change_message('email', 17, 'replace', v_now, v_now, 0, '{}', NULL) RETURNING_VALUES changed;
 --
--- The caller keeps other changes of the message away. It is taken out of its place as erase does it, in the same order, and put
--- where a message with this run_at is put when it is sent. A group that has waited for it goes on.
+-- The caller prevents other changes of the message. The message is removed from its position as erase does it, in the same
+-- order. Then it is inserted where a new message with this run_at goes. If its group was blocked by this message, the group
+-- is unblocked.
 
 SET TERM ^ ;
 

@@ -1,12 +1,12 @@
--- claim: claim messages of a type that is not paused.
--- Arguments:   p_type, p_size, p_reader (NULL: made up), p_lease_seconds (NULL: the policy's), p_alone (1, with size 1: the message
---              stands in mq_batch; 0: the messages stand in mq_claimed)
--- Returns:     batch_key and lease_until; NULL when nothing is ready or the queue is paused
+-- claim: claim messages of a type, unless it is paused.
+-- Arguments:   p_type, p_size, p_reader (NULL: a generated name), p_lease_seconds (NULL: the policy's), p_alone (1, with
+--              size 1: store the message in mq_batch itself; 0: store the messages in mq_claimed)
+-- Returns:     batch_key and lease_until; NULL when nothing is ready, no limit allows it, or the queue is paused
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT
 -- Example:     EXECUTE PROCEDURE mq_claim('email', 10, 'worker-1', 60, 0) RETURNING_VALUES batch_key, lease_until;
 --
--- The callers read the messages themselves: each level of procedures that a row passes through costs as much as reading it.
+-- The callers read the messages themselves: passing a row through one more procedure costs as much as reading it.
 
 SET TERM ^ ;
 
@@ -43,7 +43,7 @@ BEGIN
     IF (v_paused = 0) THEN
         FOR SELECT id, attempt FROM mq_pick(:p_type, :p_size, :v_grouped, 0) INTO v_id, v_attempt DO
         BEGIN
-            -- Random numbers cost more than a scan of an empty queue.
+            -- Create the key only now: a random number costs more than a scan of an empty queue.
             IF (v_n = 0) THEN
                 v_key = LOWER(UUID_TO_CHAR(GEN_UUID()));
             v_n = v_n + 1;

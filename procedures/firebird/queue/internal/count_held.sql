@@ -1,4 +1,5 @@
--- count_held: how many messages the batches of a type hold, expired ones too: their owners may still extend the lease.
+-- count_held: how many messages the batches of a type hold. Expired batches count: their consumers may still extend the
+--             lease.
 -- Arguments:   p_type
 -- Returns:     the number
 -- Errors:      none

@@ -1,12 +1,12 @@
--- drop_alone: end the claim of a batch whose only message stands in mq_batch itself.
+-- drop_alone: end the claim of a batch whose only message is stored in mq_batch itself.
 -- Arguments:   p_batch_key
--- Returns:     type, reader and lease_seconds of the claim, id and attempt of the message; NULL when the batch is another one, is
---              lost: then drop_batch
+-- Returns:     type, reader and lease_seconds of the claim, id and attempt of the message; NULL when the batch has more
+--              messages or is lost: then call drop_batch
 -- Errors:      none
 -- Transaction: joins the caller's; calls for the same batch wait for each other
 -- Example:     EXECUTE PROCEDURE mq_drop_alone(p_batch_key) RETURNING_VALUES v_type, v_reader, v_seconds, v_id, v_attempt;
 --
--- drop_alone.5.sql is the body for Firebird 5.0 and later.
+-- Firebird 5.0 and later use drop_alone.5.sql instead.
 
 SET TERM ^ ;
 

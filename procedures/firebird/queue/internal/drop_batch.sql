@@ -1,12 +1,12 @@
--- drop_batch: end a claim: delete the row of a batch and say whose it was. What it held stands in mq_claimed then,
---             a message that stood alone too.
+-- drop_batch: end a claim: delete the row of its batch. All its messages are then in mq_claimed, also one that was stored
+--             in mq_batch.
 -- Arguments:   p_batch_key
--- Returns:     type, reader and lease_seconds of the claim; NULL when the batch was lost
+-- Returns:     type, reader and lease_seconds of the claim; NULL when the lease was lost
 -- Errors:      none
 -- Transaction: joins the caller's; calls for the same batch wait for each other
 -- Example:     EXECUTE PROCEDURE mq_drop_batch(p_batch_key) RETURNING_VALUES v_type, v_reader, v_seconds;
 --
--- drop_batch.5.sql is the body for Firebird 5.0 and later.
+-- Firebird 5.0 and later use drop_batch.5.sql instead.
 
 SET TERM ^ ;
 

@@ -1,7 +1,7 @@
--- fail_message: an attempt has failed: the message waits for its next attempt, or is dead when it has none left. The caller
---                wakes consumers when all have been told.
--- Arguments:   p_type, p_reader, p_id, p_attempt (this attempt's number), p_retry (seconds; NULL: the policy's backoff; -1:
---              dead now), p_error (cut to 4,000 characters)
+-- fail_message: record a failed attempt: retry the message after a delay, or dead-letter it when its attempts are used up.
+--               The caller wakes consumers after its last call.
+-- Arguments:   p_type, p_reader, p_id, p_attempt (the number of this attempt), p_retry (seconds; NULL: the policy's
+--              backoff; -1: dead-letter it now), p_error (cut to 4,000 characters)
 -- Returns:     state: N or E
 -- Errors:      none
 -- Transaction: joins the caller's
@@ -43,7 +43,7 @@ BEGIN
     END
     ELSE
     BEGIN
-        -- Jitter between half and the whole, so that what failed together does not come back together.
+        -- Random jitter, half to all of the backoff: messages that failed together are retried at different times.
         v_delay = COALESCE(p_retry, MINVALUE(v_backoff_max, v_backoff * POWER(2e0, MINVALUE(p_attempt - 1, 40)))
             * (0.5e0 + RAND() / 2));
         INSERT INTO mq_delayed (id, type, run_at, priority, attempts, error)
@@ -51,7 +51,7 @@ BEGIN
             :p_error);
         state = 'N';
     END
-    -- A message of an ordered queue that is to be tried again keeps its group waiting.
+    -- In an ordered queue a message that will be retried blocks its group.
     IF (v_grouped = 1 AND (v_ordered = 0 OR state = 'E')) THEN
         EXECUTE PROCEDURE mq_free_groups(p_type, v_group_key, p_id);
 END^

@@ -1,8 +1,8 @@
--- fill_ring: rescue the expired claims of a ring, send what its schedules have due, promote what is due, and measure how long it
---            took to look for them.
--- Arguments:   p_type, p_size (of the claim), p_full_scan (1: expired claims and schedules too), p_promoted_to (nothing due before
---              is left to promote), p_now, p_long (milliseconds: a scan that took longer is repeated)
--- Returns:     promoted_to (from now on), scanned (the milliseconds that it took to look)
+-- fill_ring: rescue expired claims, send due schedules and promote due messages of a ring, and measure how long the scan
+--            for them took.
+-- Arguments:   p_type, p_size (of the claim), p_full_scan (1: also check expired claims and schedules), p_promoted_to (no
+--              message due before this time is delayed), p_now, p_long (milliseconds; a longer scan is repeated)
+-- Returns:     promoted_to (new value), scanned (the duration of the scan, in milliseconds)
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT
 -- Example:     EXECUTE PROCEDURE mq_fill_ring('crawl', 10, 1, '1900-01-01', v_now, 2) RETURNING_VALUES v_promoted_to, v_scanned;
@@ -22,7 +22,7 @@ RETURNS (
     scanned bigint
 )
 AS
--- At most so many expired claims are rescued by one claim, and so many messages promoted.
+-- The maximum numbers of messages that a claim promotes and of expired claims that it rescues.
 DECLARE c_rescue integer = 20;
 DECLARE v_promote integer;
 DECLARE v_begun timestamp;
@@ -33,7 +33,7 @@ DECLARE v_moved bigint;
 DECLARE v_first timestamp;
 BEGIN
     v_promote = MAXVALUE(2 * p_size, 100);
-    -- What takes long once, because of a plan or of pages that nobody has read for a while, does not take long again.
+    -- Measure twice: planning and cold pages are slow only the first time.
     WHILE (v_tries <= 2) DO
     BEGIN
         v_begun = mq_utc_now();
@@ -49,7 +49,7 @@ BEGIN
         EXECUTE PROCEDURE mq_rescue(p_type, c_rescue) RETURNING_VALUES v_moved;
     IF (p_full_scan = 1 AND EXISTS (SELECT * FROM mq_schedule WHERE type = :p_type)) THEN
         EXECUTE PROCEDURE mq_send_due(p_type, v_promote);
-    -- Not up to now: somebody may be about to commit a failure that is due already.
+    -- Stop before now: another transaction may be about to commit a failed message that is already due.
     promoted_to = DATEADD(-1 SECOND TO p_now);
     IF (v_due = 1) THEN
     BEGIN

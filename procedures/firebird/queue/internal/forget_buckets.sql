@@ -1,11 +1,13 @@
--- forget_buckets: delete up to 100 buckets of a type's groups that are full.
+-- forget_buckets: delete up to 100 full buckets of a type's groups.
 -- Arguments:   p_type
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: one of its own, which ends at once: what it locks is the claims'; passes over groups at which a claim is
+-- Transaction: an autonomous transaction that ends at once, because claims need the rows that it locks; skips groups that a
+--              claim has locked
 -- Example:     EXECUTE PROCEDURE mq_forget_buckets('invoice');
 --
--- The first claim of each second calls this, when it has what it wants: it would not get a bucket that was deleted since it began.
+-- The first claim of each second calls this after it has taken its messages: a claim cannot lock a bucket that was deleted
+-- after the claim began.
 
 SET TERM ^ ;
 

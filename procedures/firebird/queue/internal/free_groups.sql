@@ -1,12 +1,12 @@
--- free_groups: a message leaves the hands of its consumer: its group goes on.
+-- free_groups: unblock a group of a grouped queue after its message was finished or dead-lettered.
 -- Arguments:   p_type, p_group_key (NULL: none), p_id
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT
 -- Example:     EXECUTE PROCEDURE mq_free_groups('invoice', 'customer-7', 17);
 --
--- A group that waits for its first message gets a ticket when that comes back. Places are not counted: of several calls that end at
--- one moment, after the limit was lowered, none would see the last place become free.
+-- A group that is blocked by its first message gets a ticket when that message returns. Places are not counted here: if
+-- several calls end at the same time after the limit was lowered, none of them would see the last place become free.
 
 SET TERM ^ ;
 
@@ -19,7 +19,7 @@ AS
 BEGIN
     p_group_key = COALESCE(p_group_key, '');
     DELETE FROM mq_group_lock WHERE type = :p_type AND group_key = :p_group_key AND id = :p_id;
-    -- Not by group_waits: a function would cost each message more than the question.
+    -- Do not call group_waits here: a function call per message costs more than the query.
     IF (ROW_COUNT = 1 AND NOT EXISTS (
         SELECT *
         FROM mq_group_lock AS l

@@ -1,5 +1,5 @@
--- full_after: when a bucket is full again after tokens were spent.
--- Arguments:   p_full_at, p_rate, p_seconds and p_now (as tokens has them), p_n (how many tokens are spent)
+-- full_after: when a bucket is full again after tokens are spent.
+-- Arguments:   p_full_at, p_rate, p_seconds and p_now (see tokens), p_n (tokens to spend)
 -- Returns:     microseconds since 1970
 -- Errors:      none
 -- Transaction: reads nothing

@@ -1,6 +1,7 @@
--- group_places: how many messages of a group may be claimed, as far as its places go.
--- Arguments:   p_type, p_group_key ('' for none), p_places (how many it has: 1 in an ordered queue; 0: no limit; NULL: the policy's)
--- Returns:     the number; 0 while the group waits for its first message
+-- group_places: how many messages of a group its free places allow a claim to take.
+-- Arguments:   p_type, p_group_key ('' for none), p_places (places of a group: 1 in an ordered queue; 0: no limit; NULL:
+--              the policy's)
+-- Returns:     the number; 0 while the group's first message blocks it
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     SELECT mq_group_places('invoice', 'customer-7', 1) FROM rdb$database;
@@ -23,7 +24,7 @@ BEGIN
         RETURN IIF(p_places = 0, c_no_limit, p_places);
     IF (p_places = 1) THEN
         RETURN 0;
-    -- Distinct: before Firebird 4 a key that is deleted and inserted again at this moment is met twice.
+    -- DISTINCT: before Firebird 4.0 a key that is deleted and inserted again at the same time is read twice.
     SELECT COUNT(DISTINCT id) FROM mq_group_lock WHERE type = :p_type AND group_key = :p_group_key INTO v_locks;
     IF (p_places > 0 AND v_locks >= p_places) THEN
         RETURN 0;

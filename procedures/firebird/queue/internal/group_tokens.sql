@@ -1,9 +1,9 @@
--- group_tokens: how many tokens the bucket of a group holds.
+-- group_tokens: how many tokens the bucket of a group has, and when it gets the next one.
 -- Arguments:   p_type, p_group_key ('' for none), p_rate, p_seconds (the policy)
--- Returns:     tokens (NULL: another transaction has the bucket, or is rolling it back) and token_at: when the next one comes, if
---              there is none
+-- Returns:     tokens (NULL: another transaction has locked the bucket or is rolling it back); token_at: when the next
+--              token comes, if there is none
 -- Errors:      none
--- Transaction: joins the caller's, which has called lock_group; keeps the bucket
+-- Transaction: joins the caller's, which has called lock_group; keeps the bucket locked
 -- Example:     EXECUTE PROCEDURE mq_group_tokens('invoice', 'customer-7', 100, 60) RETURNING_VALUES v_tokens, v_token_at;
 
 SET TERM ^ ;
@@ -34,7 +34,7 @@ BEGIN
     tokens = mq_tokens(v_full_at, p_rate, p_seconds, v_now);
     v_latest = v_now + p_seconds * 1000000;
     IF (v_full_at > v_latest) THEN
-        -- As in allowance.
+        -- As in allowance: the clock was set back, or the period is shorter now.
         UPDATE mq_bucket SET full_at = :v_latest WHERE type = :p_type AND group_key = :p_group_key;
     IF (tokens = 0) THEN
         token_at = mq_token_at(v_full_at, p_rate, p_seconds, v_now);

@@ -1,4 +1,5 @@
--- group_waits: whether the first message of a group waits in mq_delayed, for its next attempt or for a token, and the group with it.
+-- group_waits: whether the first message of a group blocks it: the message is in mq_delayed until its next attempt or a
+--              token.
 -- Arguments:   p_type, p_group_key ('' for none)
 -- Returns:     1 or 0
 -- Errors:      none

@@ -1,7 +1,7 @@
--- has_room: whether the limits of a type let a claim have a message now.
+-- has_room: whether the limits of a type allow a claim to take a message now.
 -- Arguments:   p_type, p_max_active, p_rate and p_rate_seconds (the policy)
--- Returns:     room: 1 or 0; next_at: when there will be room at the latest, as far as is known (the next token, the end of a
---              lease); NULL when there is
+-- Returns:     room: 1 or 0; next_at: the latest time at which a limit allows the next message, as far as known (next token
+--              or end of a lease); NULL when one is allowed now
 -- Errors:      none
 -- Transaction: reads only, without locks
 -- Example:     EXECUTE PROCEDURE mq_has_room('email', 5, 0, 1) RETURNING_VALUES v_room, v_next_at;
@@ -27,7 +27,8 @@ BEGIN
     BEGIN
         v_now = mq_microseconds();
         SELECT full_at FROM mq_limited WHERE type = :p_type INTO v_full_at;
-        -- One that is to be full later than after a period waits for a claim that writes it anew: see tokens.
+        -- A bucket whose full_at is more than one period ahead does not count as empty here: the next claim corrects it.
+        -- See tokens.
         IF (v_full_at <= v_now + p_rate_seconds * 1000000 AND mq_tokens(v_full_at, p_rate, p_rate_seconds, v_now) = 0) THEN
             next_at = mq_token_at(v_full_at, p_rate, p_rate_seconds, v_now);
     END
@@ -38,7 +39,7 @@ BEGIN
         ORDER BY b.type, b.lease_until
         ROWS 1
         INTO v_lease;
-        -- A claim that finds no place rescues expired ones.
+        -- A claim that finds no free place rescues expired batches.
         IF (v_lease > mq_utc_now()) THEN
             next_at = MAXVALUE(v_lease, COALESCE(next_at, v_lease));
     END

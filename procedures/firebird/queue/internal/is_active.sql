@@ -2,7 +2,7 @@
 -- Arguments:   p_type, p_id
 -- Returns:     1 or 0
 -- Errors:      none
--- Transaction: reads only, and an entry or two of each batch of the type
+-- Transaction: reads only: one or two index entries per batch of the type
 -- Example:     SELECT mq_is_active('invoice', 17) FROM rdb$database;
 
 SET TERM ^ ;

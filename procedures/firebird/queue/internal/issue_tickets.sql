@@ -1,13 +1,14 @@
--- issue_tickets: in a grouped queue, make a group that has something due and nobody at work claimable.
+-- issue_tickets: write a ticket for a group of a grouped queue that has due messages and is not blocked.
 -- Arguments:   p_type, p_group_key ('' for none)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT
 -- Example:     EXECUTE PROCEDURE mq_issue_tickets('invoice', 'customer-7');
 --
--- A message that another transaction is cancelling may be gone or stay: so both the first message and the first that nobody
--- is deleting get a ticket. One too many does no harm. A ticket at the message's own place is left alone if it can be locked:
--- then no claim is dropping it. Else a new one goes just before it.
+-- The first message of a group may be one that another transaction is cancelling. So the first message gets a ticket, and
+-- also the first message that no transaction is deleting. An extra ticket does no harm. A ticket at the message's own
+-- position is left alone if this call can lock it: then no claim is dropping it. Otherwise a new ticket goes just before
+-- it.
 
 SET TERM ^ ;
 

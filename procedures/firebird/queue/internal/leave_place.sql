@@ -1,7 +1,8 @@
--- leave_place: take a new message that nobody holds out of ready or delayed, if its run_at lies before a time.
--- Arguments:   p_type, p_grouped (the policy), p_id, p_group_key ('' for none), p_before, p_run_at (the message's own: in a grouped
---              queue that counts for what is due)
--- Returns:     attempts (NULL: it stays, or is being claimed at this moment) and error of the last one
+-- leave_place: remove a message of state N from mq_ready or mq_delayed, if its run_at is earlier than p_before.
+-- Arguments:   p_type, p_grouped (the policy), p_id, p_group_key ('' for none), p_before, p_run_at (the message's own; in a
+--              grouped queue it is compared with p_before if the message is due)
+-- Returns:     attempts (NULL: nothing was removed, or another transaction is claiming the message) and error of the last
+--              attempt
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT
 -- Example:     EXECUTE PROCEDURE mq_leave_place('email', 0, 17, '', '9999-12-31', mq_utc_now()) RETURNING_VALUES v_attempts, v_error;
@@ -23,7 +24,7 @@ RETURNS (
 AS
 DECLARE v_run_at timestamp;
 BEGIN
-    -- The delayed table first: a claim may be promoting it.
+    -- The delayed table first: a claim may be promoting the message.
     BEGIN
         DELETE FROM mq_delayed WHERE id = :p_id AND run_at < :p_before RETURNING attempts, error INTO attempts, error;
         WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
@@ -43,7 +44,7 @@ BEGIN
             attempts = NULL;
     END
     IF (attempts IS NOT NULL AND p_grouped = 1) THEN
-        -- Its tickets.
+        -- The tickets of the message.
         FOR SELECT r.run_at
             FROM mq_ready AS r
             WHERE r.type = :p_type AND r.id = :p_id

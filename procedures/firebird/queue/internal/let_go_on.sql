@@ -1,4 +1,4 @@
--- let_go_on: a message that nobody held has left its place: its group gets a ticket, unless all its places are taken.
+-- let_go_on: write a ticket for a group whose message of state N was removed, unless all places of the group are taken.
 -- Arguments:   p_type, p_group_key ('' for none), p_id
 -- Returns:     nothing
 -- Errors:      none
@@ -14,7 +14,7 @@ CREATE OR ALTER PROCEDURE mq_let_go_on (
 )
 AS
 BEGIN
-    -- A first message that waited for its next attempt or for a token, or a ticket that stood for its group.
+    -- The message was the first of its group and blocked it until a retry or a token, or its ticket stood for the group.
     DELETE FROM mq_group_lock WHERE type = :p_type AND group_key = :p_group_key AND id = :p_id;
     IF (ROW_COUNT = 1 OR mq_group_places(p_type, p_group_key, NULL) > 0) THEN
         EXECUTE PROCEDURE mq_issue_tickets(p_type, p_group_key);

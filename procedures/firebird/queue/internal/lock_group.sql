@@ -1,12 +1,12 @@
--- lock_group: keep other claims away from a group until the transaction ends.
+-- lock_group: keep other claims out of a group until this transaction ends.
 -- Arguments:   p_type, p_group_key ('' for none)
--- Returns:     locked: 1, or 0 when another transaction has it
+-- Returns:     locked: 1; 0 when another transaction has locked the group, or a group that shares its stripe
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT
 -- Example:     EXECUTE PROCEDURE mq_lock_group('invoice', 'customer-7') RETURNING_VALUES v_locked;
 --
--- Whoever gets it sees what all claims before it have done at the group: see allowance. lock_group.5.sql is the body for Firebird 5.0 and
--- later.
+-- The holder of the lock sees what all earlier claims of the group have done: see allowance. Firebird 5.0 and later use
+-- lock_group.5.sql instead.
 
 SET TERM ^ ;
 

@@ -1,6 +1,6 @@
 -- lock_ticket: lock a ticket of a grouped queue and its message until the transaction ends.
--- Arguments:   p_type, p_group_key ('' for none), p_id, p_priority and p_run_at (the ticket's place)
--- Returns:     locked: 1, or 0 when one of the two is gone or another transaction has it
+-- Arguments:   p_type, p_group_key ('' for none), p_id, p_priority and p_run_at (the ticket's position)
+-- Returns:     locked: 1; 0 when the ticket or the message is gone, or another transaction has locked it
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT
 -- Example:     EXECUTE PROCEDURE mq_lock_ticket('invoice', 'customer-7', 17, 0, v_run_at) RETURNING_VALUES v_locked;

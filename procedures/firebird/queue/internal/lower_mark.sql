@@ -1,4 +1,4 @@
--- lower_mark: what was put back lies below the low-water mark: the next claim makes a full scan.
+-- lower_mark: make the next claim a full scan, if messages became ready below a low-water mark.
 -- Arguments:   p_type
 -- Returns:     nothing
 -- Errors:      none
@@ -15,7 +15,7 @@ DECLARE v_n bigint;
 BEGIN
     SELECT n FROM mq_mark WHERE type = :p_type ORDER BY type DESC, n DESC ROWS 1 INTO v_n;
     IF (v_n IS NOT NULL) THEN
-        -- Two higher, so that it also counts over the mark that a claim at work at this moment will leave.
+        -- n + 2: a concurrent claim may write n + 1, and that mark must not count.
         INSERT INTO mq_mark (type, n, priority, run_at, id, scanned_at, promoted_to)
         VALUES (:p_type, :v_n + 2, -32768, '1900-01-01', 0, '1900-01-01', '1900-01-01');
 END^

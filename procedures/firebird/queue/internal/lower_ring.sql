@@ -1,5 +1,5 @@
--- lower_ring: a message comes back below the low-water mark of a ring: let claims scan for it.
--- Arguments:   p_type, p_id (the lowest that comes back)
+-- lower_ring: lower the low-water mark of a ring when a message becomes ready below it.
+-- Arguments:   p_type, p_id (the lowest id that became ready)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's
@@ -21,7 +21,7 @@ BEGIN
     ORDER BY type DESC, reader DESC, n DESC, after_id DESC ROWS 1
     INTO v_n, v_after_id, v_low_until, v_promoted_to;
     IF (v_low_until > mq_utc_now() AND p_id <= v_after_id) THEN
-        -- Two higher, so that it also counts over the mark that a claim at work at this moment will leave.
+        -- n + 2: a concurrent claim may write n + 1, and that mark must not count.
         INSERT INTO mq_ring (type, reader, n, after_id, low_until, promoted_to)
         VALUES (:p_type, '', :v_n + 2, :p_id - 1, :v_low_until, :v_promoted_to);
 END^

@@ -1,6 +1,6 @@
--- mend_groups: let groups go on that are stuck, should there ever be any.
+-- mend_groups: unblock groups that are stuck. There should be none.
 -- Arguments:   p_type
--- Returns:     mended: how many, up to 1,000
+-- Returns:     mended: how many groups, at most 1,000
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT
 -- Example:     EXECUTE PROCEDURE mq_mend_groups('invoice') RETURNING_VALUES v_mended;
@@ -28,7 +28,7 @@ BEGIN
             EXECUTE PROCEDURE mq_issue_tickets(p_type, v_group_key);
             mended = mended + 1;
             WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
-                -- It is at work after all.
+                -- The message is active after all.
                 v_group_key = NULL;
         END
     IF (mended > 0) THEN

@@ -1,4 +1,4 @@
--- microseconds: the time as the buckets of limits have it.
+-- microseconds: the current time in the unit of the token buckets.
 -- Arguments:   none
 -- Returns:     microseconds since 1970-01-01 in UTC
 -- Errors:      none

@@ -1,26 +1,27 @@
--- pick: take up to p_size ready messages of a type out of the ready table, in claim order; expired claims are rescued, due
---       messages promoted and those of schedules sent on the way.
--- Arguments:   p_type, p_size, p_grouped (the policy), p_take (1: the caller's transaction may be long: see pick_grouped)
+-- pick: take up to p_size ready messages of a type out of mq_ready, in claim order; before that, rescue expired claims,
+--       promote due messages and send due schedules.
+-- Arguments:   p_type, p_size, p_grouped (the policy), p_take (1: the caller is a take; see pick_grouped)
 -- Returns:     id and attempt (the number of this attempt)
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT; the caller fetches all rows
 -- Example:     FOR SELECT id, attempt FROM mq_pick('email', 10, 0, 0) INTO v_id, v_attempt DO ...
 --
--- Low-water marks. Under an open snapshot nothing that is deleted can be cleaned up, and a claim that starts at the front of the
--- index scans every message done since. So claims start where earlier claims began to find something: mq_mark holds one such
--- place per priority. Each mark starts a segment that ends before the next mark, and before the first mark lies one more
--- segment. So priorities without a mark are scanned as well, from their start.
+-- Low-water marks. An open snapshot prevents the cleanup of dead rows. A claim that starts at the beginning of the index
+-- then scans every message that was finished since. So a claim starts at the marks of mq_mark, one per priority, where
+-- earlier claims found their first messages. Each mark starts a segment, which ends before the priority of the next mark;
+-- one more segment lies before the first mark. A priority without a mark belongs to the segment before it and is scanned
+-- from its beginning.
 --
--- No message is passed over for longer than a second. What is put back or becomes due below a mark lowers it. Two messages can
--- still appear below a mark unseen: one whose sender commits late, and one whose take rolls back. For the first, no segment
--- starts later than a second ago. For both, the first claim of each second is a full scan: it ignores the marks and reads the
--- type from its very start. After a full scan that took long, where the dead rows are many, the next one comes ten times as long
--- after, at most 5 seconds. docs/how-a-claim-works.md has a drawing.
+-- No message is skipped for longer than a second. A procedure that puts a message back below a mark calls lower_mark. When
+-- a message becomes due below a mark, this procedure lowers the mark. Two kinds of messages can appear below a mark without
+-- lowering it: their sender commits late, or a take rolls back. So no segment starts later than one second ago, and the
+-- first claim of each second is a full scan: it ignores the marks. If a full scan takes long because of many dead rows, the
+-- next one is later: after ten times that time, at most 5 seconds. docs/how-a-claim-works.md explains this with a drawing.
 --
--- The engine may begin a claim again, and what it had before then lies below the marks. So a claim that finds nothing makes a full
--- scan at once, and one that comes short asks the next claim for one.
+-- The engine may restart a claim. The rows that it deleted before the restart are then below the marks. So a claim that
+-- finds nothing makes a full scan at once, and a claim that finds too few messages makes the next claim a full scan.
 --
--- It is long because a helper between it and take_ready would cost each message as much again as reading it.
+-- The file is long because a helper procedure between it and take_ready would double the cost of reading each message.
 
 SET TERM ^ ;
 
@@ -35,11 +36,12 @@ RETURNS (
     attempt smallint
 )
 AS
--- A mark is renewed when the front has moved by so many ids.
+-- Renew a mark when the first message is this many ids after it.
 DECLARE c_stride integer = 1000;
--- Every mark costs a scan in each claim that comes short. Priorities after the eighth are never learned.
+-- Each mark costs one more scan in a claim that finds too few messages. Priorities after the eighth get no mark.
 DECLARE c_marks integer = 8;
--- A full scan that took so many milliseconds and found nothing has read dead rows: idle consumers need not do it all the time.
+-- Milliseconds. A full scan that takes longer than this and finds nothing has read dead rows. Idle consumers should not
+-- repeat it often.
 DECLARE c_long_scan integer = 5;
 DECLARE c_long_ago timestamp = '1900-01-01';
 DECLARE v_now timestamp;
@@ -66,7 +68,7 @@ DECLARE v_next_id bigint;
 DECLARE v_found_priority smallint;
 DECLARE v_found_run_at timestamp;
 DECLARE v_last_priority integer = -32769;
--- The first row found of each priority: five characters for the priority + 32768, 24 for the time, 19 for the id.
+-- The first row found of each priority, as fixed-width text: priority + 32768 in 5 characters, run_at in 24, id in 19.
 DECLARE v_found varchar(400) CHARACTER SET ASCII = '';
 BEGIN
     v_now = mq_utc_now();
@@ -78,14 +80,15 @@ BEGIN
     BEGIN
         SELECT MIN(scanned_at), MIN(promoted_to) FROM mq_mark WHERE type = :p_type AND n = :v_n
         INTO v_scanned_at, v_promoted_to;
-        -- The time of a scan may lie ahead by 5 seconds; by more, or with what was promoted ahead, the clock was set back.
+        -- scanned_at may be up to 6 seconds ahead. More than that, or a promotion in the future, means that the clock was
+        -- set back.
         IF (v_now BETWEEN DATEADD(-6 SECOND TO v_scanned_at) AND DATEADD(1 SECOND TO v_scanned_at)
             AND v_promoted_to <= v_now) THEN
             v_full_scan = 0;
     END
     IF (v_full_scan = 1) THEN
     BEGIN
-        -- What a take rescues or promotes stays hidden from others until its commit: no more than it may want itself.
+        -- Messages that a take rescues or promotes stay hidden from others until it commits: no more than it can use.
         IF (EXISTS (SELECT * FROM mq_batch WHERE type = :p_type AND lease_until <= :v_now)) THEN
             EXECUTE PROCEDURE mq_rescue(p_type, IIF(p_take = 1, 1, 20)) RETURNING_VALUES v_moved;
         IF (EXISTS (SELECT * FROM mq_schedule WHERE type = :p_type)) THEN
@@ -112,7 +115,7 @@ BEGIN
             SUSPEND;
         END
         IF (v_full_scan = 1 AND v_left < p_size) THEN
-            -- No claim of tickets begins at a mark. They only say when the last full scan was.
+            -- Claims of tickets start at no mark. The row only records the time of the last full scan.
             EXECUTE PROCEDURE mq_renew_marks(p_type, v_n, v_now, c_long_ago, '', c_long_ago, v_lowered_to, 1);
         IF (v_full_scan = 1 AND p_take = 0) THEN
             EXECUTE PROCEDURE mq_forget_buckets(p_type);
@@ -125,7 +128,7 @@ BEGIN
         v_segment = 1;
         v_priority = -32769;
         v_from_run_at = NULL;
-        -- The segment of a full scan is the only one.
+        -- A full scan is a single segment.
         FOR SELECT k.priority, k.run_at, k.id
             FROM mq_mark AS k
             WHERE k.type = :p_type AND k.n = :v_n AND :v_full_scan = 0 AND :v_scans = 1
@@ -147,7 +150,7 @@ BEGIN
                         v_last_priority = v_found_priority;
                         IF (v_full_scan = 1 AND v_milliseconds IS NULL) THEN
                             v_milliseconds = DATEDIFF(MILLISECOND FROM v_begun TO mq_utc_now());
-                        -- A full scan is noted, the front has moved, or there is a priority that may have a mark and has none.
+                        -- Record the full scan, a moved first message, or a priority that may have a mark but has none.
                         IF (v_full_scan = 1 OR v_scans = 2 OR v_found_priority = v_priority AND ABS(id - v_id) > c_stride
                             OR v_found_priority > v_priority AND v_segment <= c_marks)
                         THEN
@@ -158,8 +161,8 @@ BEGIN
                     v_left = v_left - 1;
                     SUSPEND;
                 END
-            -- The next segment begins at the mark, or before it, where a message may have appeared since. Two claims may have left
-            -- marks of one number: the first of a priority counts.
+            -- The next segment starts at its mark, or at the latest allowed time if that is earlier: messages may have
+            -- appeared there since. Two claims may have left marks with the same n: the first one of a priority counts.
             IF (v_end > v_priority) THEN
             BEGIN
                 v_segment = v_segment + 1;
@@ -187,7 +190,7 @@ BEGIN
     IF (v_marks_changed = 1) THEN
         EXECUTE PROCEDURE mq_renew_marks(p_type, v_n, v_scanned_at, v_promoted_to, v_found, c_long_ago, v_lowered_to, v_full_scan);
     ELSE IF (v_full_scan = 1 AND v_n IS NOT NULL AND v_milliseconds > c_long_scan) THEN
-        -- Nothing is ready: all marks move up to now.
+        -- Nothing is ready: move all marks up to now.
         EXECUTE PROCEDURE mq_renew_marks(p_type, v_n, v_scanned_at, v_promoted_to, '', v_now, v_lowered_to, 1);
 END^
 

@@ -1,22 +1,23 @@
--- pick_grouped: take the first messages of groups that may go on: one a group in an ordered queue, else as many as there are
---               places and tokens.
--- Arguments:   p_type, p_size, p_take (1: the messages are finished by the caller's own commit)
+-- pick_grouped: take the first messages of groups that are not blocked: one per group in an ordered queue, otherwise as
+--               many as the limits per group allow.
+-- Arguments:   p_type, p_size, p_take (1: the caller is a take; its own commit finishes the messages, perhaps much later)
 -- Returns:     id and attempt (the number of this attempt)
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT; the caller fetches all rows
 -- Example:     FOR SELECT id, attempt FROM mq_pick_grouped('invoice', 10, 0) INTO v_id, v_attempt DO ...
 --
--- A row of mq_ready is a ticket here: 'the group of this message has something to do', and every message brings one, so that
--- senders lock nothing. A claim meets a ticket and reads its group. It has places: the group's first messages are taken, whichever
--- ticket it was; two claims at one moment are kept apart by the row of mq_stripe. All places are taken, or its first message waits
--- for a token or its next attempt: the first ticket that is met stays; the others are dropped, but only while that first one and
--- its message are locked here, so that a ticket of a message that is there stays whatever the group's consumers do at this
--- moment. The call that ends a group's work issues a new one.
+-- In a grouped queue a row of mq_ready is a ticket: the group of this message may have a message to claim. Every message
+-- brings a ticket, so senders lock nothing. A group has places: one in an ordered queue, otherwise group_max_active. A
+-- claim that finds a ticket reads its group. If a place is free, the group's first messages are taken, whichever message
+-- the ticket belongs to; a row lock in mq_stripe separates concurrent claims. The group is blocked if no place is free or
+-- if its first message waits for a retry or a token. Then the first ticket found stays and the others are dropped, but only
+-- while this claim has that ticket and its message locked: so a ticket of an existing message remains, even if consumers
+-- finish messages of the group at the same time. A call that unblocks a group issues a new ticket.
 --
--- What was met is noted in mq_met: U taken in this call, B at work, K at work and its first ticket locked, X to be left alone.
--- The table is empty before and after: a call that fails is undone, its rows too.
+-- The claim records the groups that it has met in mq_met: U taken in this call; B blocked; K blocked, and its first ticket
+-- locked; X leave alone. The table is empty before and after the call. If the call fails, its rows are undone too.
 --
--- It is long because each case of a ticket met is a branch of its own.
+-- The file is long because each kind of ticket is a branch of its own.
 
 SET TERM ^ ;
 
@@ -30,7 +31,8 @@ RETURNS (
     attempt smallint
 )
 AS
--- A take keeps its stripes until its handler is done, and with them other groups that share them.
+-- The maximum number of groups per call: a take keeps stripes locked until its handler ends, and they also block other
+-- groups.
 DECLARE c_groups integer = 250;
 DECLARE c_tickets integer = 10000;
 DECLARE v_ordered smallint;
@@ -86,11 +88,11 @@ BEGIN
             )) THEN
                 v_drop = 1;
             ELSE IF (v_met = 'U') THEN
-                -- A take drops only the tickets that led it there: the others must not be hidden until its handler is done.
+                -- A take drops only the tickets that it used: others must not be hidden until its handler ends.
                 v_drop = IIF(v_grouped = 1 AND p_take = 0, 1, 0);
             ELSE IF (v_met = 'X') THEN
                 v_drop = 0;
-            -- One place: a function would cost each message more than the question.
+            -- For a single place use a query: a function call per message costs more.
             ELSE IF (v_places = 1 AND EXISTS (SELECT * FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key)
                 OR v_places <> 1 AND mq_group_places(p_type, v_group_key, v_places) = 0) THEN
             BEGIN
@@ -139,7 +141,8 @@ BEGIN
         IF (v_left = 0 OR v_groups = c_groups OR v_walked = c_tickets) THEN
             LEAVE;
     END
-    -- A group that can go on needs a ticket. In an ordered queue the end of its message issues one, but for a take.
+    -- A group that is not blocked needs a ticket. In an ordered queue the finish of its message issues one, but a take has
+    -- no separate finish.
     IF (p_take = 1 OR v_ordered = 0) THEN
         FOR SELECT group_key FROM mq_met WHERE state = 'U' INTO v_group_key DO
             IF (mq_group_places(p_type, v_group_key, v_places) > 0) THEN

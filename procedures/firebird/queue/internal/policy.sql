@@ -1,4 +1,4 @@
--- policy: the settings of a type, or the defaults where it has none of its own.
+-- policy: the settings of a type; the defaults when it has no settings.
 -- Arguments:   p_type
 -- Returns:     one row: the settings as in mq_queue, without the type
 -- Errors:      none

@@ -1,11 +1,12 @@
--- promote: move delayed messages that are due to ready.
--- Arguments:   p_type, p_after and p_until (due in this span), p_size (at most so many), p_grouped (the policy)
--- Returns:     moved, and first_run_at: the earliest place among them, or NULL
+-- promote: move due messages from mq_delayed to mq_ready.
+-- Arguments:   p_type, p_after and p_until (due after p_after and up to p_until), p_size (maximum number of messages),
+--              p_grouped (the policy)
+-- Returns:     moved: number of messages; first_run_at: their earliest run_at in mq_ready, or NULL
 -- Errors:      none
--- Transaction: joins the caller's, which is NO WAIT; passes over what another claim is promoting
+-- Transaction: joins the caller's, which is NO WAIT; skips messages that another claim is promoting
 -- Example:     EXECUTE PROCEDURE mq_promote('email', '1900-01-01', mq_utc_now(), 1000, 0) RETURNING_VALUES v_moved, v_first;
 --
--- promote.5.sql is the body for Firebird 5.0 and later.
+-- Firebird 5.0 and later use promote.5.sql instead.
 
 SET TERM ^ ;
 

@@ -1,13 +1,13 @@
--- promote_into_group: put a delayed message that is due into its group.
+-- promote_into_group: add a due message to its group.
 -- Arguments:   p_type, p_id, p_attempts
--- Returns:     joined: 1, or 0 when a claim that had promoted it is rolling back at this moment
+-- Returns:     joined: 1; 0 when a claim that had promoted the message is rolling back
 -- Errors:      none
--- Transaction: joins the caller's, which has locked the message's row of mq_delayed, and deletes it then
+-- Transaction: joins the caller's, which has locked the message's row of mq_delayed and deletes it afterwards
 -- Example:     EXECUTE PROCEDURE mq_promote_into_group('invoice', 17, 1) RETURNING_VALUES v_joined;
 --
--- A rollback undoes one change after the other: the message may be delayed again before it has left its group. The row of
--- mq_delayed is deleted last, because a DELETE that is undone beside such a rollback can stay (see settle): the message was
--- lost then. So can the INSERT that is refused here, and then the message is in its group already.
+-- A rollback undoes one change after the other: the message may be delayed again before it has left its group. The caller
+-- deletes the row of mq_delayed last. During such a rollback the undo of a DELETE can fail (see settle), and the message
+-- would be lost. The undo of an INSERT that is refused here can fail too; then the message is already in its group.
 
 SET TERM ^ ;
 
@@ -25,7 +25,7 @@ BEGIN
     SELECT COALESCE(group_key, '') FROM mq_message WHERE id = :p_id INTO v_group_key;
     IF (NOT EXISTS (SELECT * FROM mq_grouped WHERE type = :p_type AND group_key = :v_group_key AND id = :p_id)) THEN
         INSERT INTO mq_grouped (type, group_key, id, attempts) VALUES (:p_type, :v_group_key, :p_id, :p_attempts);
-    -- A first message comes back that has waited: its group may go on, and it is the first of it again.
+    -- A message that blocked its group returns: unblock the group; the message is its first one again.
     DELETE FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key AND id = :p_id;
     joined = 1;
     WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec,

@@ -1,5 +1,6 @@
--- put_back: make a message ready again at its old place in the order. The caller lowers the mark and wakes when all are back.
--- Arguments:   p_type, p_id, p_attempts, p_grouped (the queue's policy)
+-- put_back: make a message ready again, at the position where it was sent. The caller then lowers the mark and wakes
+--           consumers.
+-- Arguments:   p_type, p_id, p_attempts, p_grouped (the policy)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT

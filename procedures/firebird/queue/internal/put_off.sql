@@ -1,6 +1,6 @@
--- put_off: let the first message of a group wait for the group's next token, as a failed one of an ordered queue waits for its next
---          attempt. promote brings it back.
--- Arguments:   p_type, p_group_key ('' for none), p_id and p_attempts (of the message, which is out of mq_grouped), p_run_at
+-- put_off: delay the first message of a group until the group's next token. promote brings it back.
+-- Arguments:   p_type, p_group_key ('' for none), p_id and p_attempts (the message, already removed from mq_grouped),
+--              p_run_at (the time of the token)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's, which has called lock_group

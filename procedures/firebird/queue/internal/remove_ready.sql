@@ -1,7 +1,7 @@
--- remove_ready: take one ready message that nobody holds out of the ready table.
+-- remove_ready: remove one ready message that is not claimed from mq_ready.
 -- Arguments:   p_id
--- Returns:     type, attempt (the one that would begin now) and reader (the caller); NULL when it is not ready, is being
---              claimed at this moment, or its ordered group is at work
+-- Returns:     type, attempt (the number of the next attempt) and reader (the caller); NULL when the message is not ready,
+--              is being claimed, or its group is blocked in an ordered queue
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT
 -- Example:     EXECUTE PROCEDURE mq_remove_ready(17) RETURNING_VALUES v_type, v_attempt, v_reader;
@@ -40,8 +40,8 @@ BEGIN
     END
 
     BEGIN
-        -- Due but not promoted: the take that rolled back has taken its promotion back as well. Before the ready table, for
-        -- another claim may be promoting it.
+        -- A due message may still be delayed: the rollback of the take also undid its promotion. Check this before
+        -- mq_ready, because a claim may be promoting the message.
         BEGIN
             DELETE FROM mq_delayed WHERE id = :p_id AND run_at <= mq_utc_now() RETURNING attempts INTO v_attempts;
             WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
@@ -54,9 +54,9 @@ BEGIN
             DELETE FROM mq_ready WHERE type = :v_type AND id = :p_id PLAN (mq_ready INDEX (mq_ready_ring))
             RETURNING attempts INTO v_attempts;
         IF (v_attempts IS NOT NULL AND v_grouped = 1 AND v_head IS NULL) THEN
-            -- As after a claim: free_groups deletes it, and issues a ticket.
+            -- As after a claim: free_groups deletes the row and issues a ticket.
             INSERT INTO mq_group_lock (type, group_key, id) VALUES (:v_type, :v_group_key, :p_id);
-        -- A unique violation: a claim of it is rolling back at this moment.
+        -- A unique violation means that a claim of the message is rolling back.
         WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec,
             GDSCODE unique_key_violation, GDSCODE no_dup DO
             v_attempts = NULL;

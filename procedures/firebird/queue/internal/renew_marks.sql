@@ -1,15 +1,15 @@
--- renew_marks: write the low-water marks that a claim leaves; after a full scan, delete those before them.
--- Arguments:   p_type, p_n (the number of the marks that the claim read; NULL: there were none), p_scanned_at (the last full
---              scan), p_promoted_to (nothing due before is left to promote), p_found (the first row found of each priority: 48
---              characters each, see pick), p_at_least and p_at_most (run_at of the marks of other priorities from now on),
---              p_full_scan (1: the claim was one)
+-- renew_marks: write the low-water marks of a claim; after a full scan, delete the older ones.
+-- Arguments:   p_type, p_n (the number of the marks that the claim read; NULL: there were none), p_scanned_at (the last
+--              full scan), p_promoted_to (no message due before this time is delayed), p_found (the first row found of each
+--              priority, 48 characters each, see pick), p_at_least and p_at_most (bounds for the run_at of the marks of all
+--              other priorities), p_full_scan (1: the claim was a full scan)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT; never waits for another claim
 -- Example:     EXECUTE PROCEDURE mq_renew_marks('email', 17, v_now, v_now, '', '1900-01-01', '9999-12-31', 1);
 --
--- The first row found of a priority is its mark. A priority of which nothing was found keeps the mark that it had. Marks
--- are inserted, never updated: the newest are the first index entries, however many dead ones lie after them.
+-- The first row found of a priority becomes its mark. A priority without found rows keeps its mark. Marks are inserted,
+-- never updated: the newest are the first index entries, before all dead ones.
 
 SET TERM ^ ;
 
@@ -58,11 +58,11 @@ BEGIN
             v_marks = v_marks + 1;
         END
     IF (v_marks = 0) THEN
-        -- A mark at the very start marks nothing, but says when the last full scan was.
+        -- A mark at the very start skips nothing; it only records the time of the last full scan.
         INSERT INTO mq_mark (type, n, priority, run_at, id, scanned_at, promoted_to)
         VALUES (:p_type, :v_n, -32768, :c_long_ago, 0, :p_scanned_at, :p_promoted_to);
-    -- Once a second, for two claims that delete the same mark cost one of them a second run. A mark that another claim is
-    -- deleting stays until a later one passes by: they are few and never read.
+    -- Only once per second: when two claims delete the same mark, one of them is restarted. Skip marks that another claim
+    -- is deleting. Leftover marks are few and never read; a later claim deletes them.
     IF (p_full_scan = 1) THEN
         FOR SELECT n FROM mq_mark WHERE type = :p_type AND n < :p_n INTO v_n AS CURSOR old DO
         BEGIN

@@ -1,11 +1,11 @@
--- require_message: refuse what a message cannot have; NULL passes where it means 'the default'.
--- Arguments:   those of send_message but the type
+-- require_message: check the arguments of one message except its type; NULL means the default where there is one.
+-- Arguments:   as for send_message, without p_type
 -- Returns:     nothing
--- Errors:      50001 wrong_isolation (with on_conflict replace or postpone), 50002 invalid_argument
+-- Errors:      50001 wrong_isolation (replace or postpone), 50002 invalid_argument
 -- Transaction: reads nothing
 -- Example:     EXECUTE PROCEDURE mq_require_message('{}', NULL, 0, NULL, 'a-1', NULL, NULL, NULL, 60, 'replace');
 --
--- What is NULL is not asked after: a call would cost every sender more than the question.
+-- NULL arguments are not checked: a call costs each sender more than the test for NULL.
 
 SET TERM ^ ;
 
@@ -43,18 +43,18 @@ BEGIN
     BEGIN
         EXECUTE PROCEDURE mq_require_range('delay_seconds', p_delay_seconds, 0, 315360000);
         IF (p_run_at IS NOT NULL) THEN
-            EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'delay_seconds: run_at is given too');
+            EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'delay_seconds: must be NULL when run_at is given');
     END
     IF (p_on_conflict IS NOT NULL) THEN
     BEGIN
-        -- LIKE: = would take 'keep ' for the same.
+        -- LIKE, because = ignores trailing blanks: 'keep ' would equal 'keep'.
         IF (p_on_conflict NOT LIKE 'keep' AND p_on_conflict NOT LIKE 'replace' AND p_on_conflict NOT LIKE 'postpone') THEN
             EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'on_conflict: must be keep, replace or postpone');
         IF (p_on_conflict <> 'keep') THEN
         BEGIN
             IF (p_dedup_key IS NULL) THEN
-                EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'on_conflict: needs a dedup_key');
-            -- What a claim has at this moment is passed over, as in cancel.
+                EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'on_conflict: replace and postpone need a dedup_key');
+            -- A message that a claim has locked is skipped, as in cancel; that needs READ COMMITTED.
             EXECUTE PROCEDURE mq_require_read_committed;
         END
     END

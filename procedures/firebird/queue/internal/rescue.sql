@@ -1,8 +1,9 @@
--- rescue: take back up to p_batches expired claims of a type.
--- Arguments:   p_type, p_batches (at most so many claims)
--- Returns:     rescued: how many messages were made new or dead
+-- rescue: rescue up to p_batches expired claims of a type: make their messages ready again, or dead-letter them when their
+--         attempts are used up.
+-- Arguments:   p_type, p_batches (maximum number of claims)
+-- Returns:     rescued: how many messages were made ready or dead-lettered
 -- Errors:      none
--- Transaction: joins the caller's, which is NO WAIT; passes over claims that are being finished or extended at this moment
+-- Transaction: joins the caller's, which is NO WAIT; skips claims that another call is finishing or extending
 -- Example:     EXECUTE PROCEDURE mq_rescue('email', 1000) RETURNING_VALUES v_rescued;
 
 SET TERM ^ ;
@@ -38,7 +39,7 @@ BEGIN
     DO
     BEGIN
         BEGIN
-            -- The lease once more: a heartbeat may have extended it since.
+            -- Check the lease again: a heartbeat may have extended it.
             v_id = NULL;
             DELETE FROM mq_batch WHERE batch_key = :v_key AND lease_until <= :v_now RETURNING id, attempt INTO v_id, v_attempt;
             v_mine = ROW_COUNT;
@@ -55,7 +56,8 @@ BEGIN
             BEGIN
                 v_limit = NULL;
                 SELECT COALESCE(max_attempts, :v_max_attempts) FROM mq_message WHERE id = :v_id INTO v_limit;
-                -- A message with attempts left goes back to its old place at once; the others are dead.
+                -- A message with attempts left becomes ready at once, at the position where it was sent. The others are
+                -- dead-lettered.
                 IF (v_attempt < v_limit) THEN
                     EXECUTE PROCEDURE mq_put_back(p_type, v_id, v_attempt, v_grouped);
                 ELSE

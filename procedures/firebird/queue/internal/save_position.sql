@@ -1,13 +1,13 @@
--- save_position: write how far a reader of a ring has come, and delete the positions before.
--- Arguments:   p_type, p_reader, p_size (of the claim), p_n and p_after_id (the round and the last id), p_old_n and p_old_after_id
---              (the position that the claim read; NULL: there was none)
+-- save_position: save the position of a round-robin reader, and delete its older positions.
+-- Arguments:   p_type, p_reader, p_size (of the claim), p_n and p_after_id (the round and the last id), p_old_n and
+--              p_old_after_id (the position that the claim read; NULL: there was none)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT; never waits for another claim
 -- Example:     EXECUTE PROCEDURE mq_save_position('crawl', 'worker-1', 10, 3, 170, 3, 160);
 --
--- A position is inserted, not updated: nobody meets another's lock, and of two claims of one reader that started at the same
--- position the one that went further counts, whichever commits last.
+-- A position is inserted, not updated: no session meets a lock. When two claims of one reader start at the same position,
+-- the position further ahead counts, in whichever order they commit.
 
 SET TERM ^ ;
 
@@ -21,7 +21,7 @@ CREATE OR ALTER PROCEDURE mq_save_position (
     p_old_after_id bigint
 )
 AS
--- Other claims of this reader, at work at the same time, have left positions that are at most so many claims older.
+-- Delete positions up to this many claims back: concurrent claims of this reader may have left some.
 DECLARE c_claims integer = 20;
 BEGIN
     INSERT INTO mq_ring (type, reader, n, after_id) VALUES (:p_type, :p_reader, :p_n, :p_after_id);
@@ -38,7 +38,7 @@ BEGIN
                 p_n = NULL;
         END
     ELSE
-        -- At the end of a round whatever is left of the last two goes.
+        -- At the end of a round, delete all remaining positions of the last two rounds.
         FOR SELECT n FROM mq_ring WHERE type = :p_type AND reader = :p_reader AND n BETWEEN :p_old_n - 1 AND :p_old_n
             INTO p_n AS CURSOR past
         DO

@@ -1,7 +1,8 @@
--- scan_ring: find the lowest ready message of a ring, and measure how long it took.
--- Arguments:   p_type, p_from and p_after (ids above the one, up to the other), p_ahead (1: nothing was found after p_after either:
---              that scan counts as well), p_long (milliseconds: a scan that took longer is repeated)
--- Returns:     lowest_id (NULL when there is none; it may be locked), scanned (the milliseconds that it took)
+-- scan_ring: find the lowest ready message of a ring, and measure how long that took.
+-- Arguments:   p_type, p_from and p_after (ids above p_from, up to p_after), p_ahead (1: nothing was found after p_after
+--              either: measure that scan too), p_long (milliseconds; a longer scan is repeated)
+-- Returns:     lowest_id (NULL when there is none; another transaction may have locked it), scanned (the duration of the
+--              scan, in milliseconds)
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     EXECUTE PROCEDURE mq_scan_ring('crawl', 0, 17, 0, 2) RETURNING_VALUES v_lowest_id, v_scanned;
@@ -23,7 +24,7 @@ AS
 DECLARE v_begun timestamp;
 DECLARE v_tries integer = 1;
 BEGIN
-    -- As in fill_ring: only what takes long twice counts.
+    -- Measure twice, as in fill_ring: planning and cold pages are slow only the first time.
     WHILE (v_tries <= 2) DO
     BEGIN
         v_begun = mq_utc_now();

@@ -1,14 +1,16 @@
--- settle: a message is completed: delete it, or archive it when the policy says so.
--- Arguments:   p_id, p_attempt, p_reader, p_on_complete and p_grouped (the policy), p_done_at (of the whole batch)
+-- settle: complete a message: delete it, or archive it if the queue's policy is archive.
+-- Arguments:   p_id, p_attempt, p_reader, p_on_complete and p_grouped (the policy), p_done_at (one time for the whole
+--              batch)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     EXECUTE PROCEDURE mq_settle(17, 1, 'worker-1', 'delete', 0, mq_utc_now());
 --
--- Whoever settles a message has taken it out of the ready table or out of a batch. A transaction that had it before and is
--- rolling back undoes its changes one by one: for a moment the place is free, but the message locked, and archived, still.
--- Nothing is written before the lock is there, and a try waits for a millisecond: the engine (4.0, 5.0) can fail to undo an
--- INSERT that is refused while others undo theirs beside it, and then keeps that row, whatever becomes of the transaction.
+-- The caller has removed the message from mq_ready or from its batch. A transaction that had removed it before may still be
+-- rolling back, and undoes its changes one by one: for a moment the position is free, but the message is still locked and
+-- archived. So nothing is written before the message is locked, and each attempt to lock waits a millisecond. Reason: the
+-- engine (4.0, 5.0) can fail to undo a refused INSERT while another transaction undoes its own beside it. It then keeps the
+-- row, even if the transaction rolls back.
 
 SET TERM ^ ;
 

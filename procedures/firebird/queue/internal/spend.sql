@@ -1,8 +1,8 @@
--- spend: take tokens out of the bucket of a type.
--- Arguments:   p_type, p_n (how many), p_rate and p_rate_seconds (the policy)
+-- spend: spend tokens from the bucket of a type.
+-- Arguments:   p_type, p_n (tokens), p_rate and p_rate_seconds (the policy)
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's, which has called allowance: a rollback gives the tokens back
+-- Transaction: joins the caller's, which has called allowance; a rollback returns the tokens
 -- Example:     EXECUTE PROCEDURE mq_spend('email', 10, 100, 60);
 
 SET TERM ^ ;

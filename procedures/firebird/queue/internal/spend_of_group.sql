@@ -1,8 +1,8 @@
--- spend_of_group: take tokens out of the bucket of a group.
--- Arguments:   p_type, p_group_key ('' for none), p_n (how many), p_rate and p_seconds (the policy)
+-- spend_of_group: spend tokens from the bucket of a group.
+-- Arguments:   p_type, p_group_key ('' for none), p_n (tokens), p_rate and p_seconds (the policy)
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's, which has called group_tokens: a rollback gives the tokens back
+-- Transaction: joins the caller's, which has called group_tokens; a rollback returns the tokens
 -- Example:     EXECUTE PROCEDURE mq_spend_of_group('invoice', 'customer-7', 10, 100, 60);
 
 SET TERM ^ ;

@@ -1,12 +1,13 @@
--- stuck_groups: groups that have something due and a free place, and that no claim would ever meet.
--- Arguments:   p_type, p_most (at most so many)
--- Returns:     their group keys ('' for none); no row when all is well
+-- stuck_groups: groups that have due messages and are not blocked, but have no ticket, so that no claim finds them. There
+--               should be none.
+-- Arguments:   p_type, p_most (maximum number of groups)
+-- Returns:     the group keys ('' for messages without one); no rows when all is well
 -- Errors:      none
--- Transaction: reads only, and up to 10,000 entries of each table
+-- Transaction: reads only, up to 10,000 entries of each table
 -- Example:     SELECT * FROM mq_stuck_groups('invoice', 1000);
 --
--- A ticket is searched among those of the group's own messages, by their ids: each message brings one. A group that waits for its
--- first message, to be tried again or for a token, is not stuck. A place counts as taken if a batch holds the message.
+-- The ticket is searched by the ids of the group's own messages. A group is not stuck if its first message waits for a
+-- retry or a token. A place counts as taken if a batch holds the message.
 
 SET TERM ^ ;
 
@@ -41,7 +42,7 @@ BEGIN
     BEGIN
         IF (v_key IS DISTINCT FROM group_key) THEN
         BEGIN
-            -- The group before had no ticket. On 3.0 its last message may have been taken meanwhile.
+            -- The previous group had no ticket. On Firebird 3.0 its last message may have been taken meanwhile.
             IF (v_free = 1 AND EXISTS (
                 SELECT * FROM mq_grouped WHERE type = :p_type AND group_key = :group_key AND id = :v_head
             )) THEN
@@ -70,7 +71,7 @@ BEGIN
             IF (v_places > 0 AND v_taken >= v_places) THEN
                 v_free = 0;
         END
-        -- A ticket helps only where claims see a place.
+        -- A ticket helps only if claims see a free place.
         IF (v_free = 1 AND (v_places = 0 OR v_rows < v_places) AND EXISTS (
             SELECT * FROM mq_ready AS r WHERE r.type = :p_type AND r.id = :v_id PLAN (r INDEX (mq_ready_ring))
         )) THEN

@@ -1,14 +1,17 @@
--- take_group: take the first messages of a group that has places and tokens, unless another claim is at it.
--- Arguments:   p_type, p_group_key ('' for none), p_size (at most so many), p_take (1: they are finished by the caller's own
---              commit), p_ordered, p_places (1 in an ordered queue; 0: no limit), p_rate and p_seconds (the policy), p_ticket,
---              p_priority, p_run_at and p_attempts (the ticket that led here), p_joins (1: its message is not in mq_grouped)
--- Returns:     id and attempt (the number of this attempt), a row a message; a row without an id when the first message was put off
---              until the next token comes; no row when there is nothing to take, or another claim or call is at the group
+-- take_group: take the first messages of a group that its places and tokens allow, unless another claim has locked the
+--             group.
+-- Arguments:   p_type, p_group_key ('' for none), p_size (maximum number of messages), p_take (1: the caller is a take; see
+--              pick_grouped), p_ordered, p_places (1 in an ordered queue; 0: no limit), p_rate and p_seconds (the policy),
+--              p_ticket, p_priority, p_run_at and p_attempts (the ticket that was found), p_joins (1: its message is not in
+--              mq_grouped)
+-- Returns:     id and attempt (the number of this attempt), one row per message; one row without an id when the first
+--              message was delayed until the next token; no rows when there is nothing to take or another session has
+--              locked the group
 -- Errors:      none
--- Transaction: joins the caller's, which is NO WAIT; keeps the group's stripe; the caller fetches all rows
+-- Transaction: joins the caller's, which is NO WAIT; keeps the group's stripe locked; the caller fetches all rows
 -- Example:     FOR SELECT id, attempt FROM mq_take_group('invoice', 'customer-7', 10, 0, 1, 1, 0, 1, 17, 0, v_run_at, 0, 0) ...
 --
--- A message that another transaction is cancelling or purging is passed over, but in an ordered queue its group waits for it.
+-- A message that another transaction is cancelling or purging is skipped; in an ordered queue it blocks its group.
 
 SET TERM ^ ;
 
@@ -46,7 +49,7 @@ BEGIN
     EXECUTE PROCEDURE mq_lock_group(p_type, p_group_key) RETURNING_VALUES v_locked;
     IF (v_locked = 0) THEN
         EXIT;
-    -- Read again: the last transaction that had the stripe may have taken the group.
+    -- Read again: the last holder of the stripe may have taken the group's messages.
     IF (EXISTS (SELECT * FROM mq_group_lock WHERE type = :p_type AND group_key = :p_group_key)) THEN
         p_size = MINVALUE(p_size, mq_group_places(p_type, p_group_key, p_places));
     ELSE IF (p_places > 0) THEN
@@ -55,7 +58,7 @@ BEGIN
         EXIT;
     IF (p_joins = 1) THEN
     BEGIN
-        -- Sent by a transaction that began before the queue had groups: it joins its group now.
+        -- A transaction sent the message before it could see that the queue is grouped: add it to its group now.
         IF (EXISTS (SELECT * FROM mq_message WHERE id = :p_ticket) AND mq_is_active(p_type, p_ticket) = 0
             AND NOT EXISTS (SELECT * FROM mq_delayed WHERE id = :p_ticket)
             AND NOT EXISTS (SELECT * FROM mq_dead WHERE id = :p_ticket)) THEN
@@ -95,7 +98,7 @@ BEGIN
         IF (v_mine = 1) THEN
         BEGIN
             IF (p_ordered = 0) THEN
-                -- Its tickets are spent. The one that led here is the caller's.
+                -- Its tickets are used up. The caller handles the one that was found.
                 FOR SELECT r.priority, r.run_at
                     FROM mq_ready AS r
                     WHERE r.type = :p_type AND r.id = :v_id

@@ -1,19 +1,19 @@
--- take_ready: delete ready messages in claim order, passing over those that another transaction has locked.
--- Arguments:   p_type, p_priority, p_run_at, p_id and p_end (where to begin and end, as walk_ready has it), p_size (at most so
---              many), p_jump (0: every row is tried)
--- Returns:     the rows that were deleted: id, priority, run_at and the number of the attempt that begins
+-- take_ready: delete ready messages in claim order, and skip messages that another transaction has locked.
+-- Arguments:   p_type, p_priority, p_run_at, p_id and p_end (start and end of the scan, see walk_ready), p_size (maximum
+--              number of messages), p_jump (0: try every row)
+-- Returns:     the deleted rows: id, priority, run_at and the number of the new attempt
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT; the caller fetches all rows
 -- Example:     FOR SELECT id, attempt FROM mq_take_ready('email', -32769, NULL, NULL, 32768, 10, 1) INTO v_id, v_attempt DO ...
 --
--- A locked row costs ten times a free one, and eight claims that try the same rows one after the other are slower than one. So
--- a claim that meets locked rows jumps ahead in claim order: by one row, then two, then four, until it finds a free one. What it
--- jumped over is tried in the end if the claim came back short; else by the next claims, and by the scan from the very start that
--- comes round every second and tries every row.
+-- A locked row costs ten times as much as a free one: eight claims that try the same rows one after the other are slower
+-- than one claim. So a claim that meets locked rows jumps ahead in claim order, by one row, then two, then four, until it
+-- finds a free one. If the claim found too few messages, it tries the skipped rows at the end. Otherwise the next claims
+-- try them, and each second a full scan tries every row.
 --
--- This is the body for Firebird 5.0 and later, beside take_ready.sql: a row that another claim has taken and committed since
--- this call began is passed over as well, where the other body makes the engine begin the whole call again. DELETE and
--- a cursor are the forms of SKIP LOCKED that have been seen to lose nothing; DELETE writes one version of the row, not two.
+-- This variant for Firebird 5.0 and later replaces take_ready.sql. It also skips a row that another claim has taken and
+-- committed since this call began; the other variant makes the engine restart the whole call. DELETE and cursors are the
+-- forms of SKIP LOCKED that lose no rows in tests. DELETE writes one row version instead of two.
 
 SET TERM ^ ;
 

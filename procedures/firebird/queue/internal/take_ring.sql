@@ -1,12 +1,13 @@
--- take_ring: move ready messages into a batch, in the order of their ids, passing over those that another transaction has locked.
--- Arguments:   p_batch_key, p_n (how many messages the batch has), p_size (how many it may have), p_type, p_after and p_until (ids
---              above the one, up to the other)
--- Returns:     n (how many the batch has now), last_id (of the last one; NULL: nothing was found)
+-- take_ring: move ready messages of a ring into a batch in order of id, and skip messages that another transaction has
+--            locked.
+-- Arguments:   p_batch_key, p_n (messages in the batch so far), p_size (maximum number of messages in the batch), p_type,
+--              p_after and p_until (ids above p_after, up to p_until)
+-- Returns:     n (messages in the batch now), last_id (the last id taken; NULL: nothing was found)
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT
 -- Example:     EXECUTE PROCEDURE mq_take_ring(v_key, 0, 10, 'crawl', 17, 9223372036854775807) RETURNING_VALUES v_n, v_last_id;
 --
--- take_ring.5.sql is the body for Firebird 5.0 and later.
+-- Firebird 5.0 and later use take_ring.5.sql instead.
 
 SET TERM ^ ;
 

@@ -1,12 +1,12 @@
--- tend_groups: mend groups of a queue for some seconds after its limits by group were changed.
+-- tend_groups: unblock stuck groups for some seconds after a change of limits per group.
 -- Arguments:   p_type
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT
 -- Example:     EXECUTE PROCEDURE mq_tend_groups('invoice');
 --
--- The first claim of each second calls this before it has taken anything: what it takes is in no batch before its end, and would
--- pass for a lock that nobody holds.
+-- The first claim of each second calls this before it takes messages: until the claim ends, its messages are in no batch
+-- and would look stuck.
 
 SET TERM ^ ;
 
@@ -14,7 +14,7 @@ CREATE OR ALTER PROCEDURE mq_tend_groups (
     p_type mq_name
 )
 AS
--- Claims that have begun with the old limits have committed by then.
+-- Claims that began with the old limits have committed by then.
 DECLARE c_seconds integer = 10;
 DECLARE v_changed_at timestamp;
 DECLARE v_mended integer;

@@ -1,5 +1,5 @@
--- token_at: when a bucket that holds no token gains the next one.
--- Arguments:   p_full_at, p_rate, p_seconds and p_now (as tokens has them)
+-- token_at: when an empty bucket gets its next token.
+-- Arguments:   p_full_at, p_rate, p_seconds and p_now (see tokens)
 -- Returns:     a timestamp in UTC
 -- Errors:      none
 -- Transaction: reads nothing
@@ -20,7 +20,7 @@ BEGIN
     v_period = p_seconds * 1000000;
     p_full_at = MINVALUE(MAXVALUE(COALESCE(p_full_at, p_now), p_now), p_now + v_period) - v_period
         + (v_period + p_rate - 1) / p_rate;
-    -- To the next whole millisecond.
+    -- Rounded up to a whole millisecond.
     RETURN DATEADD((p_full_at + 999) / 1000 MILLISECOND TO CAST('1970-01-01' AS timestamp));
 END^
 

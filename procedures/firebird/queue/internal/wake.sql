@@ -2,13 +2,13 @@
 -- Arguments:   p_type
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: the event is posted when the caller commits, once however often this was called
+-- Transaction: the event is posted when the caller commits, once per transaction
 -- Example:     a client registers for the event 'mq_email', then EXECUTE PROCEDURE mq_wake('email');
 --
--- The name of an event has room for 127 bytes, and clients cut the blanks at its end: types that begin with the same 30
--- characters wake each other's consumers, who then find nothing.
--- The server compares each new event of a transaction with all others of it: 15,000 took 2 s. So a transaction has 1,000 at most;
--- consumers of other types find their messages when they poll.
+-- The name of an event has at most 127 bytes, and clients cut its trailing blanks. So types that begin with the same 30
+-- characters wake each other's consumers, who then find nothing. The server compares each new event of a transaction with
+-- all its others: 15,000 took 2 s. So a transaction posts at most 1,000 events; consumers of other types find their
+-- messages when they poll.
 
 SET TERM ^ ;
 

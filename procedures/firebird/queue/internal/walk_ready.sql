@@ -1,13 +1,13 @@
--- walk_ready: ready messages in claim order, as they are seen, without touching them.
--- Arguments:   p_type, p_priority, p_run_at and p_id (where to begin; p_run_at NULL: after that priority), p_end (the priority
---              before which to end)
--- Returns:     id, attempt (the number of the attempt that would begin), priority, run_at and place (where the row is)
+-- walk_ready: ready messages in claim order; nothing is changed or locked.
+-- Arguments:   p_type, p_priority, p_run_at and p_id (where to start; p_run_at NULL: after that priority), p_end (stop
+--              before this priority)
+-- Returns:     id, attempt (the number of the next attempt), priority, run_at and place (the RDB$DB_KEY of the row)
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     SELECT id FROM mq_walk_ready('email', -32769, NULL, NULL, 32768);
 --
--- The bounds have both ends: of a part of an index's columns the engine knows no bound that leaves its value out, and '< 0'
--- would read all of 0.
+-- Each range has both bounds as inclusive values: for a partial index key the engine has no exclusive bound, and '< 0'
+-- would read all rows with 0.
 
 SET TERM ^ ;
 
@@ -37,7 +37,7 @@ BEGIN
             INTO id, attempt, priority, run_at, place
         DO
             SUSPEND;
-        -- The next time that differs from it.
+        -- The smallest run_at after it.
         p_run_at = DATEADD(0.1 MILLISECOND TO p_run_at);
         FOR SELECT r.id, r.attempts + 1, r.priority, r.run_at, r.RDB$DB_KEY
             FROM mq_ready AS r

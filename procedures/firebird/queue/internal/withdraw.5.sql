@@ -1,12 +1,13 @@
--- withdraw: take one message out of the batch that holds it.
+-- withdraw: remove one message from the batch that holds it.
 -- Arguments:   p_id, p_batch_key
 -- Returns:     type, attempt and reader of the claim; NULL when the key does not hold the message
 -- Errors:      none
 -- Transaction: joins the caller's; calls for the same batch wait for each other
 -- Example:     EXECUTE PROCEDURE mq_withdraw(17, p_batch_key) RETURNING_VALUES v_type, v_attempt, v_reader;
 --
--- This is the body for Firebird 5.0 and later, beside withdraw.sql: a message that stands alone, with nobody else at its batch, goes
--- with one DELETE. It passes over a batch that another transaction has, and that is waited for as in the other body.
+-- This variant for Firebird 5.0 and later replaces withdraw.sql. If the message is the only one of its batch and no other
+-- session has locked the batch, one DELETE removes it. The DELETE skips a batch that another transaction has locked; then
+-- the call waits, as the other variant does.
 
 SET TERM ^ ;
 
@@ -37,7 +38,7 @@ BEGIN
         type = NULL;
         EXIT;
     END
-    -- The only message, in the row of the batch itself or the last one in mq_claimed, takes the batch with it.
+    -- If this is the only message, in the batch row itself or the last one in mq_claimed, delete the batch too.
     IF (v_id = p_id OR NOT EXISTS (SELECT * FROM mq_claimed WHERE batch_key = :p_batch_key)) THEN
         DELETE FROM mq_batch WHERE batch_key = :p_batch_key;
 END^

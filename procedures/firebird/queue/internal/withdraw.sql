@@ -1,11 +1,11 @@
--- withdraw: take one message out of the batch that holds it.
+-- withdraw: remove one message from the batch that holds it.
 -- Arguments:   p_id, p_batch_key
 -- Returns:     type, attempt and reader of the claim; NULL when the key does not hold the message
 -- Errors:      none
 -- Transaction: joins the caller's; calls for the same batch wait for each other
 -- Example:     EXECUTE PROCEDURE mq_withdraw(17, p_batch_key) RETURNING_VALUES v_type, v_attempt, v_reader;
 --
--- withdraw.5.sql is the body for Firebird 5.0 and later.
+-- Firebird 5.0 and later use withdraw.5.sql instead.
 
 SET TERM ^ ;
 
@@ -32,7 +32,7 @@ BEGIN
         type = NULL;
         EXIT;
     END
-    -- The only message, in the row of the batch itself or the last one in mq_claimed, takes the batch with it.
+    -- If this is the only message, in the batch row itself or the last one in mq_claimed, delete the batch too.
     IF (v_id = p_id OR NOT EXISTS (SELECT * FROM mq_claimed WHERE batch_key = :p_batch_key)) THEN
         DELETE FROM mq_batch WHERE batch_key = :p_batch_key;
 END^

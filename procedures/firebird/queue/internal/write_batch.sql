@@ -1,5 +1,6 @@
--- write_batch: put the messages of a new batch under a lease.
--- Arguments:   p_batch_key, p_type, p_reader, p_lease_seconds, p_id and p_attempt (the only message; NULL: they stand in mq_claimed)
+-- write_batch: store the messages of a new batch with a lease.
+-- Arguments:   p_batch_key, p_type, p_reader, p_lease_seconds, p_id and p_attempt (the only message; NULL: the messages are
+--              in mq_claimed)
 -- Returns:     lease_until
 -- Errors:      none
 -- Transaction: joins the caller's

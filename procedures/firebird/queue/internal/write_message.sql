@@ -1,9 +1,9 @@
--- write_message: write a new message and put it into its place: ready, or delayed when it is not due yet.
--- Arguments:   p_id (a number of mq_message_id), p_type, p_body, p_now, p_run_at, p_priority, p_group_key, p_dedup_key,
---              p_max_attempts, p_headers and p_source (as they are to be)
+-- write_message: insert a new message: ready, or delayed when it is not due yet.
+-- Arguments:   p_id (from the sequence mq_message_id), p_type, p_body, p_now, p_run_at, p_priority, p_group_key,
+--              p_dedup_key, p_max_attempts, p_headers and p_source (final values)
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's; what it changes is new rows only
+-- Transaction: joins the caller's; it only inserts rows
 -- Example:     EXECUTE PROCEDURE mq_write_message(17, 'email', '{}', v_now, v_now, 0, NULL, NULL, NULL, NULL, 'shop');
 
 SET TERM ^ ;

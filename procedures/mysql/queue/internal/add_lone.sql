@@ -1,8 +1,8 @@
--- add_lone: put messages into their groups that were sent by a transaction that began before the queue was grouped.
+-- add_lone: add messages to their groups that a transaction sent before it could see that the queue is grouped.
 -- Arguments:   p_type, p_ids (a JSON array of [id])
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's, which holds the stripes of the groups; never waits
+-- Transaction: joins the caller's, which has locked the stripes of the groups; never waits
 -- Example:     CALL mq_add_lone('invoice', '[[17]]');
 
 DROP PROCEDURE IF EXISTS mq_add_lone;

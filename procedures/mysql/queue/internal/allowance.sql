@@ -1,12 +1,14 @@
--- allowance: how many messages a claim of a type with limits may take.
--- Arguments:   p_type, p_size (that it wants), p_max_active, p_rate and p_rate_seconds (the policy; 0: no limit)
--- Returns:     p_allowed: 0 to p_size; 0 also while another claim of the type is at work
+-- allowance: how many messages the limits of a type allow a claim to take now; other claims of the type get none until this
+--            transaction ends.
+-- Arguments:   p_type, p_size (messages that the claim wants), p_max_active, p_rate and p_rate_seconds (the policy; 0: no
+--              limit)
+-- Returns:     p_allowed: 0 to p_size; also 0 while another claim of the type is in progress
 -- Errors:      none
--- Transaction: joins the caller's, which holds the type's row of mq_limited until it ends; never waits
+-- Transaction: joins the caller's, which keeps the type's row of mq_limited locked until it ends; never waits
 -- Example:     CALL mq_allowance('email', 10, 5, 100, 60, v_allowed);
 --
--- Whoever has the row counts after it got it, and so sees what the claim before it has committed. A bucket is one moment,
--- full_at, when it is full again. All in whole microseconds; what is rounded is rounded against the claim.
+-- The call counts after it has locked the row, so it sees everything that the previous claim committed. A token bucket is
+-- stored as one time, full_at: when it is full again. Times are whole microseconds; rounding never allows an extra message.
 
 DROP PROCEDURE IF EXISTS mq_allowance;
 
@@ -31,7 +33,7 @@ BEGIN
     IF v_full_at IS NOT NULL THEN
         SET v_now = UTC_TIMESTAMP(6), p_allowed = p_size;
         IF p_rate > 0 AND v_full_at > v_now + INTERVAL p_rate_seconds SECOND THEN
-            -- The clock was set back, or the period was longer: it counts from now.
+            -- The clock was set back, or the period is shorter now: the bucket is empty and starts to fill now.
             SET v_full_at = v_now + INTERVAL p_rate_seconds SECOND;
             UPDATE mq_limited SET full_at = v_full_at WHERE type = p_type;
         END IF;
@@ -40,7 +42,7 @@ BEGIN
             SET p_allowed = LEAST(p_allowed, v_tokens);
         END IF;
         IF p_max_active > 0 AND p_allowed > 0 THEN
-            -- Claims whose lease is over count until they are rescued: their owner may still finish or extend them.
+            -- A claim with an expired lease counts until it is rescued: its consumer may still finish or extend it.
             SELECT COALESCE(SUM(JSON_LENGTH(items)), 0), COALESCE(SUM(lease_until <= v_now), 0) INTO v_active, v_expired
             FROM mq_batch FORCE INDEX (batch_lease) WHERE type = p_type;
             IF v_active >= p_max_active AND v_expired > 0 THEN

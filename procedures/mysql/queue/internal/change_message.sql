@@ -1,13 +1,15 @@
--- change_message: replace or postpone a live message of a dedup_key, if it is new.
--- Arguments:   p_type, p_grouped (the policy), p_ring (1: the type is a ring), p_id, p_on_conflict (replace or postpone), p_now
---              (when the call began), p_run_at, p_priority, p_body, p_headers (those of the call), p_own (what begin_call said)
--- Returns:     p_changed: 1, or 0: it is not new, is being claimed at this moment, or is not postponed by it
+-- change_message: replace or postpone a live message that has the dedup_key, if its state is N.
+-- Arguments:   p_type, p_grouped (the policy), p_ring (1: the type is a ring), p_id, p_on_conflict (replace or postpone),
+--              p_now (when the call began), p_run_at, p_priority, p_body, p_headers (as in the call), p_own (the result of
+--              begin_call)
+-- Returns:     p_changed: 1; 0 when nothing was changed: its state is not N, another transaction is claiming it, or it is
+--              due later already
 -- Errors:      none
 -- Transaction: joins the caller's, which has locked the key; never waits for a claim
 -- Example:     CALL mq_change_message('email', 0, 0, 17, 'replace', v_now, v_now, 0, '{}', NULL, v_own, v_changed);
 --
--- It is taken out of its place as cancel does it, and put where a message with this run_at is put when it is sent. In a grouped
--- queue it no longer keeps its group waiting.
+-- The message is removed from its position as cancel does it. Then it is inserted where a new message with this run_at
+-- goes. In a grouped queue it no longer blocks its group.
 
 DROP PROCEDURE IF EXISTS mq_change_message;
 
@@ -39,7 +41,7 @@ whole: BEGIN
     DECLARE v_error text CHARACTER SET utf8mb4;
     SET p_changed = 0;
     IF p_own = 1 OR v_level = 'READ-COMMITTED' THEN
-        -- Without a lock: whoever finishes the message has locked it, and may be waiting for its key.
+        -- Read without a lock: a session that finishes the message has locked it and may be waiting for its key.
         SELECT MAX(priority), MAX(run_at), MAX(COALESCE(group_key, '')) INTO v_priority, v_run_at, v_group
         FROM mq_message FORCE INDEX (PRIMARY) WHERE id = p_id;
     ELSE

@@ -1,6 +1,7 @@
--- claim: claim messages of a type that is not paused, and return them.
+-- claim: claim messages of a type, unless it is paused, and return them.
 -- Arguments:   p_type, p_paused to p_group_rate_seconds (the policy), p_size, p_reader, p_lease_seconds
--- Returns:     the messages in order of priority, run_at, id; no rows when nothing is ready or the queue is paused
+-- Returns:     the messages in order of priority, run_at, id; no rows when nothing is ready, no limit allows it, or the
+--              queue is paused
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     CALL mq_claim('email', 0, 0, 0, 0, 1, 0, 1, 10, 'worker-1', 60);

@@ -1,8 +1,8 @@
--- delete_messages: delete messages whose state row is gone already.
+-- delete_messages: delete messages whose row in a state table is already deleted.
 -- Arguments:   p_items (a JSON array of arrays that begin with an id)
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's; the rows go by primary key
+-- Transaction: joins the caller's; deletes by primary key
 -- Example:     CALL mq_delete_messages('[[17]]');
 
 DROP PROCEDURE IF EXISTS mq_delete_messages;
@@ -15,7 +15,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_delete_messages(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    -- One message is the usual case of small batches. A joined delete costs MariaDB a temporary table, which is a file.
+    -- Small batches often have one message. A joined delete costs MariaDB a temporary table, which is a file.
     DECLARE v_one bigint DEFAULT IF(JSON_LENGTH(p_items) = 1, JSON_EXTRACT(p_items, '$[0][0]'), NULL);
     DECLARE v_type, v_dedup_key varchar(200) CHARACTER SET utf8mb4;
     IF v_one IS NULL THEN
@@ -24,7 +24,7 @@ BEGIN
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
         LEFT JOIN mq_dedup AS d FORCE INDEX (PRIMARY) ON d.type = m.type AND d.dedup_key = m.dedup_key;
     ELSE
-        -- With the lock that the delete takes anyway: a caller's snapshot may be older than the message.
+        -- Lock now, as the DELETE does anyway: the caller's snapshot may be older than the message.
         SELECT MAX(type), MAX(dedup_key) INTO v_type, v_dedup_key FROM mq_message WHERE id = v_one FOR UPDATE;
         DELETE FROM mq_message WHERE id = v_one;
         IF v_dedup_key IS NOT NULL THEN

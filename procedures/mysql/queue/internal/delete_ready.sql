@@ -16,7 +16,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_delete_ready(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    -- As in delete_messages: no join for one row.
+    -- No join for a single row: see delete_messages.
     DECLARE v_one bigint DEFAULT IF(JSON_LENGTH(p_rows) = 1, JSON_EXTRACT(p_rows, '$[0][0]'), NULL);
     DECLARE v_priority smallint;
     DECLARE v_run_at datetime(6);

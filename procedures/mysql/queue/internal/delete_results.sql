@@ -2,7 +2,7 @@
 -- Arguments:   p_items (a JSON array of arrays that begin with an id)
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's; the rows go by primary key
+-- Transaction: joins the caller's; deletes by primary key
 -- Example:     CALL mq_delete_results('[[17]]');
 
 DROP PROCEDURE IF EXISTS mq_delete_results;
@@ -16,7 +16,7 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_some tinyint;
-    -- First a read, which locks nothing: few have one.
+    -- Read first, without locks: few messages have a result.
     SELECT EXISTS (
         SELECT *
         FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j

@@ -1,7 +1,7 @@
--- drop_batch: end a claim: delete the row of a batch and say what it held.
+-- drop_batch: end a claim: delete the row of its batch and return what it held.
 -- Arguments:   p_batch_key
--- Returns:     p_type, p_reader, p_lease_seconds and p_items (a JSON array of [id, attempt, ...]) of the claim; NULL when the
---              batch was lost
+-- Returns:     p_type, p_reader, p_lease_seconds and p_items (a JSON array of [id, attempt, ...]) of the claim; NULL when
+--              the lease was lost
 -- Errors:      none
 -- Transaction: joins the caller's; calls for the same batch wait for each other
 -- Example:     CALL mq_drop_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', @type, @reader, @seconds, @items);

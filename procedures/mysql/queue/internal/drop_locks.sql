@@ -1,8 +1,8 @@
--- drop_locks: messages of a grouped queue give their places in their groups back.
--- Arguments:   p_type, p_items (a JSON array of arrays that begin with an id; the messages are still there)
--- Returns:     p_groups: a JSON array of the groups' keys, each once; NULL when none had a place
+-- drop_locks: free the places that messages take in their groups.
+-- Arguments:   p_type, p_items (a JSON array of arrays that begin with an id; the messages still exist)
+-- Returns:     p_groups: a JSON array of the group keys, each once; NULL when no message had a place
 -- Errors:      none
--- Transaction: joins the caller's; never waits: only rows of our own are deleted, which no other session locks
+-- Transaction: joins the caller's; never waits: it deletes only rows that no other session locks
 -- Example:     CALL mq_drop_locks('invoice', '[[17]]', v_groups);
 
 DROP PROCEDURE IF EXISTS mq_drop_locks;
@@ -18,7 +18,7 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_places longtext CHARACTER SET utf8mb4;
-    -- Without a lock, and by whole primary keys. In an ordered queue all are at the only place.
+    -- Read without locks and by whole primary keys. In an ordered queue a group has one place, -1.
     SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(o.group_key)), ']')
     INTO p_groups
     FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j

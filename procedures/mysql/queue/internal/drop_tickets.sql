@@ -1,8 +1,8 @@
--- drop_tickets: delete tickets of an ordered queue that lead nowhere any more.
--- Arguments:   p_type, p_spent: '[id,priority,run_at],...', p_busy (read_tickets; NULL: none)
+-- drop_tickets: delete tickets of a grouped queue that are no longer needed.
+-- Arguments:   p_type, p_spent ('[id,priority,run_at],...'; NULL: none), p_busy (from read_tickets; NULL: none)
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's; passes over tickets that others have locked
+-- Transaction: joins the caller's; skips tickets that others have locked
 -- Example:     CALL mq_drop_tickets('invoice', '[17,0,"2030-01-01 00:00:00.000000"]', NULL);
 
 DROP PROCEDURE IF EXISTS mq_drop_tickets;
@@ -17,7 +17,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_drop_tickets(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    -- As many as pick_grouped reads.
+    -- As many tickets as pick_grouped reads.
     DECLARE c_tickets int DEFAULT 10000;
     DECLARE v_tickets longtext CHARACTER SET utf8mb4;
     IF p_busy IS NOT NULL THEN

@@ -1,7 +1,7 @@
--- fail_messages: attempts have failed: each message waits for its next attempt, or is dead when it has none left.
--- Arguments:   p_type, p_reader, p_failed (a JSON array of [id, number of this attempt, seconds to the next or null for the
---              policy's backoff or -1 for dead now, error or null])
--- Returns:     p_dead: how many are dead
+-- fail_messages: record failed attempts: retry each message after a delay, or dead-letter it when its attempts are used up.
+-- Arguments:   p_type, p_reader, p_failed (a JSON array of [id, number of this attempt, seconds to the retry, error];
+--              seconds null: the policy's backoff, -1: dead-letter it now; error may be null)
+-- Returns:     p_dead: number of new dead letters
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     CALL mq_fail_messages('email', 'worker-1', '[[17,1,30,"busy"]]', @dead);
@@ -48,7 +48,7 @@ BEGIN
             id bigint PATH '$[0]', attempt int PATH '$[1]', retry bigint PATH '$[2]'
         )) AS j
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
-        -- Jitter between half and the whole, so that what failed together does not come back together.
+        -- Random jitter, half to all of the backoff: messages that failed together are retried at different times.
         SET m.sent_run_at = COALESCE(m.sent_run_at, m.run_at),
             m.run_at = v_now + INTERVAL COALESCE(j.retry * 1000000, ROUND(LEAST(
             v_backoff_max, v_backoff * POW(2, LEAST(j.attempt - 1, 40))
@@ -64,7 +64,7 @@ BEGIN
         WHERE COALESCE(j.retry, 0) <> -1 AND j.attempt < COALESCE(m.max_attempts, v_max_attempts);
     END IF;
     IF v_grouped AND NOT v_ordered THEN
-        -- Without an order nothing waits for a failed message.
+        -- In a queue without order a failed message does not block its group.
         CALL mq_free_groups(p_type, p_failed);
     END IF;
 END//

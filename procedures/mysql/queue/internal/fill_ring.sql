@@ -1,8 +1,9 @@
--- fill_ring: before a round-robin claim, rescue expired claims, send what schedules have due and promote due messages of its type.
+-- fill_ring: before a round-robin claim: rescue expired claims, send due schedules and promote due messages of a ring, and
+--            measure how long the scan for them took.
 -- Arguments:   p_type, p_size, p_now
--- Returns:     p_low_n, p_low_until: the low-water mark, NULL for none; p_full_scan (1: the claim begins at the lowest id),
---              p_from (it begins after this id), p_promoted_to (nothing due before is left to promote), p_outside (1: messages
---              stand at an ordinary place), p_scanned (how long the scan took, in microseconds)
+-- Returns:     p_low_n, p_low_until: the low-water mark, NULL for none; p_full_scan (1: the claim starts at the lowest id),
+--              p_from (the claim starts after this id), p_promoted_to (no message due before this time is delayed),
+--              p_outside (1: some messages are outside the ring), p_scanned (the duration of the scan, in microseconds)
 -- Errors:      none
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     CALL mq_fill_ring('crawl', 10, UTC_TIMESTAMP(6), v_low_n, v_low_until, v_full_scan, v_from, v_promoted_to,
@@ -27,7 +28,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_fill_ring(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    -- Microseconds; to read 1,000 dead rows takes 100 to 200.
+    -- Microseconds; reading 1,000 dead rows takes 100 to 200.
     DECLARE c_long int DEFAULT 500;
     DECLARE v_promote int DEFAULT GREATEST(2 * p_size, 100);
     DECLARE v_expired, v_scheduled, v_some_due tinyint DEFAULT 0;
@@ -38,13 +39,13 @@ BEGIN
         SELECT n, after_id, low_until, promoted_to INTO p_low_n, p_from, p_low_until, p_promoted_to
         FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type AND reader = '' ORDER BY n DESC, after_id DESC LIMIT 1;
     END;
-    -- Ahead by more than the longest pause, or a promotion in the future: the clock was set back.
+    -- A mark ahead by more than the longest pause, or a promotion in the future: the clock was set back.
     SET p_full_scan = NOT COALESCE(p_now < p_low_until AND p_now > p_low_until - INTERVAL 6 SECOND AND p_promoted_to <= p_now, 0),
         p_outside = 0;
     IF p_full_scan THEN
         SET p_from = -9223372036854775807, p_promoted_to = '1000-01-01';
     END IF;
-    -- Pages that have not been read for a while take long only the first time.
+    -- Measure twice: cold pages are slow only the first time.
     tries: LOOP
         SET v_begun = UTC_TIMESTAMP(6), v_tries = v_tries + 1;
         IF p_full_scan THEN
@@ -53,7 +54,7 @@ BEGIN
                     WHERE type = p_type AND lease_until <= p_now AND lease_seconds >= 0
                 ),
                 EXISTS (SELECT * FROM mq_schedule FORCE INDEX (schedule_due) WHERE type = p_type),
-                -- Messages at ordinary places were sent before the type was a ring, or by a sender that did not see it yet.
+                -- Messages outside the ring: sent before the type was a ring, or by a sender that did not see the ring yet.
                 EXISTS (
                     SELECT * FROM mq_ready FORCE INDEX (PRIMARY)
                     WHERE type = p_type AND (priority > -32768 OR priority = -32768 AND run_at > '1000-01-01') AND attempts >= 0
@@ -79,14 +80,14 @@ BEGIN
         CALL mq_promote(p_type, p_promoted_to, p_now, v_promote, v_moved, v_first_run_at);
     END IF;
     IF p_full_scan AND (v_expired OR v_scheduled OR v_moved > 0) THEN
-        -- In a type that is no ring yet what has come back stands at its ordinary place.
+        -- In a type that is not a ring yet, rescued and promoted messages are outside the ring.
         SELECT EXISTS (
             SELECT * FROM mq_ready FORCE INDEX (PRIMARY)
             WHERE type = p_type AND (priority > -32768 OR priority = -32768 AND run_at > '1000-01-01') AND attempts >= 0
         ) INTO p_outside;
     END IF;
     IF v_moved < v_promote THEN
-        -- Not up to now: another session may be about to commit a failed message.
+        -- Stop before now: another transaction may be about to commit a failed message that is already due.
         SET p_promoted_to = p_now - INTERVAL 1 SECOND;
     END IF;
 END//

@@ -1,5 +1,5 @@
--- free_groups: in a grouped queue, messages leave the hands of their consumer for good: their groups go on.
--- Arguments:   p_type, p_items (a JSON array of arrays that begin with an id; the messages are still there)
+-- free_groups: unblock groups of a grouped queue after their messages were finished or dead-lettered.
+-- Arguments:   p_type, p_items (a JSON array of arrays that begin with an id; the messages still exist)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's; never waits

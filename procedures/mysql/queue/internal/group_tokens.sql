@@ -1,8 +1,8 @@
--- group_tokens: how many tokens the bucket of a group holds, and when it gets the next one.
+-- group_tokens: how many tokens the bucket of a group has, and when it gets the next one.
 -- Arguments:   p_type, p_group, p_rate, p_rate_seconds (the policy)
--- Returns:     p_tokens; p_next_at: when there will be one, NULL when there is one now
+-- Returns:     p_tokens; p_next_at: when the next token comes, NULL when there is one now
 -- Errors:      none
--- Transaction: joins the caller's, which has the group's stripe
+-- Transaction: joins the caller's, which has locked the group's stripe
 -- Example:     CALL mq_group_tokens('email', 'customer-7', 100, 60, v_tokens, v_next_at);
 
 DROP PROCEDURE IF EXISTS mq_group_tokens;
@@ -24,7 +24,7 @@ BEGIN
     SELECT MAX(full_at) INTO v_full_at FROM mq_bucket FORCE INDEX (PRIMARY) WHERE type = p_type AND group_key = p_group;
     SET v_now = UTC_TIMESTAMP(6), p_next_at = NULL;
     IF v_full_at > v_now + INTERVAL p_rate_seconds SECOND THEN
-        -- The clock was set back, or the period was longer: it counts from now.
+        -- The clock was set back, or the period is shorter now: the bucket is empty and starts to fill now.
         SET v_full_at = v_now + INTERVAL p_rate_seconds SECOND;
         UPDATE mq_bucket SET full_at = v_full_at WHERE type = p_type AND group_key = p_group;
     END IF;

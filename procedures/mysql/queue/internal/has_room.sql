@@ -1,7 +1,7 @@
--- has_room: tell whether a claim of a type with limits could take a message now.
+-- has_room: whether the limits of a type allow a claim to take a message now.
 -- Arguments:   p_type, p_now
--- Returns:     p_room (1: it could), p_next_at (when the next token comes or the next lease runs out; NULL: there is room, or this
---              cannot be known)
+-- Returns:     p_room: 1 or 0; p_next_at: when the next token comes or the next lease expires; NULL when a message is
+--              allowed now or the time is unknown
 -- Errors:      none
 -- Transaction: reads only, without locks
 -- Example:     CALL mq_has_room('email', UTC_TIMESTAMP(6), v_room, v_next_at);
@@ -28,14 +28,14 @@ BEGIN
     IF v_rate > 0 THEN
         SELECT MAX(full_at) INTO v_full_at FROM mq_limited WHERE type = p_type;
         CALL mq_tokens(v_full_at, p_now, v_rate, v_rate_seconds, v_tokens);
-        -- A bucket that is full later than after a period is set right by the next claim.
+        -- The next claim corrects a bucket whose full_at is more than one period ahead.
         IF v_tokens = 0 AND v_full_at <= p_now + INTERVAL v_rate_seconds SECOND THEN
             SET p_room = 0, p_next_at = v_full_at - INTERVAL v_rate_seconds SECOND
                 + INTERVAL (v_rate_seconds * 1000000 + v_rate - 1) DIV v_rate MICROSECOND;
         END IF;
     END IF;
     IF v_max_active > 0 THEN
-        -- An expired lease frees its place: the claim rescues it.
+        -- An expired lease frees its places: the next claim rescues it.
         SELECT SUM(JSON_LENGTH(items)), MIN(lease_until) INTO v_active, v_first
         FROM mq_batch FORCE INDEX (batch_lease) WHERE type = p_type AND lease_until > p_now;
         IF v_active >= v_max_active THEN

@@ -1,4 +1,4 @@
--- hold: stamp picked messages with a new batch key and a lease, and return them.
+-- hold: store picked messages as a batch with a new batch key and a lease, and return them.
 -- Arguments:   p_type, p_items (a JSON array of [id, attempt]), p_reader, p_lease_seconds
 -- Returns:     the messages, in the order of p_items
 -- Errors:      none
@@ -21,7 +21,7 @@ BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_until datetime(6) DEFAULT v_now + INTERVAL p_lease_seconds SECOND;
     DECLARE v_key varchar(36) CHARACTER SET utf8mb4 DEFAULT UUID();
-    -- As in delete_messages: no list for one message.
+    -- No JSON_TABLE for a single message: see delete_messages.
     DECLARE v_one bigint DEFAULT IF(JSON_LENGTH(p_items) = 1, JSON_EXTRACT(p_items, '$[0][0]'), NULL);
     DECLARE v_attempt int DEFAULT JSON_EXTRACT(p_items, '$[0][1]');
     INSERT INTO mq_batch (batch_key, claimed_at, lease_until, lease_seconds, type, reader, items)

@@ -1,12 +1,12 @@
--- hurry_groups: after limits by group or the clock were changed, let messages go on that wait for a token.
+-- hurry_groups: after limits per group or the clock were changed, make messages due that wait for a token.
 -- Arguments:   p_type
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's; passes over messages that others have locked
+-- Transaction: joins the caller's; skips messages that others have locked
 -- Example:     CALL mq_hurry_groups('email');
 --
--- They become due now, and the next claim puts them off again if need be. Groups at work need nothing: of each that has messages
--- left one has a ticket (pick_grouped).
+-- The next claim delays them again if there is still no token. Groups with active messages need nothing: if they have more
+-- messages, one of these has a ticket (see pick_grouped).
 
 DROP PROCEDURE IF EXISTS mq_hurry_groups;
 

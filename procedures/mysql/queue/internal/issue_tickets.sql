@@ -1,15 +1,15 @@
--- issue_tickets: in an ordered queue, make groups claimable that have something due and are not at work.
+-- issue_tickets: write tickets for groups of a grouped queue that have due messages and are not blocked.
 -- Arguments:   p_type, p_groups (a JSON array of group keys, '' for none, each once)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's; never waits
 -- Example:     CALL mq_issue_tickets('invoice', '["customer-7"]');
 --
--- A message that another transaction is cancelling may be gone or stay: so both the first message and the first that no
--- transaction is deleting get a ticket. One too many does no harm. The ticket is new even when the message has one at its
--- own place: a claim that has seen the group at work may be dropping that one, in a cluster on another node, whose locks are not
--- seen here. It cannot have seen the new one, which stands less than a tenth of a millisecond before the message, at a random
--- time, where no other transaction inserts or deletes.
+-- The first message of a group may be one that another transaction is cancelling. So the first message gets a ticket, and
+-- also the first message that no transaction is deleting. An extra ticket does no harm. The ticket is new even if the
+-- message has one at its own position: a claim that saw the group blocked may be dropping that one. In a cluster that claim
+-- may run on another node, whose locks are not visible here. The claim cannot have seen the new ticket: its run_at is up to
+-- 0.1 ms before the message's, at a random time where no other transaction inserts or deletes.
 
 DROP PROCEDURE IF EXISTS mq_issue_tickets;
 

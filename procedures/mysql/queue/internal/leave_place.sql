@@ -1,13 +1,14 @@
--- leave_place: take a new message that nobody holds out of ready or delayed.
+-- leave_place: remove a message of state N from mq_ready or mq_delayed.
 -- Arguments:   p_type, p_grouped (the policy), p_ring (1: the type is a ring), p_id, p_group_key ('' for none), p_priority,
 --              p_run_at (the message's own)
--- Returns:     p_attempts (NULL: it stays, or is being claimed at this moment) and p_error of the last one
+-- Returns:     p_attempts (NULL: nothing was removed, or another transaction is claiming the message) and p_error of the
+--              last attempt
 -- Errors:      none
 -- Transaction: joins the caller's; never waits
 -- Example:     CALL mq_leave_place('email', 0, 0, 17, '', 0, v_run_at, v_attempts, v_error);
 --
--- By whole primary keys, and in the tables where it seems to be: at REPEATABLE READ a search for what is not there locks a gap, and
--- other senders would wait. The tickets of a grouped queue stay: they are hints only.
+-- Rows are searched by whole primary keys, and only in tables that seem to have them. At REPEATABLE READ a search for a
+-- missing row takes a gap lock, and other senders would wait. The tickets of a grouped queue stay: they are only hints.
 
 DROP PROCEDURE IF EXISTS mq_leave_place;
 
@@ -48,7 +49,7 @@ BEGIN
             DELETE FROM mq_grouped WHERE type = p_type AND group_key = p_group_key AND id = p_id;
         END IF;
     ELSE
-        -- In a ring some stand at their ordinary place still.
+        -- Some messages of a ring may still be outside it.
         IF p_ring THEN
             SELECT EXISTS (
                 SELECT * FROM mq_ready WHERE type = p_type AND priority = -32768 AND run_at = '1000-01-01' AND id = p_id

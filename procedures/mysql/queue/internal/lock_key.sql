@@ -1,11 +1,13 @@
--- lock_key: before a live message is changed inside of a transaction: lock its dedup_key, unless it is at work or dead.
+-- lock_key: before a live message is changed inside a transaction: lock its dedup_key, unless the message is claimed or
+--           dead.
 -- Arguments:   p_type, p_dedup_key, p_grouped (the policy), p_id (the live message)
--- Returns:     p_id: the message that has the key now, NULL for none; p_new: 0 when it is at work or dead
+-- Returns:     p_id: the message that has the key now, NULL for none; p_new: 0 when it is claimed or dead
 -- Errors:      none
 -- Transaction: joins the caller's; waits for an open transaction that has changed or finished the message
 -- Example:     CALL mq_lock_key('email', 'a-1', 0, v_id, v_new);
 --
--- Of two changes one so comes after the other. Whoever finishes a message deletes its key, and would wait for the caller.
+-- The lock makes changes of one message run one after the other. A session that finishes a message deletes its key, so it
+-- would wait for the caller: hence no lock when the message is claimed or dead.
 
 DROP PROCEDURE IF EXISTS mq_lock_key;
 
@@ -21,7 +23,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_lock_key(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    -- Of what the snapshot of a REPEATABLE READ transaction does not show, nothing is known.
+    -- The state of a message that the snapshot of a REPEATABLE READ transaction does not show is unknown.
     SELECT COALESCE(MAX(COALESCE(d.id, g.id, r.id, o.id) IS NOT NULL), 1) INTO p_new
     FROM mq_message AS m FORCE INDEX (PRIMARY)
     LEFT JOIN mq_delayed AS d FORCE INDEX (PRIMARY) ON d.type = p_type AND d.run_at = m.run_at AND d.id = m.id

@@ -1,25 +1,27 @@
--- lock_ready: take the first ready messages of a type out of mq_ready, passing over those that another transaction has locked.
--- Arguments:   p_type, p_size (at most so many), p_places (the marks to start at: a JSON array of [priority, run_at, id]; '[]':
---              scan from the very start), p_before (0: nothing is before the first mark), p_latest (no segment starts later)
--- Returns:     p_items: a JSON array of [id, number of the attempt that begins, priority, run_at] in claim order, NULL when there
---              are none; p_front_moved: 1 when the marks are to be renewed
+-- lock_ready: delete the first ready messages of a type from mq_ready, and skip messages that another transaction has
+--             locked.
+-- Arguments:   p_type, p_size (maximum number of messages), p_places (the marks to start at: a JSON array of [priority,
+--              run_at, id]; '[]': scan from the very start), p_before (0: no message is before the first mark), p_latest
+--              (no segment starts later)
+-- Returns:     p_items: a JSON array of [id, number of the new attempt, priority, run_at] in claim order, NULL when there
+--              are none; p_front_moved: 1 when the marks must be renewed
 -- Errors:      none
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     CALL mq_lock_ready('email', 10, '[]', 1, UTC_TIMESTAMP(6), v_items, v_front_moved);
 --
--- While a transaction with a snapshot is open, InnoDB keeps every deleted row, and a claim that starts at the front of the index
--- scans every message done since. The marks divide the index into segments:
+-- While a transaction keeps a snapshot open, InnoDB keeps every deleted row. A claim that starts at the beginning of the
+-- index then scans every message that was finished since. The marks divide the index into segments:
 --
 --     start ........ mark of priority 0 ........ mark of priority 5 ........ end of the type
 --        segment 0   |       segment 1           |       segment 2
 --
--- A mark starts a segment, which ends before the priority of the next mark. Everything between a priority's beginning and
--- its mark is done. A priority without a mark belongs to the segment before it and is scanned from its beginning, so the first
--- message that is found there becomes its mark.
+-- A mark starts a segment, which ends before the priority of the next mark. All messages between the beginning of a
+-- priority and its mark are finished. A priority without a mark belongs to the segment before it and is scanned from its
+-- beginning, so the first message that is found there becomes its mark.
 --
--- Plans. The server's statistics may call a table empty that holds a backlog, because it is new or after dead rows. Then
--- MySQL would read all of it, or all of an index that has every column the query names. Reads name their index, here and
--- elsewhere, and a range also a column outside it: attempts >= 0 is always true.
+-- Plans. The server's statistics may show a table with a backlog as empty, because the table is new or has many dead rows.
+-- MySQL would then read the whole table, or the whole of an index that covers the query. So each read names its index, here
+-- and elsewhere, and a range also names a column that is not in that index: attempts >= 0 is always true.
 
 DROP PROCEDURE IF EXISTS mq_lock_ready;
 
@@ -37,12 +39,13 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_lock_ready(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    -- A mark is renewed when the front has moved by so many ids: a dead row costs a claim 0.1 to 0.2 microseconds, a mark 300.
+    -- Renew a mark when the first message is this many ids after it. A dead row costs a claim 0.1 to 0.2 microseconds, a
+    -- mark 300.
     DECLARE c_stride bigint DEFAULT 1000;
-    -- As many marks as renew_marks writes. Further priorities are claimed without marks.
+    -- As in renew_marks. Priorities after the eighth get no mark.
     DECLARE c_marks int DEFAULT 8;
     DECLARE v_segment int DEFAULT 0;
-    -- The first segment belongs to no mark.
+    -- The first segment has no mark.
     DECLARE v_priority int DEFAULT -32769;
     DECLARE v_run_at, v_from_run_at, v_first_run_at datetime(6);
     DECLARE v_id, v_from_id, v_first_id bigint;
@@ -55,7 +58,7 @@ BEGIN
     segments: LOOP
         SET v_end = COALESCE(v_end, 32768), v_count = 0;
         IF v_some AND v_left = 1 THEN
-            -- The same without a list, which costs a temporary table.
+            -- The same query without JSON arrays, which cost a temporary table.
             SELECT 1, CONCAT('[[', id, ',', attempts + 1, ',', priority, ',"', run_at, '"]]'), id, priority, priority, run_at
             INTO v_count, v_found, v_first_id, v_first_priority, v_last_priority, v_first_run_at
             FROM mq_ready FORCE INDEX (PRIMARY)
@@ -82,7 +85,7 @@ BEGIN
             SET p_items = IF(p_items IS NULL, v_found,
                 CONCAT(LEFT(p_items, CHAR_LENGTH(p_items) - 1), ',', SUBSTRING(v_found, 2))),
                 v_left = v_left - v_count, v_first_id = JSON_EXTRACT(v_found, '$[0][0]');
-            -- The front of a priority has moved, or there is one that may have a mark and has none.
+            -- The first message of a priority has moved, or a priority may have a mark but has none.
             SET p_front_moved = p_front_moved
                 OR v_first_priority = v_priority AND v_first_id NOT BETWEEN v_id - c_stride AND v_id + c_stride
                 OR v_last_priority > v_priority AND v_segment < c_marks;
@@ -90,7 +93,7 @@ BEGIN
         IF v_end = 32768 OR v_left = 0 THEN
             LEAVE segments;
         END IF;
-        -- The next segment starts at the mark, or before it, where a message may have appeared since.
+        -- The next segment starts at its mark, or at p_latest if that is earlier: messages may have appeared there since.
         SET v_priority = v_end, v_run_at = JSON_UNQUOTE(JSON_EXTRACT(p_places, CONCAT('$[', v_segment, '][1]'))),
             v_id = JSON_EXTRACT(p_places, CONCAT('$[', v_segment, '][2]')), v_from_run_at = LEAST(v_run_at, p_latest),
             v_from_id = IF(v_run_at < p_latest, v_id, 0), v_segment = v_segment + 1, v_some = 1,

@@ -1,4 +1,4 @@
--- lower_mark: make the next claim a full scan, if messages were put back below a low-water mark.
+-- lower_mark: make the next claim a full scan, if messages became ready below a low-water mark.
 -- Arguments:   p_type
 -- Returns:     nothing
 -- Errors:      none
@@ -19,7 +19,7 @@ BEGIN
     SELECT n INTO v_n FROM mq_mark FORCE INDEX (mark_newest) WHERE type = p_type ORDER BY n DESC LIMIT 1;
     IF v_n IS NOT NULL THEN
         INSERT INTO mq_mark (n, scanned_at, promoted_to, type, places)
-        -- Two higher, so that it also counts over the mark that a claim at work at this moment will leave.
+        -- n + 2: a concurrent claim may write n + 1, and that mark must not count.
         VALUES (v_n + 2, '1000-01-01', '1000-01-01', p_type, '[]');
     END IF;
 END//

@@ -1,5 +1,5 @@
--- lower_ring: a message comes back below the low-water mark of a ring: let claims find it.
--- Arguments:   p_type, p_id (the lowest that comes back)
+-- lower_ring: lower the low-water mark of a ring when a message becomes ready below it.
+-- Arguments:   p_type, p_id (the lowest id that became ready)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's
@@ -22,7 +22,7 @@ BEGIN
     SELECT n, after_id, low_until, promoted_to INTO v_n, v_after, v_until, v_promoted_to
     FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type AND reader = '' ORDER BY n DESC, after_id DESC LIMIT 1;
     IF v_until > UTC_TIMESTAMP(6) AND p_id <= v_after THEN
-        -- Two higher, so that it also counts over the mark that a claim at work at this moment will leave.
+        -- n + 2: a concurrent claim may write n + 1, and that mark must not count.
         INSERT INTO mq_ring (n, after_id, low_until, promoted_to, type, reader)
         VALUES (v_n + 2, p_id - 1, v_until, v_promoted_to, p_type, '');
     END IF;

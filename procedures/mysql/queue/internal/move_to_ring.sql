@@ -1,9 +1,9 @@
--- move_to_ring: move messages from their ordinary places to the ring's, by one claim of a type at a time.
+-- move_to_ring: move messages of a type into its ring; one claim per type at a time does this.
 -- Arguments:   p_type
--- Returns:     p_outside: 1 when some are left
+-- Returns:     p_outside: 1 when some messages are still outside the ring
 -- Errors:      none
--- Transaction: the caller's own, which commits at once: until then no other session sees what is on its way; passes over rows that
---              others have locked
+-- Transaction: the caller's own, which commits at once: until then other sessions do not see the moved messages; skips rows
+--              that others have locked
 -- Example:     CALL mq_move_to_ring('crawl', v_outside);
 
 DROP PROCEDURE IF EXISTS mq_move_to_ring;
@@ -17,7 +17,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_move_to_ring(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    -- The others pass over so many locked rows, and MariaDB pays 290 bytes of its lock table for each.
+    -- Others skip this many locked rows, and MariaDB needs 290 bytes of its lock table for each.
     DECLARE c_rows int DEFAULT 2000;
     DECLARE v_mover tinyint;
     DECLARE v_rows longtext CHARACTER SET utf8mb4;

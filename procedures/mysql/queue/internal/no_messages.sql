@@ -1,6 +1,6 @@
--- no_messages: the result of a claim that found nothing.
+-- no_messages: the empty result of a claim that found nothing.
 -- Arguments:   none
--- Returns:     no row, with the columns of a message
+-- Returns:     no rows, with the columns of a message
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     CALL mq_no_messages();

@@ -1,17 +1,19 @@
--- pick: take up to p_size ready messages of a type out of the ready table, in claim order; expired claims are rescued, due
---       messages promoted and those of schedules sent on the way.
--- Arguments:   p_type, p_grouped (the policy), p_size, p_take (1: the caller's transaction may be long: see pick_grouped)
+-- pick: take up to p_size ready messages of a type out of mq_ready, in claim order; before that, rescue expired claims,
+--       promote due messages and send due schedules.
+-- Arguments:   p_type, p_grouped (the policy), p_size, p_take (1: the caller is a take; see pick_grouped)
 -- Returns:     p_items: a JSON array of [id, number of this attempt, ...]; NULL when nothing is ready
 -- Errors:      none
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     CALL mq_pick('email', 0, 10, 0, @items);
 --
--- A claim starts at the low-water marks of mq_mark, where earlier claims began to find something (see lock_ready). No message
--- is passed over for longer than a second:
--- 1. What is put back below a mark calls lower_mark, and what becomes due below one lowers it here.
--- 2. A message appears below a mark unseen when its sender commits late or when a take rolls back. Hence no claim starts
---    later than a second ago, and the first claim of each second is a full scan: it ignores the marks.
--- After a full scan that took long, because the dead rows are many, the next one waits ten times as long, at most 5 seconds.
+-- A claim starts at the low-water marks of mq_mark, where earlier claims found their first messages (see lock_ready). No
+-- message is skipped for longer than a second:
+-- 1. A procedure that puts a message back below a mark calls lower_mark. When a message becomes due below a mark, this
+--    procedure lowers the mark.
+-- 2. Two kinds of messages can appear below a mark without lowering it: their sender commits late, or a take rolls back. So
+--    no segment starts later than one second ago, and the first claim of each second is a full scan: it ignores the marks.
+-- If a full scan takes long because of many dead rows, the next one is later: after ten times that time, at most 5 seconds.
+-- docs/how-a-claim-works.md explains this with a drawing.
 
 DROP PROCEDURE IF EXISTS mq_pick;
 
@@ -27,15 +29,15 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_pick(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    -- How long a message may be passed over, and how far ahead a full scan may be noted, in seconds.
+    -- Seconds: the longest time that a message may be skipped, and how far ahead scanned_at may be.
     DECLARE c_late int DEFAULT 1;
     DECLARE c_ahead int DEFAULT 5;
-    -- A full scan that took so many microseconds and found nothing has read dead rows: idle consumers need not do it all the
-    -- time.
+    -- Microseconds. A full scan that takes longer than this and finds nothing has read dead rows. Idle consumers should not
+    -- repeat it often.
     DECLARE c_long_scan int DEFAULT 5000;
     DECLARE c_long_ago datetime(6) DEFAULT '1000-01-01';
     DECLARE c_never datetime(6) DEFAULT '9999-12-31';
-    -- What a take rescues or promotes stays hidden from others until its commit: no more than it may want itself.
+    -- Messages that a take rescues or promotes stay hidden from others until it commits: no more than it can use.
     DECLARE v_rescue int DEFAULT IF(p_take, 1, 20);
     DECLARE v_promote int DEFAULT IF(p_take, p_size, GREATEST(2 * p_size, 100));
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
@@ -52,7 +54,7 @@ BEGIN
         SELECT n, scanned_at, promoted_to, places INTO v_n, v_scanned_at, v_promoted_to, v_places
         FROM mq_mark FORCE INDEX (mark_newest) WHERE type = p_type ORDER BY n DESC LIMIT 1;
     END;
-    -- A full scan that is noted further ahead, or a promotion in the future: the clock was set back since.
+    -- A scanned_at further ahead, or a promotion in the future, means that the clock was set back.
     SET v_full_scan = COALESCE(v_now NOT BETWEEN v_scanned_at - INTERVAL c_ahead + 1 SECOND
             AND v_scanned_at + INTERVAL c_late SECOND
         OR v_promoted_to > v_now + INTERVAL 100000 MICROSECOND, 1);
@@ -74,9 +76,9 @@ BEGIN
         SET v_promoted_to = c_long_ago;
     END IF;
 
-    -- What is due, and what is ready before the first mark, which is mostly empty: to ask is cheaper than to lock. From its end:
-    -- MariaDB goes on past the end of what it reads, and there it would read all dead rows before the mark.
-    -- Not IF EXISTS (...): in an IF or a SET the server locks what it reads.
+    -- Check for due messages, and for ready messages before the first mark. There are rarely any, and a check costs less
+    -- than a locking scan. The second check reads backward from its end: MariaDB reads past the end of a range, where all
+    -- the dead rows before the mark would follow. SELECT ... INTO, because a subquery in IF or SET locks what it reads.
     SET v_first_mark = IF(v_full_scan, NULL, JSON_EXTRACT(v_places, '$[0][0]'));
     SELECT EXISTS (
             SELECT * FROM mq_delayed FORCE INDEX (PRIMARY)
@@ -100,7 +102,7 @@ BEGIN
 
     IF p_grouped THEN
         CALL mq_pick_grouped(p_type, p_size, p_take, p_items);
-        -- No claim of tickets starts at a mark. They only keep the time of the last full scan.
+        -- Claims of tickets start at no mark. The row only records the time of the last full scan.
         SET v_marks_changed = v_full_scan AND p_items IS NOT NULL, v_places = '[]', v_promoted_to = c_long_ago;
     ELSE
         CALL mq_lock_ready(p_type, p_size, IF(v_full_scan, '[]', v_places), v_before,
@@ -108,7 +110,7 @@ BEGIN
         IF p_items IS NOT NULL THEN
             SET v_marks_changed = v_marks_changed OR v_full_scan OR v_front_moved;
         ELSEIF v_full_scan AND JSON_LENGTH(v_places) > 0 AND UTC_TIMESTAMP(6) > v_now + INTERVAL c_long_scan MICROSECOND THEN
-            -- Nothing is ready: all marks move up to now.
+            -- Nothing is ready: move all marks up to now.
             SET v_marks_changed = 1, v_raised_to = v_now;
         END IF;
     END IF;

@@ -1,24 +1,27 @@
--- pick_grouped: take the first messages of groups, of an ordered queue one a group, else as many as the limits by group allow.
--- Arguments:   p_type, p_size, p_take (1: the messages are finished by the caller's own commit)
--- Returns:     p_items: a JSON array of [id, number of this attempt]; NULL when no group can go on
+-- pick_grouped: take the first messages of groups that are not blocked: one per group in an ordered queue, otherwise as
+--               many as the limits per group allow.
+-- Arguments:   p_type, p_size, p_take (1: the caller is a take; its own commit finishes the messages, perhaps much later)
+-- Returns:     p_items: a JSON array of [id, number of this attempt]; NULL when every group is blocked
 -- Errors:      none
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     CALL mq_pick_grouped('invoice', 10, 0, @items);
 --
--- A row of mq_ready is a ticket here: 'the group of this message has something to do', and every message brings one, so
--- that senders lock nothing. A ticket is only a hint, and is read without a lock. Of groups that seem free a claim locks the
--- stripe (mq_stripe), passing over what others have locked; now no other claim can begin with such a group, and a second read
--- shows whether it is free and what its first message is, whichever ticket led there.
+-- In a grouped queue a row of mq_ready is a ticket: the group of this message may have a message to claim. Every message
+-- brings a ticket, so senders lock nothing. A ticket is only a hint and is read without a lock. If a group seems free, the
+-- claim locks its stripe (mq_stripe), and skips stripes that others have locked. From then on no other claim can start on
+-- the group. A second read shows whether the group is free and which message is its first, whichever message the ticket
+-- belongs to.
 --
--- No call waits, not even one that finishes: MariaDB puts a lock that SKIP LOCKED passes over into the queue for a moment, and
--- takes it for a deadlock when its holder really waits for the claim. So the rule that no group gets stuck is: of a group
--- that is free, one message in mq_grouped has a ticket of its own. The call that ends a group's work issues one, after its last
--- read at the group. Of a group at work a claim drops all tickets but the first, while it holds that one and its message, so that
--- no cancel can take it away. Tickets of messages that are not in mq_grouped are dropped: they get new ones with their return.
+-- No call waits, not even one that finishes messages. MariaDB puts a lock that SKIP LOCKED skips into the lock queue for a
+-- moment, and reports a deadlock if the holder really waits for the claim. So one rule keeps groups from getting stuck: in
+-- a group that is not blocked, one message in mq_grouped has its own ticket. A call that unblocks a group issues one after
+-- its last read of the group. Of a blocked group, a claim drops all tickets except the first, while it has that ticket and
+-- its message locked, so that no cancel can remove them. Tickets of messages that are not in mq_grouped are dropped; these
+-- messages get new tickets when they return.
 --
--- Without an order several messages of a group may be at work, and one that is just being finished may have seen less than the
--- claim does: so a claim that drops tickets of a group it took from issues a new one, while messages are left, whether the
--- group is full or not. A group without a token waits for it: put_off.
+-- In a queue without order, several messages of a group may be active. A call that is finishing one of them may have seen
+-- less than the claim sees. So a claim that drops tickets of a group it took from issues a new one while messages are left,
+-- even if the group is full. If a group has no token, its first message is delayed: see put_off.
 
 DROP PROCEDURE IF EXISTS mq_pick_grouped;
 
@@ -33,7 +36,8 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_pick_grouped(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    -- A take keeps its stripes until its handler is done, and with them other groups that share them.
+    -- The maximum number of groups per call: a take keeps stripes locked until its handler ends, and they also block other
+    -- groups.
     DECLARE c_groups int DEFAULT 250;
     DECLARE c_tickets int DEFAULT 10000;
     DECLARE v_ordered tinyint;
@@ -72,10 +76,10 @@ BEGIN
                 v_left = v_left - v_count;
         END IF;
         IF p_take THEN
-            -- Only those that led it there: the others must not be hidden until its handler is done.
+            -- Drop only the tickets that this take used: others must not be hidden until its handler ends.
             SET v_busy = NULL;
         ELSEIF v_items IS NOT NULL AND v_ordered AND v_rate = 0 THEN
-            -- All that were seen of the groups claimed just now, or a long group would be read each time.
+            -- Drop all tickets read of the groups claimed just now, or every claim reads all tickets of a long group.
             SELECT GROUP_CONCAT('[', j.id, ',', j.priority, ',"', j.run_at, '"]')
             INTO v_used
             FROM JSON_TABLE(v_tickets, '$[*]' COLUMNS (
@@ -98,7 +102,7 @@ BEGIN
     IF p_items IS NOT NULL THEN
         SET p_items = CONCAT('[', p_items, ']');
         IF p_take THEN
-            -- The caller's own commit finishes them.
+            -- The caller's own commit finishes the messages.
             CALL mq_drop_locks(p_type, p_items, v_groups);
             CALL mq_issue_tickets(p_type, v_groups);
         ELSEIF NOT v_ordered THEN

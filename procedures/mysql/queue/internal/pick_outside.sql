@@ -1,8 +1,8 @@
--- pick_outside: take messages of a type in the order of a ring while some of them stand at ordinary places.
--- Arguments:   p_type, p_size, p_after (begin after this id, and go on at the lowest)
--- Returns:     p_items: a JSON array of [id, number of this attempt, priority, run_at], NULL for none
+-- pick_outside: take messages of a ring in order of id while some of them are outside the ring.
+-- Arguments:   p_type, p_size, p_after (start after this id, and continue at the lowest)
+-- Returns:     p_items: a JSON array of [id, number of this attempt, priority, run_at]; NULL for none
 -- Errors:      none
--- Transaction: joins the caller's; passes over rows that others have locked
+-- Transaction: joins the caller's; skips rows that others have locked
 -- Example:     CALL mq_pick_outside('crawl', 10, 17, v_items);
 
 DROP PROCEDURE IF EXISTS mq_pick_outside;
@@ -18,13 +18,14 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_pick_outside(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    -- More than is wanted, because others have locked some of them: the claim that moves them 2,000, the others what they take.
+    -- Search more rows than needed, because others have locked some: a claim that moves messages locks 2,000, other claims
+    -- what they take.
     DECLARE c_rows int DEFAULT 4000;
     DECLARE c_tries int DEFAULT 5;
     DECLARE v_near int DEFAULT p_size + 1000;
     DECLARE v_tries int DEFAULT 0;
     DECLARE v_found longtext CHARACTER SET utf8mb4;
-    -- What was found may all be claimed by others before it is locked: then it is searched again.
+    -- Other claims may have taken everything that was found before it is locked: search again.
     tries: LOOP
         SET v_tries = v_tries + 1;
         SELECT CONCAT('[', GROUP_CONCAT('[', r.id, ',', r.priority, ',"', r.run_at, '"]' ORDER BY r.id <= p_after, r.id), ']')

@@ -1,6 +1,6 @@
--- promote: move delayed messages that are due to ready.
--- Arguments:   p_type, p_after and p_until (due in this span), p_size (at most so many)
--- Returns:     p_moved (how many), p_first_run_at: the earliest run_at among them in mq_ready, or NULL
+-- promote: move due messages from mq_delayed to mq_ready.
+-- Arguments:   p_type, p_after and p_until (due after p_after and up to p_until), p_size (maximum number of messages)
+-- Returns:     p_moved: number of messages; p_first_run_at: their earliest run_at in mq_ready, or NULL
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     CALL mq_promote('email', '1000-01-01', UTC_TIMESTAMP(6), 1000, @moved, @first_run_at);
@@ -26,7 +26,7 @@ BEGIN
     SELECT grouped, EXISTS (SELECT * FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type) INTO v_grouped, v_ring
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     SELECT CONCAT('[', GROUP_CONCAT('[', d.id, ',', d.attempts, ',', d.priority, ',"', d.run_at, '"]'), ']'), COUNT(*),
-        -- Those of a ring all stand at its start.
+        -- All messages of a ring are at its start.
         MIN(IF(v_ring, '1000-01-01', d.run_at))
     INTO v_due, p_moved, p_first_run_at
     FROM (
@@ -46,7 +46,7 @@ BEGIN
             SELECT m.type, COALESCE(m.group_key, ''), m.id, j.attempts
             FROM JSON_TABLE(v_due, '$[*]' COLUMNS (id bigint PATH '$[0]', attempts smallint PATH '$[1]')) AS j
             STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id;
-            -- A message that its group waits for comes back: the group may go on, and it is the first of it again.
+            -- A message that blocked its group returns: unblock the group; the message is its first one again.
             CALL mq_drop_locks(p_type, v_due, v_groups);
         END IF;
         INSERT IGNORE INTO mq_ready (type, priority, run_at, id, attempts)

@@ -1,4 +1,4 @@
--- put_back: make messages ready again at their old place in the order.
+-- put_back: make messages ready again, at the position where they were sent.
 -- Arguments:   p_type, p_items (a JSON array of [id, attempts])
 -- Returns:     nothing
 -- Errors:      none
@@ -21,7 +21,7 @@ BEGIN
     DECLARE v_groups longtext CHARACTER SET utf8mb4;
     SELECT grouped, EXISTS (SELECT * FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type) INTO v_grouped, v_ring
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
-    -- First a read, which locks nothing: few have ever failed.
+    -- Read first, without locks: few messages have ever failed.
     SELECT EXISTS (
         SELECT *
         FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
@@ -40,7 +40,7 @@ BEGIN
         FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempts smallint PATH '$[1]')) AS j
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id;
         CALL mq_drop_locks(p_type, p_items, v_groups);
-        -- An old ticket may be being dropped at this moment: the new one goes beside it, with a time of its own.
+        -- Another claim may be dropping an old ticket: the new one gets the current time as its position.
         INSERT IGNORE INTO mq_ready (type, priority, run_at, id, attempts)
         SELECT m.type, m.priority, IF(r.id IS NULL, m.run_at, UTC_TIMESTAMP(6)), m.id, j.attempts
         FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempts smallint PATH '$[1]')) AS j

@@ -1,12 +1,14 @@
--- put_off: the first message of a group waits for the group's next token, and the whole group waits for it.
--- Arguments:   p_type, p_group, p_ordered (1: exactly the first message; 0: the first that nobody has locked), p_rate and
---              p_rate_seconds (the policy that the claim has read), p_next_at (when the token comes)
--- Returns:     p_done (0: the message is being cancelled or the policy changed at this moment, and nothing was done)
+-- put_off: delay the first message of a group until the group's next token.
+-- Arguments:   p_type, p_group, p_ordered (1: delay exactly the first message; 0: the first one that no session has
+--              locked), p_rate and p_rate_seconds (the policy that the claim has read), p_next_at (the time of the token)
+-- Returns:     p_done: 1; 0 when nothing was done, because another transaction is cancelling the message or has changed the
+--              policy
 -- Errors:      none
--- Transaction: joins the caller's, which has the group's stripe and commits soon; never waits. set_queue waits for it
+-- Transaction: joins the caller's, which has locked the group's stripe and commits soon; never waits. set_queue waits for
+--              it
 -- Example:     CALL mq_put_off('email', 'customer-7', 0, 100, 60, v_next_at, v_done);
 --
--- As a failed message of an ordered queue: promote brings it back and gives its place back.
+-- The message waits like a failed message of an ordered queue: promote brings it back and frees its place.
 
 DROP PROCEDURE IF EXISTS mq_put_off;
 
@@ -27,7 +29,7 @@ BEGIN
     DECLARE v_same tinyint;
     DECLARE v_first, v_id bigint;
     DECLARE v_attempts smallint;
-    -- A policy that is changed after this finds what waits, and lets it go on.
+    -- A policy change that commits after this finds the delayed message and makes it due.
     SELECT MAX(q.group_rate = p_rate AND q.group_rate_seconds = p_rate_seconds) INTO v_same
     FROM (
         SELECT group_rate, group_rate_seconds FROM mq_queue WHERE type = p_type

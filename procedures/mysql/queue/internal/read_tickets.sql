@@ -1,12 +1,14 @@
--- read_tickets: the next tickets of a grouped queue, and what each stands for.
--- Arguments:   p_type, p_take (see pick_grouped), p_gate (who is at this place keeps the group waiting), p_places (the most active
---              messages of a group; 0: not to be counted), p_empty_after (a group whose bucket is full later has no token; NULL:
---              there is no rate), p_size (how many), p_priority, p_run_at and p_id (after this place)
+-- read_tickets: read the next tickets of a grouped queue and the state of each ticket's group.
+-- Arguments:   p_type, p_take (see pick_grouped), p_gate (a message at this place blocks its group), p_places (maximum
+--              number of active messages per group; 0: do not count), p_empty_after (a group whose bucket is full later
+--              than this has no token; NULL: no rate), p_size (maximum number of tickets), p_priority, p_run_at and p_id
+--              (read after this position)
 -- Returns:     p_tickets: a JSON array of [id, priority, run_at, what, nth, group key], NULL for none; what: 0 nothing, 1 a
---              group that is full or waits, 2 one that may go on, 3 a message that is in no group yet; nth: of the tickets of
---              its group. p_read: how many; p_lone: how many of what 3; p_spent: '[id,priority,run_at],...' of what 0, NULL for
---              none; p_busy: of groups at work all but the first ticket, a JSON array of [id, priority, run_at, first ticket's
---              id, priority, run_at, group key], NULL when they are few
+--              blocked group, 2 a group that is not blocked, 3 a message that is not in its group yet; nth: number among
+--              the tickets of its group. p_read: number of tickets; p_lone: number of tickets with what = 3; p_spent:
+--              '[id,priority,run_at],...' of the tickets with what = 0, NULL for none; p_busy: the tickets of blocked
+--              groups except the first of each, as a JSON array of [id, priority, run_at, first ticket's id, priority,
+--              run_at, group key], NULL when they are few
 -- Errors:      none
 -- Transaction: reads only, without locks
 -- Example:     CALL mq_read_tickets('invoice', 0, -1, 0, NULL, 50, -32769, '1000-01-01', 0, v_tickets, v_read, v_lone, v_spent,
@@ -35,7 +37,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_read_tickets(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    -- Dropping costs writes and locks: a few tickets of groups at work are read again by the next claim.
+    -- Dropping tickets costs writes and locks. A few tickets of blocked groups stay, and the next claim reads them again.
     DECLARE c_few int DEFAULT 40;
     SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ',', k.priority, ',"', k.run_at, '",', k.what, ',', k.nth, ',',
         JSON_QUOTE(k.group_key), ']' ORDER BY k.priority, k.run_at, k.id), ']'), COUNT(*), COALESCE(SUM(k.what = 3), 0),
@@ -73,7 +75,8 @@ BEGIN
             WHERE r.type = p_type AND r.attempts >= 0
                 AND (r.priority > p_priority OR r.priority = p_priority
                     AND (r.run_at > p_run_at OR r.run_at = p_run_at AND r.id > p_id))
-                -- A take leaves the tickets of groups that cannot go on to the claims, and must not stumble over them.
+                -- A take leaves the tickets of blocked groups to claims. Its scan leaves them out: they would use up its
+                -- limit.
                 AND NOT (p_take AND (w.id IS NOT NULL
                     OR p_places > 0 AND (
                         SELECT COUNT(*) FROM mq_group_lock AS l FORCE INDEX (PRIMARY)

@@ -1,7 +1,7 @@
--- remove_ready: take one ready message that nobody holds out of the ready table; in an ordered queue its group waits for it.
+-- remove_ready: remove one ready message that is not claimed from mq_ready; in an ordered queue it then blocks its group.
 -- Arguments:   p_id
--- Returns:     p_type, p_attempt (the one that would begin now) and p_reader (the caller); p_type is NULL when it is not
---              ready, is being claimed at this moment, or its group is at work and ordered
+-- Returns:     p_type, p_attempt (the number of the next attempt) and p_reader (the caller); p_type is NULL when the
+--              message is not ready, is being claimed, or its group is blocked in an ordered queue
 -- Errors:      none
 -- Transaction: joins the caller's; never waits
 -- Example:     CALL mq_remove_ready(17, @type, @attempt, @reader);
@@ -45,8 +45,8 @@ whole: BEGIN
         END IF;
     END IF;
 
-    -- Due but not promoted: the take that rolled back has taken its promotion back as well. Before the ready table, for
-    -- another claim may be promoting it.
+    -- A due message may still be delayed: the rollback of the take also undid its promotion. Check this before mq_ready,
+    -- because a claim may be promoting the message.
     SELECT MAX(d.attempts) + 1 INTO p_attempt
     FROM (
         SELECT attempts FROM mq_delayed
@@ -66,7 +66,7 @@ whole: BEGIN
             DELETE FROM mq_grouped WHERE type = v_type AND group_key = v_group AND id = p_id;
         END IF;
     ELSE
-        -- In a ring some stand at their ordinary place still.
+        -- Some messages of a ring may still be outside it.
         SET v_places = CONCAT('[[', v_priority, ',"', v_run_at, '"]', IF(v_ring, ',[-32768,"1000-01-01"]', ''), ']');
         SELECT MAX(r.attempts) + 1, CONCAT('[', GROUP_CONCAT('[', r.priority, ',"', r.run_at, '"]'), ']')
         INTO p_attempt, v_places
@@ -87,10 +87,10 @@ whole: BEGIN
     END IF;
     IF p_attempt IS NOT NULL THEN
         IF v_ordered AND v_head IS NULL THEN
-            -- As after a claim.
+            -- As after a claim: the message blocks its group.
             INSERT INTO mq_group_lock (type, group_key, place, id) VALUES (v_type, v_group, -1, p_id);
         ELSEIF v_grouped AND NOT v_ordered THEN
-            -- Its ticket leads nowhere any more.
+            -- The message's ticket is not needed any more.
             CALL mq_issue_tickets(v_type, JSON_ARRAY(v_group));
         END IF;
         SET p_type = v_type;

@@ -1,15 +1,16 @@
--- renew_marks: write the low-water marks that a claim leaves, and delete those before them.
--- Arguments:   p_type, p_n (the number of the marks that the claim read; NULL: there were none), p_scanned_at (the last full
---              scan), p_promoted_to (nothing due before is left to promote), p_places (the marks that the claim read: a JSON
---              array of [priority, run_at, id]), p_items (what the claim found: a JSON array of [id, attempt, priority, run_at],
---              or NULL), p_at_least and p_at_most (run_at of the marks of other priorities)
+-- renew_marks: write the low-water marks of a claim, and delete the older ones.
+-- Arguments:   p_type, p_n (the number of the marks that the claim read; NULL: there were none), p_scanned_at (the last
+--              full scan), p_promoted_to (no message due before this time is delayed), p_places (the marks that the claim
+--              read: a JSON array of [priority, run_at, id]), p_items (the messages that the claim found: a JSON array of
+--              [id, attempt, priority, run_at], or NULL), p_at_least and p_at_most (bounds for the run_at of the marks of
+--              all other priorities)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     CALL mq_renew_marks('email', 17, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), '[]', NULL, '1000-01-01', '9999-12-31');
 --
--- The first row found of a priority is its mark. A priority of which nothing was found keeps the mark that it had. Marks are
--- inserted, never updated: the newest is the first index entry, however many dead ones lie after it.
+-- The first row found of a priority becomes its mark. A priority without found rows keeps its mark. Marks are inserted,
+-- never updated: the newest set is the first index entry, before all dead ones.
 
 DROP PROCEDURE IF EXISTS mq_renew_marks;
 
@@ -28,9 +29,9 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_renew_marks(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    -- Every mark costs a statement in each claim that comes short. Further priorities are claimed without marks.
+    -- Each mark costs one more statement in a claim that finds too few messages. Priorities after the eighth get no mark.
     DECLARE c_marks int DEFAULT 8;
-    -- Claims at work at the same time leave marks of few different numbers.
+    -- Delete marks up to this many numbers back: concurrent claims may have left some.
     DECLARE c_old int DEFAULT 20;
     DECLARE v_places, v_marks longtext CHARACTER SET utf8mb4;
     SELECT CONCAT('[', GROUP_CONCAT('[', l.priority, ',"', l.run_at, '",', l.id, ']' ORDER BY l.priority), ']')
@@ -58,7 +59,7 @@ BEGIN
     ) AS l;
     INSERT INTO mq_mark (n, scanned_at, promoted_to, type, places)
     VALUES (COALESCE(p_n, 0) + 1, p_scanned_at, p_promoted_to, p_type, COALESCE(v_places, '[]'));
-    -- A mark that another claim is deleting stays until a later one passes by: they are few and never read.
+    -- Skip marks that another claim is deleting. Leftover marks are few and never read; a later claim deletes them.
     SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ']'), ']')
     INTO v_marks
     FROM (

@@ -1,6 +1,7 @@
--- renew_ring_mark: write the low-water mark that a round-robin claim leaves, and delete those before it.
--- Arguments:   p_type, p_n (the number of the mark that the claim read; NULL: there was none), p_after_id (claims start after
---              this id), p_low_until (so long), p_promoted_to (nothing due before is left to promote)
+-- renew_ring_mark: write the low-water mark of a round-robin claim, and delete the older ones.
+-- Arguments:   p_type, p_n (the number of the mark that the claim read; NULL: there was none), p_after_id (no message up to
+--              this id is ready), p_low_until (how long the mark holds), p_promoted_to (no message due before this time is
+--              delayed)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's; never waits for another claim
@@ -20,7 +21,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_renew_ring_mark(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    -- Claims at work at the same time leave marks of few different numbers.
+    -- Delete marks up to this many numbers back: concurrent claims may have left some.
     DECLARE c_old int DEFAULT 20;
     DECLARE v_marks longtext CHARACTER SET utf8mb4;
     INSERT INTO mq_ring (n, after_id, low_until, promoted_to, type, reader)

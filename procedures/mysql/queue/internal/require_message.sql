@@ -1,11 +1,11 @@
--- require_message: refuse what a message cannot have; NULL passes where it means 'the default'.
--- Arguments:   those of send_message but the type
+-- require_message: check the arguments of one message except its type; NULL means the default where there is one.
+-- Arguments:   as for send_message, without p_type
 -- Returns:     nothing
 -- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
 -- Example:     CALL mq_require_message('{}', NULL, 0, NULL, 'a-1', NULL, NULL, NULL, 60, 'replace');
 --
--- What is NULL is not checked: a call would cost every sender more than the question.
+-- NULL arguments are not checked: a call costs each sender more than the test for NULL.
 
 DROP PROCEDURE IF EXISTS mq_require_message;
 
@@ -53,15 +53,15 @@ BEGIN
     IF p_delay_seconds IS NOT NULL THEN
         CALL mq_require_range('delay_seconds', p_delay_seconds, 0, 315360000);
         IF p_run_at IS NOT NULL THEN
-            CALL mq_raise_error('invalid_argument', 'delay_seconds: run_at is given too');
+            CALL mq_raise_error('invalid_argument', 'delay_seconds: must be NULL when run_at is given');
         END IF;
     END IF;
     IF p_on_conflict IS NOT NULL THEN
-        -- As bytes: a collation may take 'Keep' or 'keep ' for the same.
+        -- Compare bytes: some collations treat 'Keep' or 'keep ' as equal to 'keep'.
         IF CAST(p_on_conflict AS binary) NOT IN ('keep', 'replace', 'postpone') THEN
             CALL mq_raise_error('invalid_argument', 'on_conflict: must be keep, replace or postpone');
         ELSEIF p_on_conflict <> 'keep' AND p_dedup_key IS NULL THEN
-            CALL mq_raise_error('invalid_argument', 'on_conflict: needs a dedup_key');
+            CALL mq_raise_error('invalid_argument', 'on_conflict: replace and postpone need a dedup_key');
         END IF;
     END IF;
 END//

@@ -1,8 +1,9 @@
--- rescue: take back up to p_batches expired claims of a type.
--- Arguments:   p_type, p_batches (at most so many claims)
--- Returns:     p_count: how many messages were made new or dead
+-- rescue: rescue up to p_batches expired claims of a type: make their messages ready again, or dead-letter them when their
+--         attempts are used up.
+-- Arguments:   p_type, p_batches (maximum number of claims)
+-- Returns:     p_count: how many messages were made ready or dead-lettered
 -- Errors:      none
--- Transaction: joins the caller's; passes over claims that are being finished or extended at this moment
+-- Transaction: joins the caller's; skips claims that another call is finishing or extending
 -- Example:     CALL mq_rescue('email', 1000, @count);
 
 DROP PROCEDURE IF EXISTS mq_rescue;
@@ -37,7 +38,8 @@ BEGIN
             LEAVE rescue;
         END IF;
         DELETE FROM mq_batch WHERE batch_key = v_key;
-        -- A message with attempts left goes back to its place at once; the others are dead.
+        -- A message with attempts left becomes ready at once, at the position where it was sent. The others are
+        -- dead-lettered.
         SELECT CONCAT('[', GROUP_CONCAT(IF(
                 j.attempt < COALESCE(m.max_attempts, v_max_attempts), CONCAT('[', j.id, ',', j.attempt, ']'), NULL
             ) ORDER BY j.id), ']'),

@@ -1,6 +1,6 @@
--- save_position: note where a reader of a ring has stopped, and delete the positions before.
--- Arguments:   p_type, p_reader, p_size (of the claim), p_round and p_last_id (where it has stopped), p_n and p_after_id (where
---              it had stopped before; NULL: nowhere)
+-- save_position: save the position of a round-robin reader, and delete its older positions.
+-- Arguments:   p_type, p_reader, p_size (of the claim), p_round and p_last_id (the round and the last id), p_n and
+--              p_after_id (the position that the claim read; NULL: there was none)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's; never waits for another claim
@@ -23,7 +23,8 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     DECLARE c_highest bigint DEFAULT 9223372036854775807;
-    -- The position before, those that other claims left a little before it, and at the end of a round the last two rounds.
+    -- Delete the position that the claim read and those that concurrent claims left shortly before it; at the end of a
+    -- round, those of the last two rounds.
     DECLARE v_from_n bigint DEFAULT IF(p_round = p_n, p_n, p_n - 1);
     DECLARE v_from_id bigint DEFAULT IF(p_round = p_n, p_after_id - 20 * p_size, -c_highest);
     DECLARE v_until_id bigint DEFAULT IF(p_round = p_n, p_after_id, c_highest);

@@ -1,6 +1,7 @@
--- scan_ring: find the lowest id of a ring, and how long that takes.
--- Arguments:   p_type, p_from (the low-water mark), p_after (up to this id), p_empty (1: nothing was found after it)
--- Returns:     p_lowest_id, NULL when there is none; p_scanned, in microseconds
+-- scan_ring: find the lowest ready message of a ring, and measure how long that took.
+-- Arguments:   p_type, p_from (the low-water mark), p_after (ids above p_from, up to p_after), p_empty (1: nothing was
+--              found after p_after either: measure that scan too)
+-- Returns:     p_lowest_id (NULL when there is none), p_scanned (the duration of the scan, in microseconds)
 -- Errors:      none
 -- Transaction: reads only, without locks
 -- Example:     CALL mq_scan_ring('crawl', 0, 17, 1, v_lowest_id, v_scanned);
@@ -20,12 +21,12 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_scan_ring(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    -- Microseconds; to read 1,000 dead rows takes 100 to 200.
+    -- Microseconds; reading 1,000 dead rows takes 100 to 200.
     DECLARE c_long int DEFAULT 500;
     DECLARE v_tries int DEFAULT 0;
     DECLARE v_begun datetime(6);
     DECLARE v_id bigint;
-    -- Pages that have not been read for a while take long only the first time.
+    -- Measure twice: cold pages are slow only the first time.
     tries: LOOP
         SET v_begun = UTC_TIMESTAMP(6), v_tries = v_tries + 1;
         IF p_empty THEN

@@ -1,11 +1,12 @@
--- send_one: send one message whose options are checked.
--- Arguments:   those of send_message; p_own (what begin_call said)
--- Returns:     p_id, p_created and p_changed, as send_message does
--- Errors:      50001 wrong_isolation (a change in a grouped queue)
--- Transaction: joins the caller's; waits for an open transaction that has sent or changed the same dedup_key
+-- send_one: send one message whose arguments have been checked.
+-- Arguments:   as for send_message; p_own (the result of begin_call)
+-- Returns:     p_id, p_created and p_changed, as from send_message
+-- Errors:      50001 wrong_isolation (replace or postpone in an ordered queue or one with limits per group)
+-- Transaction: joins the caller's; waits for an open transaction that has sent or changed a message with the same dedup_key
 -- Example:     CALL mq_send_one('email', '{}', NULL, 0, NULL, 'a-1', NULL, NULL, NULL, 60, 'replace', 1, v_id, v_created, v_changed);
 --
--- Triggers call it: here and below it nothing may begin, commit, return rows or execute what is composed.
+-- Triggers call this procedure. So it and the procedures that it calls must not begin or commit a transaction, return rows
+-- or use dynamic SQL.
 
 DROP PROCEDURE IF EXISTS mq_send_one;
 
@@ -41,8 +42,8 @@ BEGIN
     SELECT grouped, EXISTS (SELECT * FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type) INTO v_grouped, v_ring
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     CALL mq_reader_name(p_source, v_source);
-    -- A message that is just being finished is waited for. Inside a transaction it is read without a lock, which would make
-    -- the message's consumer wait for the commit.
+    -- Outside a transaction the locking read waits for a session that is finishing the message. Inside a transaction the
+    -- read takes no lock, because the message's consumer would have to wait for the commit.
     IF p_dedup_key IS NOT NULL THEN
         IF p_own = 1 THEN
             SELECT id INTO v_live FROM mq_dedup WHERE type = p_type AND dedup_key = p_dedup_key FOR UPDATE;
@@ -59,7 +60,8 @@ BEGIN
             p_dedup_key, v_source);
         SET p_id = LAST_INSERT_ID();
         IF p_dedup_key IS NOT NULL THEN
-            -- Of several senders that wait for one, each gets an exclusive lock in turn: with shared ones they would deadlock.
+            -- Of several senders that wait for one message, each gets an exclusive lock in turn; with shared locks they
+            -- would deadlock.
             INSERT INTO mq_dedup (type, dedup_key, id) VALUES (p_type, p_dedup_key, p_id)
             ON DUPLICATE KEY UPDATE id = mq_dedup.id;
             SELECT id INTO v_live FROM mq_dedup WHERE type = p_type AND dedup_key = p_dedup_key FOR UPDATE;

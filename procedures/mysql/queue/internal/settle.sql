@@ -1,4 +1,4 @@
--- settle: messages are completed: delete them, or archive them when the policy says so.
+-- settle: complete messages: delete them, or archive them if the queue's policy is archive.
 -- Arguments:   p_type, p_on_complete and p_grouped (the policy), p_items (a JSON array of [id, attempt]), p_reader
 -- Returns:     nothing
 -- Errors:      none

@@ -1,12 +1,12 @@
--- spend: a claim of a type with limits notes how many messages it took.
+-- spend: record the messages that a claim of a type with limits has taken.
 -- Arguments:   p_type, p_count, p_rate and p_rate_seconds (the policy; a rate of 0: no limit)
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's, which has the row since allowance; a rollback gives the tokens back
+-- Transaction: joins the caller's, which has locked the row (allowance); a rollback returns the tokens
 -- Example:     CALL mq_spend('email', 10, 100, 60);
 --
--- Called when the lease has begun: by the times of the claims, too, no more than the rate pass. Also without a rate: of two
--- claims on different nodes of a cluster, whose row locks are not seen on the other, one is refused at its commit.
+-- Called after the lease has begun: so the rate also holds for the claim times in mq_batch. Called also without a rate: in
+-- a cluster, row locks are not visible on other nodes, and of two claims on different nodes one is refused at its commit.
 
 DROP PROCEDURE IF EXISTS mq_spend;
 

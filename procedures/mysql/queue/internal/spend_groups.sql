@@ -1,11 +1,12 @@
--- spend_groups: the lease of messages has begun: the tokens that their groups spent on them count from now.
+-- spend_groups: start the spent tokens of groups at the time when the lease of their messages begins.
 -- Arguments:   p_type, p_items (a JSON array of [id, attempt]), p_rate and p_rate_seconds (the policy)
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's, which has the groups since take_group
+-- Transaction: joins the caller's, which has locked the groups (take_group)
 -- Example:     CALL mq_spend_groups('email', '[[17,1]]', 100, 60);
 --
--- A claim of many groups takes a while. Counted from when each was taken, more than the rate could pass by the times of the claims.
+-- A claim of many groups takes time. If tokens counted from the time when each group was taken, the claim times could
+-- exceed the rate.
 
 DROP PROCEDURE IF EXISTS mq_spend_groups;
 

@@ -1,13 +1,14 @@
--- stuck_groups: groups that have messages, may go on, and are found by no claim.
--- Arguments:   p_type (NULL: all)
--- Returns:     p_groups: a JSON array of [type, group key], '' for messages without one; NULL for none; at most 1,000 of the
---              first 10,000 groups
+-- stuck_groups: groups that have due messages and are not blocked, but have no ticket, so that no claim finds them. There
+--               should be none.
+-- Arguments:   p_type (NULL: all types)
+-- Returns:     p_groups: a JSON array of [type, group key], '' for messages without one; NULL for none; at most 1,000 of
+--              the first 10,000 groups
 -- Errors:      none
 -- Transaction: reads only, without locks
 -- Example:     CALL mq_stuck_groups('invoice', v_groups);
 --
--- There should never be one: of a group that may go on, one message has a ticket in mq_ready (pick_grouped), at its own place or
--- 1 to 97 microseconds before it (issue_tickets).
+-- In a group that is not blocked, one message has a ticket in mq_ready (see pick_grouped), at its own position or 1 to 97
+-- microseconds before it (see issue_tickets).
 
 DROP PROCEDURE IF EXISTS mq_stuck_groups;
 
@@ -38,7 +39,7 @@ BEGIN
             AND (SELECT COUNT(*) FROM mq_group_lock AS l FORCE INDEX (PRIMARY) WHERE l.type = k.type AND l.group_key = k.group_key)
                 < (SELECT IF(q.ordered, 1, IF(q.group_max_active = 0, 2147483647, q.group_max_active))
                     FROM mq_queue AS q WHERE q.type IN (k.type, '') ORDER BY q.type DESC LIMIT 1)
-            -- Whole primary keys, and no EXISTS: MariaDB would read all tickets of the priority for each message.
+            -- Whole primary keys and no EXISTS: MariaDB would read all tickets of the priority for each message.
             AND (
                 SELECT r.id
                 FROM mq_grouped AS g FORCE INDEX (PRIMARY)

@@ -1,11 +1,12 @@
--- take_group: take the first messages of a group that its limits allow.
--- Arguments:   p_type, p_group, p_size (at most so many), p_take (1: the caller's transaction may be long), p_lone (messages of
---              the group that are in no group yet: a JSON array of [id], or NULL), p_ordered, p_places (the most active messages
---              of a group; 0: any number), p_rate and p_rate_seconds (the policy)
--- Returns:     p_items: '[id,number of this attempt],...', NULL for none; p_count: how many; p_put_off: 1 when the group now waits
---              for its next token
+-- take_group: take the first messages of a group that its limits allow; if it has no token left, delay its first message
+--             instead.
+-- Arguments:   p_type, p_group, p_size (maximum number of messages), p_take (1: the caller is a take; see pick_grouped),
+--              p_lone (messages that are not in the group yet: a JSON array of [id], or NULL), p_ordered, p_places (maximum
+--              number of active messages per group; 0: no limit), p_rate and p_rate_seconds (the policy)
+-- Returns:     p_items: '[id,number of this attempt],...', NULL for none; p_count: how many; p_put_off: 1 when the first
+--              message was delayed until the next token
 -- Errors:      none
--- Transaction: joins the caller's, which holds the stripe of the group until it ends; never waits
+-- Transaction: joins the caller's, which keeps the group's stripe locked until it ends; never waits
 -- Example:     CALL mq_take_group('email', 'customer-7', 10, 0, NULL, 0, 3, 100, 60, v_items, v_count, v_put_off);
 
 DROP PROCEDURE IF EXISTS mq_take_group;
@@ -61,7 +62,7 @@ whole: BEGIN
     END IF;
 
     IF p_ordered THEN
-        -- The group of a head that is being cancelled or purged is passed over.
+        -- Skip the group if another transaction is cancelling or purging its first message.
         SELECT MIN(g.id) INTO v_first FROM mq_grouped AS g FORCE INDEX (PRIMARY) WHERE g.type = p_type AND g.group_key = p_group;
         SELECT GROUP_CONCAT('[', g.id, ',', g.attempts + 1, ']'), COUNT(*) INTO p_items, p_count
         FROM (

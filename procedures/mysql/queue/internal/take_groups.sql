@@ -1,14 +1,14 @@
--- take_groups: of the groups that tickets lead to, take what the limits by group allow.
--- Arguments:   p_type, p_size (at most so many messages), p_take (see pick_grouped), p_tickets and p_lone (read_tickets), p_ordered,
---              p_places, p_rate and p_rate_seconds (see take_group)
--- Returns:     p_items: '[id,number of this attempt],...', p_groups: the keys of the groups that gave some, as JSON strings with commas
---              between, p_used: '[id,priority,run_at],...' of the tickets that are done with; NULL for none. p_count: how many
---              messages; p_last: how many of the tickets have been tried
+-- take_groups: take messages from the groups of the given tickets, as many as the limits per group allow.
+-- Arguments:   p_type, p_size (maximum number of messages), p_take (see pick_grouped), p_tickets and p_lone (from
+--              read_tickets), p_ordered, p_places, p_rate and p_rate_seconds (see take_group)
+-- Returns:     p_items: '[id,number of this attempt],...'; p_groups: keys of the groups with taken messages, JSON strings
+--              separated by commas; p_used: '[id,priority,run_at],...' of the used tickets; each NULL for none. p_count:
+--              number of messages; p_last: number of tickets that were tried
 -- Errors:      none
--- Transaction: joins the caller's, which holds the stripes of the groups until it ends; never waits
+-- Transaction: joins the caller's, which keeps the stripes of the groups locked until it ends; never waits
 -- Example:     CALL mq_take_groups('email', 10, 0, v_tickets, 0, 0, 3, 100, 60, v_items, v_groups, v_used, v_count, v_last);
 --
--- One group after the other, so that no more are locked than give something.
+-- One group after the other: no group is locked that gives no message.
 
 DROP PROCEDURE IF EXISTS mq_take_groups;
 
@@ -33,7 +33,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_take_groups(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    -- Each is locked until the commit.
+    -- The maximum number of groups per call: each stays locked until the commit.
     DECLARE c_groups int DEFAULT 250;
     DECLARE i, v_count, v_given int DEFAULT 0;
     DECLARE v_put_off tinyint;
@@ -47,7 +47,7 @@ BEGIN
     WHERE j.what >= 2 AND j.nth = 1;
     taking: WHILE i < COALESCE(JSON_LENGTH(v_found), 0) DO
         IF p_count = p_size OR v_given = c_groups THEN
-            -- What is after the last group has not been tried.
+            -- The tickets after the last group were not tried.
             SET p_last = JSON_EXTRACT(v_found, CONCAT('$[', i, '][0]')) - 1;
             LEAVE taking;
         END IF;
@@ -70,7 +70,7 @@ BEGIN
         END IF;
     END WHILE;
     IF v_done IS NOT NULL THEN
-        -- Of a take only those that led it there: the others must not be hidden until its handler is done.
+        -- A take drops only the tickets that it used: others must not be hidden until its handler ends.
         SELECT GROUP_CONCAT('[', j.id, ',', j.priority, ',"', j.run_at, '"]') INTO p_used
         FROM JSON_TABLE(CONCAT('[', v_done, ']'), '$[*]' COLUMNS (
             group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$'

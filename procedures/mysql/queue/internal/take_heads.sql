@@ -1,10 +1,10 @@
--- take_heads: of the groups of an ordered queue that tickets lead to, take the first message of those that are free.
--- Arguments:   p_type, p_size (at most so many), p_tickets and p_lone (read_tickets)
--- Returns:     p_items: '[id,number of this attempt],...', p_groups: their group keys as JSON strings with commas between,
---              p_used: '[id,priority,run_at],...' of the tickets that led there; NULL for none. p_count: how many; p_last: how
---              many of the tickets have been tried
+-- take_heads: in an ordered queue, take the first message of each group of the given tickets that is not blocked.
+-- Arguments:   p_type, p_size (maximum number of messages), p_tickets and p_lone (from read_tickets)
+-- Returns:     p_items: '[id,number of this attempt],...'; p_groups: their group keys, JSON strings separated by commas;
+--              p_used: '[id,priority,run_at],...' of the used tickets; each NULL for none. p_count: number of messages;
+--              p_last: number of tickets that were tried
 -- Errors:      none
--- Transaction: joins the caller's, which holds the stripes of the groups until it ends; never waits
+-- Transaction: joins the caller's, which keeps the stripes of the groups locked until it ends; never waits
 -- Example:     CALL mq_take_heads('invoice', 10, v_tickets, 0, v_items, v_groups, v_used, v_count, v_last);
 
 DROP PROCEDURE IF EXISTS mq_take_heads;
@@ -40,7 +40,7 @@ BEGIN
         LIMIT p_size
         FOR UPDATE /*!80000 OF s */ SKIP LOCKED
     ) AS s;
-    -- What is after the last stripe that was wanted has not been tried.
+    -- The tickets after the last wanted stripe were not tried.
     SET p_last = IF(p_count = p_size, p_last, JSON_LENGTH(p_tickets));
     IF p_count > 0 THEN
         IF p_lone > 0 THEN
@@ -55,7 +55,7 @@ BEGIN
             WHERE t.what = 3;
             CALL mq_add_lone(p_type, v_heads);
         END IF;
-        -- The group of a head that is being cancelled or purged is passed over.
+        -- Skip the group if another transaction is cancelling or purging its first message.
         SELECT CONCAT('[', GROUP_CONCAT('[', h.id, ',', JSON_QUOTE(h.group_key), ']'), ']'),
             GROUP_CONCAT('[', h.id, ',', h.attempts + 1, ']' ORDER BY h.n), GROUP_CONCAT(JSON_QUOTE(h.group_key)),
             GROUP_CONCAT('[', h.ticket, ',', h.priority, ',"', h.run_at, '"]'), COUNT(*)
@@ -84,7 +84,7 @@ BEGIN
             id bigint PATH '$[0]', group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[1]'
         )) AS j
         STRAIGHT_JOIN mq_grouped AS g FORCE INDEX (PRIMARY) ON g.type = p_type AND g.group_key = j.group_key AND g.id = j.id;
-        -- A take needs it for itself, not to take from one group twice.
+        -- A take needs the row itself, so that it does not take from one group twice.
         INSERT INTO mq_group_lock (type, group_key, place, id)
         SELECT p_type, j.group_key, -1, j.id
         FROM JSON_TABLE(v_heads, '$[*]' COLUMNS (

@@ -1,12 +1,12 @@
--- tend_groups: delete the buckets of groups that are full again, and mend those that the clock or the policy has left behind.
+-- tend_groups: clean up the token buckets of groups, and unblock stuck groups for some seconds after a change of limits.
 -- Arguments:   p_type, p_now
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's; passes over groups that other claims have locked
+-- Transaction: joins the caller's; skips groups that other claims have locked
 -- Example:     CALL mq_tend_groups('email', UTC_TIMESTAMP(6));
 --
--- A group without a bucket has all its tokens. A bucket that will be full later than after a period was written before the clock was
--- set back: what waits for its tokens would wait too long.
+-- A group without a bucket has all its tokens. A bucket whose full_at is more than one period ahead was written before the
+-- clock was set back: its messages would wait too long for a token.
 
 DROP PROCEDURE IF EXISTS mq_tend_groups;
 
@@ -19,13 +19,13 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_tend_groups(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    -- So many groups at most are locked until the claim's commit.
+    -- The maximum number of groups: each stays locked until the claim commits.
     DECLARE c_buckets int DEFAULT 100;
     DECLARE v_groups longtext CHARACTER SET utf8mb4;
     DECLARE v_latest datetime(6);
     SELECT p_now + INTERVAL group_rate_seconds SECOND INTO v_latest
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
-    -- Without a lock: most of the time there is none.
+    -- Read without locks: usually there is none.
     SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(b.group_key)), ']') INTO v_groups
     FROM (
         (SELECT group_key FROM mq_bucket FORCE INDEX (bucket_full) WHERE type = p_type AND full_at <= p_now LIMIT c_buckets)
@@ -33,7 +33,7 @@ BEGIN
         (SELECT group_key FROM mq_bucket FORCE INDEX (bucket_full) WHERE type = p_type AND full_at > v_latest LIMIT c_buckets)
     ) AS b;
     IF v_groups IS NOT NULL THEN
-        -- Only who has a group's stripe writes its bucket.
+        -- Only a session that has locked a group's stripe writes its bucket.
         SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(s.group_key)), ']') INTO v_groups
         FROM (
             SELECT j.group_key

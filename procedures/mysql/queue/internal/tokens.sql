@@ -1,5 +1,6 @@
--- tokens: how many tokens a bucket of a rate holds, and when it will hold the next one.
--- Arguments:   p_full_at (when the bucket is full again; NULL: it is full), p_now, p_rate, p_rate_seconds
+-- tokens: how many whole tokens a bucket has, and when it gets the next one.
+-- Arguments:   p_full_at (when the bucket is full again; NULL: it is full), p_now, p_rate (tokens of a full bucket, and
+--              tokens gained per p_rate_seconds), p_rate_seconds
 -- Returns:     p_tokens: 0 to p_rate
 -- Errors:      none
 -- Transaction: reads nothing

@@ -1,4 +1,4 @@
--- withdraw: take one message out of the batch that holds it.
+-- withdraw: remove one message from the batch that holds it.
 -- Arguments:   p_id, p_batch_key
 -- Returns:     p_type, p_attempt and p_reader of the claim; p_type is NULL when the key does not hold the message
 -- Errors:      none

@@ -1,13 +1,13 @@
--- allowance: how many messages the limits of a type let a claim have now; from here to the caller's commit no other claim of
---            the type gets any.
--- Arguments:   p_queue (the policy, with max_active or rate), p_size (what the claim wants)
--- Returns:     0 to p_size; 0 too while another claim is at it
+-- allowance: how many messages the limits of a type allow a claim to take now; other claims of the type get none until this
+--            transaction ends.
+-- Arguments:   p_queue (the policy, with max_active or rate), p_size (messages that the claim wants)
+-- Returns:     0 to p_size; also 0 while another claim of the type is in progress
 -- Errors:      50001 wrong_isolation
 -- Transaction: must be READ COMMITTED; never waits for another claim
 -- Example:     SELECT mq.allowance(mq.policy('email'), 10);
 --
--- A batch counts as long as it exists, also after its lease: its owner may still extend it. When there is no room, expired
--- batches are rescued first.
+-- A batch counts as active until it is finished, even after its lease has expired: its consumer may still extend it. When
+-- no place is free, the call first rescues expired batches.
 
 CREATE OR REPLACE FUNCTION mq.allowance(
     p_queue mq.queue,
@@ -19,7 +19,7 @@ SET enable_seqscan = off
 SET enable_bitmapscan = off
 AS $$
 DECLARE
-    -- As many as a claim rescues on its way.
+    -- The number of expired claims that pick rescues too.
     c_rescue CONSTANT integer := 20;
     v_size integer := p_size;
     v_now timestamptz;
@@ -35,7 +35,7 @@ BEGIN
         v_now := clock_timestamp();
         v_size := least(v_size, mq.tokens(v_full_at, v_now, p_queue.rate, p_queue.rate_seconds));
         IF v_full_at > v_now + make_interval(secs => p_queue.rate_seconds) THEN
-            -- The clock was set back, or the period has become shorter: it is empty, and gains from now on.
+            -- The clock was set back, or the period is shorter now: the bucket is empty and starts to fill now.
             UPDATE mq.limited SET full_at = v_now + make_interval(secs => p_queue.rate_seconds) WHERE type = p_queue.type;
         END IF;
     END IF;

@@ -1,11 +1,12 @@
--- ask_to_be_woken: ask senders to wake listeners of a type for the next 15 seconds.
+-- ask_to_be_woken: ask senders to notify listeners of a type for the next 15 seconds.
 -- Arguments:   p_type
--- Returns:     nothing; somebody else is doing the same when nothing is written
+-- Returns:     nothing; if another session is doing the same, nothing is written
 -- Errors:      none
 -- Transaction: joins the caller's; never waits
 -- Example:     SELECT mq.ask_to_be_woken('email');
 --
--- Row locks and not an advisory lock: any role that can connect could take that one, and nobody would be woken.
+-- The lock is a row lock, not an advisory lock: any role that can connect could hold an advisory lock and prevent all
+-- notifications.
 
 CREATE OR REPLACE FUNCTION mq.ask_to_be_woken(
     p_type text
@@ -21,7 +22,7 @@ BEGIN
     IF FOUND THEN
         UPDATE mq.waiter SET wait_until = v_until WHERE type = p_type;
     ELSIF NOT EXISTS (SELECT FROM mq.waiter WHERE type = p_type) AND mq.lock_group(p_type, E'\nwaiter') THEN
-        -- An INSERT would wait for another one of the same type, which the lock keeps away: that has no row to lock yet.
+        -- Without the lock, an INSERT would wait for another INSERT of the same type, which has no row to lock yet.
         INSERT INTO mq.waiter AS w (type, wait_until)
         VALUES (p_type, v_until)
         ON CONFLICT (type) DO UPDATE SET wait_until = excluded.wait_until;

@@ -1,15 +1,16 @@
--- change_message: replace or postpone a live message of a dedup_key, if it is new.
+-- change_message: replace or postpone a live message that has the dedup_key, if its state is N.
 -- Arguments:   p_queue (the policy), p_id, p_on_conflict (replace or postpone), p_now (when the call began), p_run_at,
---              p_priority, p_body, p_headers (those of the call)
--- Returns:     1, or 0 when nothing was changed: it is not new, is being claimed at this moment, or is not postponed by it
--- Errors:      50001 wrong_isolation (ordered queues and those with limits by group)
--- Transaction: joins the caller's; waits for another change of the message and never for a claim
+--              p_priority, p_body, p_headers (as in the call)
+-- Returns:     1; 0 when nothing was changed: its state is not N, another transaction is claiming it, or it is due later
+--              already
+-- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group)
+-- Transaction: joins the caller's; waits for another change of the message, never for a claim
 -- Example:     SELECT mq.change_message(mq.policy('email'), 17, 'replace', now(), now(), 0::smallint, '{}', NULL);
 --
--- The message is locked first, so that of two calls one comes after the other; one that is at work or dead is not even
--- locked, or whoever finishes it would wait for the caller. Then it is taken out of its place as erase does it, in the same
--- order, and put where a message with this run_at is put when it is sent. A group that has waited
--- for this message goes on.
+-- The message is locked first, so that two calls run one after the other. A claimed or dead message is not locked: its
+-- consumer would have to wait for the caller to finish it. The message is removed from its position as erase does it, in
+-- the same order. Then it is inserted where a new message with this run_at goes. If its group was blocked by this message,
+-- the group is unblocked.
 
 CREATE OR REPLACE FUNCTION mq.change_message(
     p_queue mq.queue,

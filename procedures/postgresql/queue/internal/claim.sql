@@ -1,8 +1,8 @@
--- claim: claim messages of a type that is not paused.
+-- claim: claim messages of a type, unless it is paused.
 -- Arguments:   p_queue (the policy), p_size, p_reader, p_lease_seconds (NULL: the policy's)
 -- Returns:     the new row of mq.batch, with ids in order of priority, run_at, id; NULL when nothing is ready, no limit
---              allows it or the queue is paused
--- Errors:      50001 wrong_isolation (ordered queues and those with limits)
+--              allows it, or the queue is paused
+-- Errors:      50001 wrong_isolation (ordered queues and queues with limits)
 -- Transaction: joins the caller's
 -- Example:     SELECT * FROM mq.claim(mq.policy('email'), 10, 'worker-1', 60);
 

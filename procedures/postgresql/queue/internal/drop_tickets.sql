@@ -1,4 +1,4 @@
--- drop_tickets: delete the tickets of messages, as far as no other claim has them locked.
+-- drop_tickets: delete the tickets of messages, except tickets that another transaction has locked.
 -- Arguments:   p_type, p_ids (NULL: none)
 -- Returns:     nothing
 -- Errors:      none

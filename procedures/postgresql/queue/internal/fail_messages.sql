@@ -1,7 +1,7 @@
--- fail_messages: attempts have failed: each message waits for its next attempt, or is dead when it has none left.
--- Arguments:   p_queue (the policy), p_reader; side by side: p_ids, p_attempts (this attempt's number), p_retries
---              (seconds; NULL: the policy's backoff; -1: dead now), p_errors (cut to 4,000 characters)
--- Returns:     the ids that are dead, or NULL
+-- fail_messages: record failed attempts: retry each message after a delay, or dead-letter it when its attempts are used up.
+-- Arguments:   p_queue (the policy), p_reader, and in parallel arrays: p_ids, p_attempts (the number of this attempt),
+--              p_retries (seconds; NULL: the policy's backoff; -1: dead-letter it now), p_errors (cut to 4,000 characters)
+-- Returns:     the ids of the new dead letters; NULL when there are none
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.fail_messages(mq.policy('email'), 'worker-1', ARRAY[17], ARRAY[1], ARRAY[30], ARRAY['busy']);
@@ -26,7 +26,7 @@ BEGIN
     WITH failed AS (
         SELECT m.id, m.type, m.priority, u.attempt, left(u.error, 4000) AS error,
             u.retry IS NOT DISTINCT FROM -1 OR u.attempt >= coalesce(m.max_attempts, p_queue.max_attempts) AS dies,
-            -- Jitter between half and the whole, so that what failed together does not come back together.
+            -- Random jitter, half to all of the backoff: messages that failed together are retried at different times.
             coalesce(u.retry, least(p_queue.backoff_max_seconds, p_queue.backoff_seconds * 2.0 ^ least(u.attempt - 1, 40))
                 * (0.5 + random() / 2)) AS delay
         FROM unnest(p_ids, p_attempts, p_retries, p_errors) AS u (id, attempt, retry, error)
@@ -43,7 +43,7 @@ BEGIN
     IF p_queue.grouped AND NOT p_queue.ordered THEN
         PERFORM mq.free_groups(p_queue.type, p_ids);
     ELSIF p_queue.ordered AND v_dead IS NOT NULL THEN
-        -- The others keep their groups waiting.
+        -- The messages that will be retried block their groups.
         PERFORM mq.free_groups(p_queue.type, v_dead);
     END IF;
     PERFORM mq.wake(p_queue.type);

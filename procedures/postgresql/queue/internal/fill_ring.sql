@@ -1,8 +1,8 @@
--- fill_ring: rescue the expired claims of a ring, send what its schedules have due, promote what is due, and measure how long it
---            took to look for them.
--- Arguments:   p_queue (the policy), p_size (of the claim), p_full_scan (expired claims and schedules too), p_promoted_to
---              (nothing due before is left to promote), p_now, p_long (a scan that took longer is repeated)
--- Returns:     promoted_to (from now on), scanned (the time that it took to look)
+-- fill_ring: rescue expired claims, send due schedules and promote due messages of a ring, and measure how long the scan
+--            for them took.
+-- Arguments:   p_queue (the policy), p_size (of the claim), p_full_scan (also check expired claims and schedules),
+--              p_promoted_to (no message due before this time is delayed), p_now, p_long (a longer scan is repeated)
+-- Returns:     promoted_to (new value), scanned (the duration of the scan)
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     SELECT * FROM mq.fill_ring(mq.policy('crawl'), 10, true, '-infinity', clock_timestamp(), '0.3 ms');
@@ -20,16 +20,16 @@ CREATE OR REPLACE FUNCTION mq.fill_ring(
 LANGUAGE plpgsql
 AS $$
 DECLARE
-    -- At most so many messages are promoted by one claim, and so many expired claims rescued.
+    -- The maximum numbers of messages that a claim promotes and of expired claims that it rescues.
     v_promote integer := greatest(2 * p_size, 100);
     c_rescue CONSTANT integer := 20;
-    -- Not up to now: somebody may be about to commit a failure that is due already.
+    -- Stop before now: another transaction may be about to commit a failed message that is already due.
     c_late CONSTANT interval := '1 second';
     v_begun timestamptz;
     v_expired boolean;
     v_due boolean;
 BEGIN
-    -- What takes long once, because of a plan or of pages that nobody has read for a while, does not take long again.
+    -- Measure twice: planning and cold pages are slow only the first time.
     FOR i IN 1..2 LOOP
         v_begun := clock_timestamp();
         v_expired := p_full_scan AND EXISTS (SELECT FROM mq.batch WHERE type = p_queue.type AND lease_until <= p_now);

@@ -1,4 +1,4 @@
--- free_groups: in a queue with groups, messages have left the hands of their consumer: their groups go on.
+-- free_groups: unblock groups of a grouped queue after their messages were finished or dead-lettered.
 -- Arguments:   p_type, p_ids
 -- Returns:     nothing
 -- Errors:      50001 wrong_isolation
@@ -15,10 +15,10 @@ DECLARE
     v_groups text[];
 BEGIN
     PERFORM mq.require_read_committed();
-    -- A claim that drops tickets of a busy group holds its lock row FOR SHARE until it commits, so this DELETE waits
-    -- for it, and the search for the group's next message comes after.
+    -- A claim that drops tickets of a blocked group holds its lock rows FOR SHARE until it commits. This DELETE waits for
+    -- the claim, and the search for the group's next message follows.
     WITH freed AS (
-        -- In order: see erase.
+        -- ORDER BY id selects the right index: see erase.
         DELETE FROM mq.group_lock
         WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.group_lock WHERE id = ANY (p_ids) ORDER BY id))
         RETURNING group_key

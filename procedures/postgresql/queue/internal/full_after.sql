@@ -1,11 +1,12 @@
--- full_after: when a bucket is full again after tokens were spent.
--- Arguments:   p_full_at (when it would be full; NULL: it is full), p_now, p_count (tokens to spend), p_rate, p_rate_seconds
--- Returns:     the time; less p_rate_seconds, with a p_count of 1, it is when the bucket holds a token
+-- full_after: when a bucket is full again after tokens are spent.
+-- Arguments:   p_full_at (when it was to be full; NULL: it is full), p_now, p_count (tokens to spend), p_rate,
+--              p_rate_seconds
+-- Returns:     the time; with a p_count of 1, this time minus p_rate_seconds is when the bucket has a token
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     SELECT mq.full_after(NULL, now(), 3, 10, 5);
 --
--- In whole microseconds, rounded up: no rounding lets more through.
+-- Whole microseconds, rounded up: rounding never allows an extra message.
 
 CREATE OR REPLACE FUNCTION mq.full_after(
     p_full_at timestamptz,

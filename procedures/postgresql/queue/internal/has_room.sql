@@ -1,9 +1,9 @@
--- has_room: whether the limits of a type let a claim have a message now.
+-- has_room: whether the limits of a type allow a claim to take a message now.
 -- Arguments:   p_queue (the policy, with max_active or rate)
--- Returns:     room, and next_at: when there will be room at the latest, as far as is known (the next token, the end of a
---              lease); NULL when there is
+-- Returns:     room: true or false; next_at: the latest time at which a limit allows the next message, as far as known
+--              (next token or end of a lease); NULL when one is allowed now
 -- Errors:      none
--- Transaction: reads only, and locks nothing
+-- Transaction: reads only, without locks
 -- Example:     SELECT * FROM mq.has_room(mq.policy('email'));
 
 CREATE OR REPLACE FUNCTION mq.has_room(
@@ -25,7 +25,8 @@ BEGIN
             - make_interval(secs => p_queue.rate_seconds)
         INTO next_at
         FROM mq.limited
-        -- One that is to be full later than that is empty, and waits for a claim that writes it anew: see tokens.
+        -- A bucket whose full_at is more than one period ahead does not count as empty here: the next claim corrects it.
+        -- See tokens.
         WHERE type = p_queue.type AND full_at <= v_now + make_interval(secs => p_queue.rate_seconds);
     END IF;
     IF p_queue.max_active > 0 THEN

@@ -1,5 +1,5 @@
--- hold: stamp picked messages with a new batch key and a lease.
--- Arguments:   p_queue (the policy), p_ids and p_attempts (side by side), p_reader, p_lease_seconds (NULL: the policy's)
+-- hold: store picked messages as a batch with a new batch key and a lease.
+-- Arguments:   p_queue (the policy), p_ids and p_attempts (parallel arrays), p_reader, p_lease_seconds (NULL: the policy's)
 -- Returns:     the new row of mq.batch
 -- Errors:      none
 -- Transaction: joins the caller's

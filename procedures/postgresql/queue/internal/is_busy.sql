@@ -1,4 +1,4 @@
--- is_busy: whether a group has no free place, or waits for its first message.
+-- is_busy: whether a group is blocked: it has no free place, or its first message waits for a retry or a token.
 -- Arguments:   p_queue (the policy), p_group_key ('' or NULL for none)
 -- Returns:     true or false
 -- Errors:      none
@@ -21,7 +21,7 @@ BEGIN
     END IF;
     SELECT count(*) AS locks, count(d.id) AS waiting INTO v_group
     FROM mq.group_lock AS l
-    -- In order: see erase.
+    -- ORDER BY id selects the right index: see erase.
     LEFT JOIN LATERAL (SELECT id FROM mq.delayed WHERE id = ANY (ARRAY[l.id]) ORDER BY id) AS d ON true
     WHERE l.type = p_queue.type AND l.group_key = coalesce(p_group_key, '');
     RETURN v_group.waiting > 0 OR p_queue.group_max_active > 0 AND v_group.locks >= p_queue.group_max_active;

@@ -1,14 +1,14 @@
--- issue_tickets: in a queue with groups, make those claimable that have something due and may go on.
+-- issue_tickets: write tickets for groups of a grouped queue that have due messages and are not blocked.
 -- Arguments:   p_type, p_groups (group keys, '' for none)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.issue_tickets('invoice', ARRAY['customer-7']);
 --
--- A message that another transaction is cancelling may still stay. So two messages get a ticket: the first one, and the
--- first one that no transaction is deleting. One ticket too many does no harm. A ticket that is visible is left alone: to
--- insert it again would wait for the transaction that deletes it, and a claim that drops tickets of a busy group has
--- committed before the caller comes here.
+-- The first message of a group may be one that another transaction is cancelling. So the first message gets a ticket, and
+-- also the first message that no transaction is deleting. An extra ticket does no harm. A visible ticket is left alone:
+-- inserting it again would wait for the transaction that deletes it. A claim that drops tickets of a blocked group has
+-- committed before this call.
 
 CREATE OR REPLACE FUNCTION mq.issue_tickets(
     p_type text,
@@ -47,14 +47,14 @@ BEGIN
     END IF;
     INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id)
     SELECT m.run_at, m.id, m.priority, g.attempts, m.type, true
-    -- From the ids, whatever the statistics say: a join may read the whole group, and that may be long.
+    -- Start from the ids, not from statistics: a join may read the whole group, which can be long.
     FROM unnest(v_ids, v_groups) AS u (id, group_key)
     CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = u.id OFFSET 0) AS m
     CROSS JOIN LATERAL (
         SELECT attempts FROM mq.grouped WHERE type = p_type AND group_key = u.group_key AND id = u.id OFFSET 0
     ) AS g
     WHERE NOT EXISTS (
-        -- A range with an order: see lock_places.
+        -- A range and an ORDER BY: see lock_places.
         SELECT FROM mq.ready AS r
         WHERE r.type = p_type AND r.by_id AND r.id BETWEEN u.id AND u.id
         ORDER BY r.type, r.id OFFSET 0

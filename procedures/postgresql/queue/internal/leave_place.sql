@@ -1,7 +1,8 @@
--- leave_place: take a new message that nobody holds out of ready or delayed, if its run_at lies before a time.
--- Arguments:   p_queue (the policy), p_id, p_group_key ('' for none), p_before, p_run_at (the message's own: in a queue with
---              groups that counts for what is due)
--- Returns:     attempts (NULL: it stays, or is being claimed at this moment) and error of the last one
+-- leave_place: remove a message of state N from mq.ready or mq.delayed, if its run_at is earlier than p_before.
+-- Arguments:   p_queue (the policy), p_id, p_group_key ('' for none), p_before, p_run_at (the message's own; in a grouped
+--              queue it is compared with p_before if the message is due)
+-- Returns:     attempts (NULL: nothing was removed, or another transaction is claiming the message) and error of the last
+--              attempt
 -- Errors:      none
 -- Transaction: joins the caller's; never waits
 -- Example:     SELECT * FROM mq.leave_place(mq.policy('email'), 17, '', 'infinity', now());

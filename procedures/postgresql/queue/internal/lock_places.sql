@@ -1,5 +1,5 @@
--- lock_places: lock the rows of mq.ready that stand for messages, passing over those that another transaction has locked.
--- Arguments:   p_type, p_ids (messages of that type; NULL: none), p_before (only rows whose run_at lies before)
+-- lock_places: lock the rows of mq.ready that belong to messages, and skip rows that another transaction has locked.
+-- Arguments:   p_type, p_ids (messages of that type; NULL: none), p_before (only rows with an earlier run_at)
 -- Returns:     the ctid of each row
 -- Errors:      none
 -- Transaction: joins the caller's; never waits
@@ -21,7 +21,7 @@ SET jit = off
 AS $$
 BEGIN
     RETURN ARRAY(
-        -- Where the message was sent to.
+        -- Rows at the position where the message was sent.
         SELECT r.ctid
         FROM unnest(p_ids) AS u (id)
         CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = u.id OFFSET 0) AS m
@@ -32,8 +32,8 @@ BEGIN
             FOR UPDATE SKIP LOCKED
         ) AS r
     ) || ARRAY(
-        -- Anywhere else. A range with an order, where an equality would do: only the index on type and id serves it,
-        -- whatever the statistics say.
+        -- Rows at any other position. A range and an ORDER BY instead of an equality: then only the index on type and id
+        -- fits, with any statistics.
         SELECT r.ctid
         FROM unnest(p_ids) AS u (id)
         CROSS JOIN LATERAL (

@@ -1,22 +1,22 @@
--- lock_ready: find and lock the first ready messages of a type, passing over those that another transaction has locked.
--- Arguments:   p_type, p_size (at most so many), p_mark (the first of the marks to start at; NULL: scan from the very
+-- lock_ready: find and lock the first ready messages of a type, and skip messages that another transaction has locked.
+-- Arguments:   p_type, p_size (maximum number of messages), p_mark (the first mark to start at; NULL: scan from the very
 --              start), p_latest (no segment starts later)
--- Returns:     rows (of mq.ready), ids and attempts (the number of the attempt that begins), side by side in claim order,
---              NULL when there are none; front_moved: the marks are to be renewed; heads: rows, among them the first of each
---              priority
+-- Returns:     rows (of mq.ready), ids and attempts (the number of the new attempt) in parallel arrays, in claim order;
+--              NULL when there are none; front_moved: the marks must be renewed; heads: rows that include the first one of
+--              each priority
 -- Errors:      none
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     SELECT * FROM mq.lock_ready('email', 10, NULL, now());
 --
--- Under an open snapshot nothing that is deleted can be cleaned up, and a claim that starts at the front of the index
--- scans every message done since (9 ms after 200,000). The marks divide the index into segments:
+-- An open snapshot prevents the cleanup of dead rows. A claim that starts at the beginning of the index then scans every
+-- message that was finished since (9 ms after 200,000). The marks divide the index into segments:
 --
 --     start ........ mark of priority 0 ........ mark of priority 5 ........ end of the type
 --        segment 1   |       segment 2           |       segment 3
 --
--- A mark starts a segment, which ends before the priority of the next mark. What lies between a priority's beginning and
--- its mark is done. A priority without a mark belongs to the segment before it and is scanned from its beginning, so the
--- first message that is found there becomes its mark.
+-- A mark starts a segment, which ends before the priority of the next mark. All messages between the beginning of a
+-- priority and its mark are finished. A priority without a mark belongs to the segment before it and is scanned from its
+-- beginning, so the first message that is found there becomes its mark.
 
 CREATE OR REPLACE FUNCTION mq.lock_ready(
     p_type text,
@@ -32,10 +32,10 @@ CREATE OR REPLACE FUNCTION mq.lock_ready(
 LANGUAGE plpgsql
 AS $$
 DECLARE
-    -- A mark is renewed when the front has moved by so many ids: to scan 1,000 dead rows takes about 0.03 ms, to write
+    -- Renew a mark when the first message is this many ids after it. Scanning 1,000 dead rows takes about 0.03 ms, writing
     -- marks 0.06 ms.
     c_stride CONSTANT bigint := 1000;
-    -- As many marks as renew_marks writes. Priorities after the eighth are never learned.
+    -- As in renew_marks. Priorities after the eighth get no mark.
     c_marks CONSTANT integer := 8;
     v_segment integer := 1;
     v_priority integer := -32768;
@@ -47,8 +47,8 @@ DECLARE
     v_found record;
 BEGIN
     front_moved := false;
-    -- What is before the first mark is mostly empty, and to ask is cheaper than to lock. Not by EXISTS, which drops the order
-    -- and may then read the whole type through another index.
+    -- Rows before the first mark are rare, and a check costs less than a locking scan. EXISTS would drop the ORDER BY and
+    -- might then read the whole type through another index.
     IF p_mark.n IS NOT NULL THEN
         v_some := (
             SELECT id FROM mq.ready WHERE type = p_type AND priority < v_end ORDER BY type, priority, run_at, id LIMIT 1
@@ -89,7 +89,7 @@ BEGIN
             ORDER BY type, n DESC, priority, run_at
             LIMIT 1;
             IF NOT FOUND THEN
-                -- Another claim has renewed the marks since: scan the rest from its start.
+                -- Another claim has renewed the marks since: scan the rest from its beginning.
                 v_mark := ROW(p_mark.n, p_latest, p_latest, '-infinity', 0, 32768, v_end, p_type);
             END IF;
         END IF;

@@ -1,5 +1,5 @@
--- lower_ring: a message comes back below the low-water mark of a ring: let claims search for it.
--- Arguments:   p_type, p_id (the lowest that comes back)
+-- lower_ring: lower the low-water mark of a ring when a message becomes ready below it.
+-- Arguments:   p_type, p_id (the lowest id that became ready)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's
@@ -17,7 +17,7 @@ BEGIN
     SELECT * INTO v_low FROM mq.ring WHERE type = p_type AND reader = '' ORDER BY type, reader, n DESC, after_id DESC LIMIT 1;
     IF v_low.low_until > clock_timestamp() AND p_id <= v_low.after_id THEN
         INSERT INTO mq.ring (n, after_id, low_until, promoted_to, type, reader)
-        -- Two higher, so that it also counts over the mark that a claim at work at this moment will leave.
+        -- n + 2: a concurrent claim may write n + 1, and that mark must not count.
         VALUES (v_low.n + 2, p_id - 1, v_low.low_until, v_low.promoted_to, p_type, '');
     END IF;
 END

@@ -1,6 +1,6 @@
--- mend_groups: let groups go on that are stuck, should there ever be any.
+-- mend_groups: unblock groups that are stuck. There should be none.
 -- Arguments:   p_type
--- Returns:     how many, up to 1,000
+-- Returns:     how many groups, at most 1,000
 -- Errors:      50001 wrong_isolation
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.mend_groups('invoice');
@@ -18,7 +18,7 @@ BEGIN
     END IF;
     PERFORM mq.require_read_committed();
     v_groups := ARRAY(SELECT * FROM mq.stuck_groups(p_type, 1000));
-    -- Of those that go on meanwhile none is harmed: a lock row of a head that is at work stays.
+    -- Groups that were unblocked in the meantime are not harmed: the lock row of an active first message stays.
     DELETE FROM mq.group_lock AS l
     WHERE l.type = p_type AND l.group_key = ANY (v_groups)
         AND NOT EXISTS (SELECT FROM mq.batch AS b WHERE b.type = p_type AND l.id = ANY (b.ids))

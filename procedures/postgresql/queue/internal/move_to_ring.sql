@@ -1,16 +1,16 @@
--- move_to_ring: give messages of a type that its ring does not see yet to the index by id, in steps.
+-- move_to_ring: in steps, add the messages of a type that its ring does not see yet to the index by id.
 -- Arguments:   p_type, p_size and p_after (of the claim)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     SELECT mq.move_to_ring('crawl', 10, 0);
 --
--- A ring sees rows of mq.ready with by_id. The row of mq.ring_type tells senders to set it, so without it are only messages
--- of senders that have asked before that row was committed. A sender asks when it has its transaction number, or sets by_id
--- in any case (see send). Hence a scan that begins when all numbers given before are of transactions that have ended, and
--- that leaves no row, is the last one.
+-- A ring reads only rows of mq.ready whose by_id is set. The row of mq.ring_type makes senders set it. Rows without it come
+-- only from senders that checked before that row was committed. A sender checks after it has its transaction ID, or sets
+-- by_id without a check (see send). So the scan is complete when two things hold: every transaction with an earlier ID had
+-- ended before the scan began, and the scan leaves no row.
 --
--- Others pass over what is moved until the caller commits: some are left for them.
+-- Others skip the moved rows until the caller commits, so the call leaves some rows for them.
 
 CREATE OR REPLACE FUNCTION mq.move_to_ring(
     p_type text,
@@ -24,14 +24,14 @@ SET enable_bitmapscan = off
 SET jit = off
 AS $$
 DECLARE
-    -- A claim reads parts of so many rows, up to the first that has something to move.
+    -- Rows per part. A claim reads at most this many parts, up to the first one that has rows to move.
     c_rows CONSTANT integer := 5000;
     c_parts CONSTANT integer := 5;
     c_left CONSTANT integer := 20;
-    -- A number that is given after the row was seen is above those of all who have not seen it.
+    -- The caller saw the row before it got its ID: every transaction that did not see the row has a lower ID.
     v_above boolean := pg_current_xact_id_if_assigned() IS NULL AND EXISTS (SELECT FROM mq.ring_type WHERE type = p_type);
     v_me xid8 := pg_current_xact_id();
-    -- One claim of a type at a time notes how far the scan has come.
+    -- One claim per type at a time records how far the scan has come.
     v_noted boolean := mq.lock_group(p_type, '');
     v_snapshot pg_snapshot;
     v_ring mq.ring_type;
@@ -44,7 +44,7 @@ BEGIN
         ON CONFLICT DO NOTHING;
         SELECT * INTO v_ring FROM mq.ring_type WHERE type = p_type;
         v_snapshot := pg_current_snapshot();
-        -- Numbers of the future come from another server, by a restore.
+        -- An ID in the future comes from another server, through a restore.
         IF v_above AND coalesce(v_ring.senders_before > v_me, true) THEN
             v_ring.senders_before := v_me;
         ELSIF v_ring.id IS NULL THEN
@@ -85,7 +85,7 @@ BEGIN
         SELECT min(id) INTO v_lowest FROM moved;
         PERFORM mq.lower_ring(p_type, v_lowest);
         v_ring.last_scan := false;
-        -- The next claim goes on at the first row that is left.
+        -- The next claim continues at the first row that is left.
         SELECT r.priority, r.run_at, r.id INTO v_left
         FROM mq.ready AS r
         WHERE r.ctid = ANY (v_found.outside) AND r.type = p_type AND r.by_id IS NULL

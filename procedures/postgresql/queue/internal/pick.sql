@@ -1,20 +1,22 @@
--- pick: take up to p_size ready messages of a type out of the ready table, in claim order; expired claims are rescued, due
---       messages promoted and those of schedules sent on the way.
--- Arguments:   p_queue (the policy), p_size, p_take (the caller's transaction may be long: see pick_grouped)
--- Returns:     picked and attempts (the number of this attempt), side by side; NULL when nothing is ready
--- Errors:      50001 wrong_isolation (ordered queues and those with limits by group)
+-- pick: take up to p_size ready messages of a type out of mq.ready, in claim order; before that, rescue expired claims,
+--       promote due messages and send due schedules.
+-- Arguments:   p_queue (the policy), p_size, p_take (true: the caller is a take; see pick_grouped)
+-- Returns:     picked and attempts (the number of this attempt), parallel arrays; NULL when nothing is ready
+-- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group)
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     SELECT * FROM mq.pick(mq.policy('email'), 10, false);
 --
--- A claim starts at the low-water marks of mq.mark, where earlier claims began to find something (see lock_ready). No
--- message is passed over for longer than a second:
--- 1. What is put back below a mark calls lower_mark, and what becomes due below one lowers it here.
--- 2. A message appears below a mark unseen when its sender commits late or when a take rolls back. Hence no claim
---    starts later than a second ago, and the first claim of each second is a full scan: it ignores the marks.
+-- A claim starts at the low-water marks of mq.mark, where earlier claims found their first messages (see lock_ready). No
+-- message is skipped for longer than a second:
+-- 1. A procedure that puts a message back below a mark calls lower_mark. When a message becomes due below a mark, this
+--    procedure lowers the mark.
+-- 2. Two kinds of messages can appear below a mark without lowering it: their sender commits late, or a take rolls back. So
+--    no segment starts later than one second ago, and the first claim of each second is a full scan: it ignores the marks.
 -- docs/how-a-claim-works.md explains this with a drawing.
 --
--- Statistics are mostly taken when the queue is empty, and then reading a whole type through the smaller index and
--- sorting it looks as good as the claim order's own index: hence no sort, and the order in every query on ready.
+-- Statistics are often collected while the queue is empty. Then reading a whole type through a smaller index and sorting it
+-- seems as cheap as the index in claim order. So sorting is off, and every query on mq.ready has the ORDER BY of that
+-- index.
 
 CREATE OR REPLACE FUNCTION mq.pick(
     p_queue mq.queue,
@@ -31,11 +33,12 @@ SET enable_sort = off
 SET jit = off
 AS $$
 DECLARE
-    -- How long a message may be passed over.
+    -- The longest time that a message may be skipped.
     c_late CONSTANT interval := '1 second';
-    -- A full scan that took so long and found nothing has read dead rows: idle consumers need not do it all the time.
+    -- A full scan that takes longer than this and finds nothing has read dead rows. Idle consumers should not repeat it
+    -- often.
     c_long_scan CONSTANT interval := '5 milliseconds';
-    -- What a take rescues or promotes stays hidden from others until its commit: no more than it may want itself.
+    -- Messages that a take rescues or promotes stay hidden from others until it commits: no more than it can use.
     v_rescue integer := CASE WHEN p_take THEN 1 ELSE 20 END;
     v_promote integer := CASE WHEN p_take THEN p_size ELSE greatest(2 * p_size, 100) END;
     v_now timestamptz := clock_timestamp();
@@ -82,7 +85,7 @@ BEGIN
         END IF;
         SELECT g.picked, g.attempts INTO picked, attempts FROM mq.pick_grouped(p_queue, p_size, p_take) AS g;
         IF v_full_scan AND picked IS NOT NULL THEN
-            -- Claims of tickets start at no mark. The row only says when the last full scan was.
+            -- Claims of tickets start at no mark. The row only records the time of the last full scan.
             PERFORM mq.renew_marks(p_queue.type, v_n, v_scanned_at, '-infinity', NULL, '-infinity', 'infinity');
         END IF;
         RETURN;
@@ -100,7 +103,7 @@ BEGIN
         picked := v_found.ids;
         attempts := v_found.attempts;
     ELSIF v_full_scan AND v_n IS NOT NULL AND clock_timestamp() > v_now + c_long_scan THEN
-        -- Nothing is ready: all marks move up to now.
+        -- Nothing is ready: move all marks up to now.
         PERFORM mq.renew_marks(p_queue.type, v_n, v_scanned_at, v_promoted_to, NULL, v_now, 'infinity');
     END IF;
 END

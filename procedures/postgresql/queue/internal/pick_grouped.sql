@@ -1,20 +1,22 @@
--- pick_grouped: take the first messages of groups that may go on, in an ordered queue or one with limits by group.
--- Arguments:   p_queue (the policy), p_size, p_take (true: the messages are finished by the caller's own commit)
--- Returns:     picked and attempts (the number of this attempt), side by side; NULL when no group can go on
+-- pick_grouped: take the first messages of groups that are not blocked: one per group in an ordered queue, otherwise as
+--               many as the limits per group allow.
+-- Arguments:   p_queue (the policy), p_size, p_take (true: the caller is a take; its own commit finishes the messages,
+--              perhaps much later)
+-- Returns:     picked and attempts (the number of this attempt), parallel arrays; NULL when every group is blocked
 -- Errors:      50001 wrong_isolation
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     SELECT * FROM mq.pick_grouped(mq.policy('invoice'), 10, false);
 --
--- A row of mq.ready is a ticket here: it says that the group of this message has something to do. Every message brings
--- one, so senders lock nothing. A group has places: one in an ordered queue, else group_max_active; what is at work has a
--- row in mq.group_lock. A claim that finds a ticket reads the state of its group:
--- - no place is free, or the first message waits (after a failure, for a token): the ticket is dropped. What ends that state
---   issues a new one.
--- - no token is left: the first message is put off until there is one.
--- - else the group's first messages are taken, whichever message the ticket belongs to: one in an ordered queue, else as
---   many as places and tokens allow. If the group can go on after that, it gets a new ticket at the end.
--- Dropping and finishing cannot pass each other unseen: dropping holds the rows of mq.group_lock FOR SHARE until commit,
--- finishing deletes its row and searches the group's next message only after this wait.
+-- In a grouped queue a row of mq.ready is a ticket: the group of this message may have a message to claim. Every message
+-- brings a ticket, so senders lock nothing. A group has places: one in an ordered queue, otherwise group_max_active. Each
+-- active message has a row in mq.group_lock. A claim that finds a ticket reads the state of its group:
+-- - The group is blocked if no place is free, or if its first message waits for a retry or a token. The ticket is dropped;
+--   a new one is issued when the block ends.
+-- - If there is no token left, the first message is delayed until the next token.
+-- - Otherwise the first messages of the group are taken, whichever message the ticket belongs to: one in an ordered queue,
+--   otherwise as many as places and tokens allow. If the group is not blocked after that, it gets a new ticket.
+-- A drop and a finish cannot miss each other. The drop locks the rows of mq.group_lock FOR SHARE until it commits. The
+-- finish deletes its row, which waits for the drop, and only then searches the group's next message.
 
 CREATE OR REPLACE FUNCTION mq.pick_grouped(
     p_queue mq.queue,
@@ -31,24 +33,25 @@ SET enable_seqscan = off
 SET enable_bitmapscan = off
 AS $$
 DECLARE
-    -- What a take holds of the stripes keeps other groups waiting too: see lock_group.
+    -- The maximum number of groups per call: the stripes that a take locks also block other groups. See lock_group.
     c_groups CONSTANT integer := 250;
-    -- One claim reads at most so many tickets, also when all groups are at work.
+    -- The maximum number of tickets that one claim reads, even if all groups are blocked.
     c_tickets CONSTANT integer := 10000;
     v_type text := p_queue.type;
     -- 0: no limit.
     v_places integer := CASE WHEN p_queue.ordered THEN 1 ELSE p_queue.group_max_active END;
-    -- Fetched one at a time: a FOR loop would lock tickets ahead, and a take would hide their groups from others.
+    -- Fetch one ticket at a time: a FOR loop would lock tickets ahead, and a take would hide their groups from others.
     v_tickets CURSOR FOR
         SELECT r.ctid, r.id, r.attempts, m.id IS NULL AS stale, g.id IS NULL AS lone,
             coalesce(m.group_key, '') AS group_key
         FROM mq.ready AS r
-        -- One search by the key for each ticket, whatever the statistics say.
+        -- One search by primary key per ticket, with any statistics.
         LEFT JOIN LATERAL (SELECT id, type, group_key FROM mq.message WHERE id = r.id OFFSET 0) AS m ON true
         LEFT JOIN LATERAL (
             SELECT id FROM mq.grouped WHERE type = m.type AND group_key = coalesce(m.group_key, '') AND id = m.id OFFSET 0
         ) AS g ON true
-        -- A take leaves the tickets of groups at work where they are (see below), so it must not stumble over them.
+        -- A take does not drop the tickets of blocked groups (see below). Its scan leaves them out: they would use up its
+        -- limit.
         WHERE r.type = v_type AND NOT (
             p_take
             AND EXISTS (
@@ -71,7 +74,7 @@ DECLARE
 BEGIN
     PERFORM mq.require_read_committed();
     IF p_queue.ordered AND p_queue.group_rate = 0 THEN
-        -- Most of the time that is all.
+        -- Usually this is enough.
         SELECT h.picked, h.attempts, h.groups INTO picked, attempts, v_used
         FROM mq.pick_heads(v_type, least(p_size, c_groups), p_take) AS h;
         v_groups := coalesce(cardinality(picked), 0);
@@ -90,7 +93,7 @@ BEGIN
             v_spent := v_spent || v_ticket.ctid;
             CONTINUE;
         END IF;
-        -- Another claim is working on this group at this moment, or a take holds it: leave the ticket.
+        -- Another claim or take has this group locked: leave the ticket.
         CONTINUE WHEN v_ticket.group_key = ANY (v_used)
             OR NOT mq.lock_group(v_type, v_ticket.group_key);
         IF v_ticket.lone THEN
@@ -103,7 +106,8 @@ BEGIN
                 SELECT count(*) INTO v_locks FROM mq.group_lock WHERE type = v_type AND group_key = v_ticket.group_key;
             END IF;
             IF p_queue.ordered OR mq.is_busy(p_queue, v_ticket.group_key) THEN
-                -- A take would hold the share lock as long as its handler works, and whoever finishes would wait for it.
+                -- A take would hold the share lock until its handler ends, and calls that finish messages would wait for
+                -- it.
                 IF NOT p_take AND mq.share_group(v_type, v_ticket.group_key, v_locks) THEN
                     v_busy := v_busy || v_ticket.group_key;
                     v_spent := v_spent || v_ticket.ctid;
@@ -113,7 +117,7 @@ BEGIN
         END IF;
 
         IF p_queue.ordered AND p_queue.group_rate = 0 THEN
-            -- The same as take_group and what follows it, for one message: to call that takes a sixth more time.
+            -- Inlined take_group for one message: calling it takes a sixth more time.
             SELECT g.id, g.attempts INTO v_head
             FROM mq.grouped AS g
             WHERE g.type = v_type AND g.group_key = v_ticket.group_key
@@ -130,7 +134,7 @@ BEGIN
                 WHERE type = v_type AND group_key = v_ticket.group_key AND id = v_head.id
                 FOR UPDATE SKIP LOCKED
             ));
-            CONTINUE WHEN NOT FOUND;  -- it is being cancelled or purged
+            CONTINUE WHEN NOT FOUND;  -- another transaction is cancelling or purging it
             v_groups := v_groups + 1;
             v_spent := v_spent || v_ticket.ctid;
             picked := picked || v_head.id;
@@ -138,7 +142,8 @@ BEGIN
             IF p_take THEN
                 v_used := v_used || v_ticket.group_key;
             ELSE
-                -- At work from now on: its other tickets are dropped with this claim, or a long group is walked each time.
+                -- The group is blocked from now on. Drop its other tickets in this claim, or every claim reads all tickets
+                -- of a long group.
                 v_busy := v_busy || v_ticket.group_key;
                 INSERT INTO mq.group_lock (id, type, group_key) VALUES (v_head.id, v_type, v_ticket.group_key);
             END IF;
@@ -151,7 +156,7 @@ BEGIN
             v_spent := v_spent || v_ticket.ctid;
         END IF;
         IF v_taken.put_off THEN
-            -- Its other tickets need not be kept: the message that waits brings a new one.
+            -- Its other tickets are not needed: the delayed message brings a new one when it is promoted.
             v_groups := v_groups + 1;
             v_busy := v_busy || v_ticket.group_key;
         END IF;
@@ -164,7 +169,7 @@ BEGIN
         END IF;
         IF NOT p_take AND v_locks + cardinality(v_taken.ids) = v_places
                 AND (v_locks = 0 OR mq.share_group(v_type, v_ticket.group_key, v_places)) THEN
-            -- All places are taken from now on.
+            -- No place is free from now on.
             v_busy := v_busy || v_ticket.group_key;
         ELSE
             v_used := v_used || v_ticket.group_key;
@@ -175,7 +180,8 @@ BEGIN
     IF NOT p_queue.ordered THEN
         PERFORM mq.drop_tickets(v_type, picked);
     END IF;
-    -- After the spent tickets are gone: one of them may be the next message's own, and would pass for its ticket.
+    -- Do this after the spent tickets are deleted: one of them may belong to the next message and would count as its
+    -- ticket.
     IF v_used <> '{}' THEN
         PERFORM mq.issue_tickets(v_type, v_used);
     END IF;

@@ -1,13 +1,15 @@
--- pick_heads: in an ordered queue without a rate by group, take the first messages of the groups whose tickets come first,
---             all in one, as far as each of them is free; the first ticket that needs more care ends it.
--- Arguments:   p_type, p_size, p_take (as pick_grouped has it)
--- Returns:     picked, attempts (the number of this attempt) and groups (their keys), side by side; NULL when there are none
+-- pick_heads: in an ordered queue without a rate per group, take the first messages of free groups in the order of their
+--             tickets, all at once; stop at the first ticket that needs more checks.
+-- Arguments:   p_type, p_size, p_take (as in pick_grouped)
+-- Returns:     picked, attempts (the number of this attempt) and groups (their keys), parallel arrays; NULL when there are
+--              none
 -- Errors:      none
--- Transaction: must be READ COMMITTED; joins the caller's; never waits for another claim
+-- Transaction: joins the caller's, which must be READ COMMITTED; never waits for another claim
 -- Example:     SELECT * FROM mq.pick_heads('invoice', 100, false);
 --
--- What pick_grouped does one ticket after the other, in the same order: ticket, stripe, lock row, first message. Each
--- statement sees what was committed before it: who gets a stripe sees what its last holder has done.
+-- This does the work of pick_grouped for all tickets at once, in the same order: ticket, stripe, lock row, first message.
+-- Each statement sees everything that was committed before it, so a call that locks a stripe sees what its last holder has
+-- done.
 
 CREATE OR REPLACE FUNCTION mq.pick_heads(
     p_type text,
@@ -33,7 +35,7 @@ BEGIN
         LEFT JOIN LATERAL (SELECT type, group_key FROM mq.message WHERE id = r.id OFFSET 0) AS m ON true
         WHERE r.type = p_type AND NOT (
             p_take
-            -- OFFSET 0: one search for each ticket, and no list of all groups at work. So below.
+            -- OFFSET 0: one search per ticket, instead of a list of all active groups. Same below.
             AND EXISTS (
                 SELECT FROM mq.group_lock AS l WHERE l.type = m.type AND l.group_key = coalesce(m.group_key, '') OFFSET 0
             )
@@ -55,7 +57,7 @@ BEGIN
     INTO v_heads
     FROM (
         SELECT t.ticket, t.group_key, h.ctid, h.id, (h.attempts + 1)::smallint AS attempt, bool_and(
-                -- Or the ticket is of a message that is gone, or has not joined its group yet.
+                -- Or the message of the ticket is deleted, or not in its group yet.
                 h.id IS NOT NULL AND (h.id = t.id OR EXISTS (
                     SELECT FROM mq.grouped AS o WHERE o.type = p_type AND o.group_key = t.group_key AND o.id = t.id
                     OFFSET 0
@@ -84,7 +86,7 @@ BEGIN
     END IF;
     v_rows := ARRAY(SELECT g.ctid FROM mq.grouped AS g WHERE g.ctid = ANY (v_heads.rows) FOR UPDATE SKIP LOCKED);
     IF cardinality(v_rows) < cardinality(v_heads.rows) THEN
-        -- The others are being cancelled or purged, and keep their tickets.
+        -- Another transaction is cancelling or purging the other messages: they keep their tickets.
         SELECT array_agg(u.ticket) AS tickets, array_agg(u.ctid) AS rows, array_agg(u.id) AS ids,
             array_agg(u.attempt) AS attempts, array_agg(u.group_key) AS groups
         INTO v_heads

@@ -1,4 +1,4 @@
--- policy: the settings of a type, the defaults when nobody has set any.
+-- policy: the settings of a type; the defaults when it has no settings.
 -- Arguments:   p_type
 -- Returns:     one row of mq.queue
 -- Errors:      none

@@ -1,6 +1,7 @@
--- promote: move delayed messages that are due to ready.
--- Arguments:   p_queue (the policy), p_after and p_until (due in this span), p_size (at most so many)
--- Returns:     moved (how many), and first_run_at: the earliest run_at among them, or NULL
+-- promote: move due messages from mq.delayed to mq.ready.
+-- Arguments:   p_queue (the policy), p_after and p_until (due after p_after and up to p_until), p_size (maximum number of
+--              messages)
+-- Returns:     moved: number of messages; first_run_at: their earliest run_at in mq.ready, or NULL
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     SELECT * FROM mq.promote(mq.policy('email'), '-infinity', now(), 1000);
@@ -36,7 +37,7 @@ BEGIN
         ))
         RETURNING run_at, id, priority, attempts
     ), moving AS (
-        -- After an attempt it stands elsewhere than it was sent to.
+        -- After an attempt the run_at is not the one that the message was sent with.
         INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id)
         SELECT run_at, id, priority, attempts, p_queue.type, true FROM due
         ON CONFLICT DO NOTHING
@@ -53,8 +54,8 @@ BEGIN
         FROM unnest(v_due, v_attempts) AS d (id, attempts)
         CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = d.id OFFSET 0) AS m
         ON CONFLICT DO NOTHING;
-        -- What its group has waited for comes back: the group may go on, and it is the first of it again.
-        -- In order: see erase.
+        -- A message that blocked its group returns: unblock the group; the message is its first one again. ORDER BY id
+        -- selects the right index: see erase.
         DELETE FROM mq.group_lock WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.group_lock WHERE id = ANY (v_due) ORDER BY id));
     END IF;
 END

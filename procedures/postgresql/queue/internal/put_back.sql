@@ -1,7 +1,7 @@
--- put_back: make messages ready again at their old place in the order.
--- Arguments:   p_type, p_ids and p_attempts (side by side), p_grouped (the queue's policy)
+-- put_back: make messages ready again, at the position where they were sent.
+-- Arguments:   p_type, p_ids and p_attempts (parallel arrays), p_grouped (the policy)
 -- Returns:     nothing
--- Errors:      50001 wrong_isolation (ordered queues and those with limits by group)
+-- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group)
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.put_back('email', ARRAY[17], ARRAY[0], false);
 
@@ -24,15 +24,15 @@ BEGIN
         FROM unnest(p_ids, p_attempts) AS u (id, attempts)
         CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = u.id OFFSET 0) AS m
         ON CONFLICT DO NOTHING;
-        -- In order: see erase.
+        -- ORDER BY id selects the right index: see erase.
         DELETE FROM mq.group_lock WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.group_lock WHERE id = ANY (p_ids) ORDER BY id));
     END IF;
-    -- An old ticket of a group may be being dropped at this moment: the new one goes beside it.
+    -- Another claim may be dropping an old ticket: the new one gets the current time as its position.
     INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id)
     SELECT CASE WHEN r.id IS NULL THEN m.run_at ELSE clock_timestamp() END, m.id, m.priority, u.attempts, m.type, true
     FROM unnest(p_ids, p_attempts) AS u (id, attempts)
     CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = u.id OFFSET 0) AS m
-    -- One search by the key per message, whatever the statistics say.
+    -- One search by key per message, with any statistics.
     LEFT JOIN LATERAL (SELECT t.id FROM mq.ready AS t WHERE t.type = p_type AND t.by_id AND t.id = u.id LIMIT 1) AS r ON true
     ON CONFLICT DO NOTHING;
     PERFORM mq.lower_mark(p_type);

@@ -1,13 +1,13 @@
--- put_off: let the first message of a group wait until the bucket of its group holds a token.
--- Arguments:   p_queue (the policy, with a group_rate), p_group_key ('' for none), p_id and p_attempts (the message, out of
---              its group already), p_full_at (when the bucket is full again after one more token is spent)
+-- put_off: delay the first message of a group until the group's next token.
+-- Arguments:   p_queue (the policy, with a group_rate), p_group_key ('' for none), p_id and p_attempts (the message,
+--              already removed from its group), p_full_at (when the bucket is full again after one more token is spent)
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's, which holds the group (lock_group)
+-- Transaction: joins the caller's, which holds the group's lock (lock_group)
 -- Example:     SELECT mq.put_off(mq.policy('invoice'), 'customer-7', 17, 0::smallint, now() + interval '10 seconds');
 --
--- As a failed message of an ordered queue waits: delayed, with a row in mq.group_lock that keeps its group waiting. promote
--- ends that.
+-- The message waits like a failed message of an ordered queue: it is delayed and its row in mq.group_lock blocks the group
+-- until promote.
 
 CREATE OR REPLACE FUNCTION mq.put_off(
     p_queue mq.queue,

@@ -1,8 +1,8 @@
--- remove_ready: take one ready message that nobody holds out of the ready table.
+-- remove_ready: remove one ready message that is not claimed from mq.ready.
 -- Arguments:   p_id
--- Returns:     type, attempt (the one that would begin now) and reader (the caller); type is NULL when it is not ready,
---              is being claimed at this moment, or its ordered group is at work
--- Errors:      50001 wrong_isolation (ordered queues and those with limits by group)
+-- Returns:     type, attempt (the number of the next attempt) and reader (the caller); type is NULL when the message is not
+--              ready, is being claimed, or its group is blocked in an ordered queue
+-- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group)
 -- Transaction: joins the caller's; never waits
 -- Example:     SELECT * FROM mq.remove_ready(17);
 
@@ -53,7 +53,7 @@ BEGIN
         DELETE FROM mq.ready AS r WHERE r.ctid = ANY (v_rows) RETURNING r.attempts INTO v_attempts;
     END IF;
     IF NOT FOUND THEN
-        -- Due but not promoted: the take that rolled back has taken its promotion back as well.
+        -- A due message may still be delayed: the rollback of the take also undid its promotion.
         DELETE FROM mq.delayed AS d
         WHERE d.ctid = ANY (ARRAY(
             SELECT d2.ctid FROM mq.delayed AS d2

@@ -1,14 +1,15 @@
--- renew_marks: write the low-water marks that a claim leaves, and delete those before them.
--- Arguments:   p_type, p_n (the number of the marks that the claim read; NULL: there were none), p_scanned_at (the last full
---              scan), p_promoted_to (nothing due before is left to promote), p_rows (rows of mq.ready that the claim
---              found, with the first of each priority; NULL: none), p_at_least and p_at_most (run_at of the marks of all other priorities from now on)
+-- renew_marks: write the low-water marks of a claim, and delete the older ones.
+-- Arguments:   p_type, p_n (the number of the marks that the claim read; NULL: there were none), p_scanned_at (the last
+--              full scan), p_promoted_to (no message due before this time is delayed), p_rows (rows of mq.ready that the
+--              claim found, with the first of each priority; NULL: none), p_at_least and p_at_most (bounds for the run_at
+--              of the marks of all other priorities)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     SELECT mq.renew_marks('email', 17, now(), now(), NULL, '-infinity', 'infinity');
 --
--- The first row found of a priority is its mark. A priority of which nothing was found keeps the mark that it had. Marks
--- are inserted, never updated: the newest are the first index entries, however many dead ones lie after them.
+-- The first row found of a priority becomes its mark. A priority without found rows keeps its mark. Marks are inserted,
+-- never updated: the newest are the first index entries, before all dead ones.
 
 CREATE OR REPLACE FUNCTION mq.renew_marks(
     p_type text,
@@ -22,9 +23,9 @@ CREATE OR REPLACE FUNCTION mq.renew_marks(
 LANGUAGE plpgsql
 AS $$
 DECLARE
-    -- Every mark costs a statement in each claim that comes short: further priorities are claimed without marks.
+    -- Each mark costs one more statement in a claim that finds too few messages. Priorities after the eighth get no mark.
     c_marks CONSTANT integer := 8;
-    -- Claims at work at the same time leave marks of few different numbers.
+    -- Delete marks up to this many numbers back: concurrent claims may have left some.
     c_old CONSTANT bigint := 20;
     v_n bigint := coalesce(p_n, 0) + 1;
 BEGIN
@@ -47,11 +48,11 @@ BEGIN
         LIMIT c_marks
     ) AS f;
     IF NOT FOUND THEN
-        -- A mark at the very start skips nothing, but says when the last full scan was.
+        -- A mark at the very start skips nothing; it only records the time of the last full scan.
         INSERT INTO mq.mark (n, scanned_at, promoted_to, run_at, id, next_priority, priority, type)
         VALUES (v_n, p_scanned_at, p_promoted_to, '-infinity', 0, 32768, -32768, p_type);
     END IF;
-    -- A mark that another claim is deleting stays until a later one passes by: they are few and never read.
+    -- Skip marks that another claim is deleting. Leftover marks are few and never read; a later claim deletes them.
     DELETE FROM mq.mark
     WHERE ctid = ANY (ARRAY(
         SELECT ctid

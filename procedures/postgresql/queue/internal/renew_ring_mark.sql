@@ -1,6 +1,7 @@
--- renew_ring_mark: write the low-water mark that a claim of a ring leaves, and delete those before it.
--- Arguments:   p_type, p_n (the number of the mark that the claim read; NULL: there was none), p_after_id (nothing is ready
---              at or below; NULL: nothing is ready at all), p_low_until (how long the mark holds), p_promoted_to (nothing due before is left to promote)
+-- renew_ring_mark: write the low-water mark of a round-robin claim, and delete the older ones.
+-- Arguments:   p_type, p_n (the number of the mark that the claim read; NULL: there was none), p_after_id (no message up to
+--              this id is ready; NULL: no message is ready at all), p_low_until (how long the mark holds), p_promoted_to
+--              (no message due before this time is delayed)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's; never waits for another claim
@@ -16,7 +17,7 @@ CREATE OR REPLACE FUNCTION mq.renew_ring_mark(
 LANGUAGE plpgsql
 AS $$
 DECLARE
-    -- Claims at work at the same time leave marks of few different numbers.
+    -- Delete marks up to this many numbers back: concurrent claims may have left some.
     c_old CONSTANT bigint := 20;
 BEGIN
     INSERT INTO mq.ring (n, after_id, low_until, promoted_to, type, reader)

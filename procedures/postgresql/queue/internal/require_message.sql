@@ -1,11 +1,11 @@
--- require_message: refuse what a message cannot have; NULL passes where it means 'the default'.
--- Arguments:   those of send_message but the type
+-- require_message: check the arguments of one message except its type; NULL means the default where there is one.
+-- Arguments:   as for send_message, without p_type
 -- Returns:     nothing
 -- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
 -- Example:     SELECT mq.require_message('{}', NULL, 0, NULL, 'a-1', NULL, NULL, NULL, 60, 'replace');
 --
--- The other checks are called for their errors only: each call would cost every sender more than the comparison.
+-- The other check procedures are called only to raise their error: a call costs each sender more than the comparison here.
 
 CREATE OR REPLACE FUNCTION mq.require_message(
     p_body text,
@@ -28,7 +28,7 @@ BEGIN
     IF p_run_at > clock_timestamp() + interval '315360000 seconds' OR NOT isfinite(p_run_at) THEN
         PERFORM mq.raise_error('invalid_argument', 'run_at: must be at most 315,360,000 seconds (ten years) ahead');
     ELSIF p_run_at < timestamptz '0001-01-02 00:00:00+00' THEN
-        -- Clients know no year before that.
+        -- Many clients support no earlier year.
         PERFORM mq.raise_error('invalid_argument', 'run_at: must be in the year 1 or later');
     END IF;
     IF p_priority NOT BETWEEN -32768 AND 32767 THEN
@@ -52,13 +52,13 @@ BEGIN
     IF p_delay_seconds IS NOT NULL THEN
         PERFORM mq.require_range('delay_seconds', p_delay_seconds, 0, 315360000);
         IF p_run_at IS NOT NULL THEN
-            PERFORM mq.raise_error('invalid_argument', 'delay_seconds: run_at is given too');
+            PERFORM mq.raise_error('invalid_argument', 'delay_seconds: must be NULL when run_at is given');
         END IF;
     END IF;
     IF p_on_conflict NOT IN ('keep', 'replace', 'postpone') THEN
         PERFORM mq.raise_error('invalid_argument', 'on_conflict: must be keep, replace or postpone');
     ELSIF p_on_conflict <> 'keep' AND p_dedup_key IS NULL THEN
-        PERFORM mq.raise_error('invalid_argument', 'on_conflict: needs a dedup_key');
+        PERFORM mq.raise_error('invalid_argument', 'on_conflict: replace and postpone need a dedup_key');
     END IF;
 END
 $$;

@@ -1,6 +1,7 @@
--- rescue: take back up to p_batches expired claims of a type.
--- Arguments:   p_queue (the policy), p_batches (at most so many claims)
--- Returns:     how many messages were made new or dead
+-- rescue: rescue up to p_batches expired claims of a type: make their messages ready again, or dead-letter them when their
+--         attempts are used up.
+-- Arguments:   p_queue (the policy), p_batches (maximum number of claims)
+-- Returns:     how many messages were made ready or dead-lettered
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.rescue(mq.policy('email'), 1000);
@@ -15,7 +16,7 @@ SET enable_seqscan = off
 SET enable_bitmapscan = off
 AS $$
 DECLARE
-    -- A variable: no index can be asked for what is before a volatile function.
+    -- A variable: a comparison with a volatile function cannot use an index.
     v_now timestamptz := clock_timestamp();
     v_batch record;
     v_ids bigint[];
@@ -34,7 +35,8 @@ BEGIN
         ))
         RETURNING reader, ids, attempts
     LOOP
-        -- A message with attempts left goes back to its old place at once; the others are dead.
+        -- A message with attempts left becomes ready at once, at the position where it was sent. The others are
+        -- dead-lettered.
         SELECT array_agg(u.id), array_agg(u.attempt)
         INTO v_ids, v_attempts
         FROM unnest(v_batch.ids, v_batch.attempts) AS u (id, attempt)

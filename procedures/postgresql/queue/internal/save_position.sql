@@ -1,13 +1,13 @@
--- save_position: write how far a reader of a ring has come, and delete the positions before.
--- Arguments:   p_type, p_reader, p_size (of the claim), p_n and p_after_id (the round and the last id), p_old_n and p_old_after_id
---              (the position that the claim read; NULL: there was none)
+-- save_position: save the position of a round-robin reader, and delete its older positions.
+-- Arguments:   p_type, p_reader, p_size (of the claim), p_n and p_after_id (the round and the last id), p_old_n and
+--              p_old_after_id (the position that the claim read; NULL: there was none)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     SELECT mq.save_position('crawl', 'worker-1', 10, 3, 170, 3, 160);
 --
--- A position is inserted, not updated: nobody waits for it, and of two claims of one reader that started at the same
--- position the one that went further counts, whichever commits last.
+-- A position is inserted, not updated: no session waits for it. When two claims of one reader start at the same position,
+-- the position further ahead counts, in whichever order they commit.
 
 CREATE OR REPLACE FUNCTION mq.save_position(
     p_type text,
@@ -21,9 +21,9 @@ CREATE OR REPLACE FUNCTION mq.save_position(
 LANGUAGE plpgsql
 AS $$
 DECLARE
-    -- Other claims of this reader, at work at the same time, have left their positions at most so many claims behind.
+    -- Delete positions up to this many claims back: concurrent claims of this reader may have left some.
     c_claims CONSTANT integer := 20;
-    -- At the end of a round whatever is left of the last two goes.
+    -- At the end of a round, delete all remaining positions of the last two rounds.
     v_same_round boolean := p_n = p_old_n;
     v_first_n bigint := CASE WHEN v_same_round THEN p_old_n ELSE p_old_n - 1 END;
     v_first_after_id bigint := CASE WHEN v_same_round THEN p_old_after_id - c_claims * p_size ELSE 0 END;

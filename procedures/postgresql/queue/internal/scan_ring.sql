@@ -1,7 +1,8 @@
--- scan_ring: find the lowest ready message of a ring, and measure how long it took.
--- Arguments:   p_type, p_from and p_after (ids above the one, up to the other), p_ahead (nothing was found after p_after
---              either: that scan counts as well), p_long (a scan that took longer is repeated)
--- Returns:     lowest_id (NULL when there is none; it may be locked), scanned (the time that it took)
+-- scan_ring: find the lowest ready message of a ring, and measure how long that took.
+-- Arguments:   p_type, p_from and p_after (ids above p_from, up to p_after), p_ahead (nothing was found after p_after
+--              either: measure that scan too), p_long (a longer scan is repeated)
+-- Returns:     lowest_id (NULL when there is none; another transaction may have locked it), scanned (the duration of the
+--              scan)
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     SELECT * FROM mq.scan_ring('crawl', 0, 17, false, '0.3 ms');
@@ -20,7 +21,7 @@ AS $$
 DECLARE
     v_begun timestamptz;
 BEGIN
-    -- As in fill_ring: only what takes long twice counts.
+    -- Measure twice, as in fill_ring: planning and cold pages are slow only the first time.
     FOR i IN 1..2 LOOP
         v_begun := clock_timestamp();
         IF p_ahead THEN

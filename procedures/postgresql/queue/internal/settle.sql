@@ -1,5 +1,5 @@
--- settle: messages are completed: delete them, or archive them when the policy says so.
--- Arguments:   p_queue (the policy), p_ids and p_attempts (side by side), p_reader
+-- settle: complete messages: delete them, or archive them if the queue's policy is archive.
+-- Arguments:   p_queue (the policy), p_ids and p_attempts (parallel arrays), p_reader
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's
@@ -20,10 +20,11 @@ AS $$
 DECLARE
     v_now timestamptz;
     v_results boolean;
+    v_runs record;
 BEGIN
     IF p_queue.on_complete = 'archive' THEN
         v_now := clock_timestamp();
-        -- Few messages have one: a join would cost all the others more than this question.
+        -- Few messages have a result: a join would cost the others more than this check.
         v_results := EXISTS (SELECT FROM mq.result WHERE id = ANY (p_ids));
         WITH done AS (
             DELETE FROM mq.message WHERE id = ANY (p_ids) RETURNING *
@@ -38,10 +39,13 @@ BEGIN
         IF v_results THEN
             DELETE FROM mq.result WHERE id = ANY (p_ids);
         END IF;
-    ELSIF mq.is_run(p_ids) THEN
-        DELETE FROM mq.message WHERE id BETWEEN p_ids[1] AND p_ids[cardinality(p_ids)];
     ELSE
-        DELETE FROM mq.message WHERE id = ANY (p_ids);
+        v_runs := mq.find_runs(p_ids);
+        IF cardinality(v_runs.firsts) = 1 THEN
+            DELETE FROM mq.message WHERE id BETWEEN v_runs.firsts[1] AND v_runs.lasts[1];
+        ELSE
+            DELETE FROM mq.message WHERE id = ANY (p_ids);
+        END IF;
     END IF;
     IF p_queue.grouped THEN
         PERFORM mq.free_groups(p_queue.type, p_ids);

@@ -1,6 +1,6 @@
--- share_group: keep those who finish messages of a group waiting until the caller commits: see pick_grouped.
--- Arguments:   p_type, p_group_key ('' for none), p_locks (so many are at work, as the caller sees it)
--- Returns:     false when one of them is being finished at this moment
+-- share_group: make calls that finish messages of a group wait until the caller commits: see pick_grouped.
+-- Arguments:   p_type, p_group_key ('' for none), p_locks (the number of active messages that the caller sees)
+-- Returns:     false when another transaction is finishing one of them
 -- Errors:      none
 -- Transaction: joins the caller's; never waits
 -- Example:     SELECT mq.share_group('invoice', 'customer-7', 1);

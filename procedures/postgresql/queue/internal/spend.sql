@@ -1,8 +1,8 @@
--- spend: take tokens out of the bucket of a type.
--- Arguments:   p_queue (the policy, with a rate), p_count (as many as were claimed)
+-- spend: spend tokens from the bucket of a type.
+-- Arguments:   p_queue (the policy, with a rate), p_count (messages claimed)
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's, which has locked the bucket (allowance); a rollback gives the tokens back
+-- Transaction: joins the caller's, which has locked the bucket (allowance); a rollback returns the tokens
 -- Example:     SELECT mq.spend(mq.policy('email'), 10);
 
 CREATE OR REPLACE FUNCTION mq.spend(

@@ -1,8 +1,9 @@
--- stuck_groups: groups that have something due, may go on, and that no claim would ever meet.
--- Arguments:   p_type, p_most (at most so many)
--- Returns:     their group keys ('' for none); no row when all is well
+-- stuck_groups: groups that have due messages and are not blocked, but have no ticket, so that no claim finds them. There
+--               should be none.
+-- Arguments:   p_type, p_most (maximum number of groups)
+-- Returns:     the group keys ('' for messages without one); no rows when all is well
 -- Errors:      none
--- Transaction: reads only, from one snapshot, and up to 10,000 entries of each table
+-- Transaction: reads only, from one snapshot, up to 10,000 entries of each table
 -- Example:     SELECT * FROM mq.stuck_groups('invoice', 1000);
 
 CREATE OR REPLACE FUNCTION mq.stuck_groups(
@@ -17,7 +18,7 @@ SET enable_sort = off
 SET jit = off
 AS $$
     WITH RECURSIVE due (group_key, n) AS (
-        -- The groups one after the other, from the front of the index.
+        -- Read group after group from the beginning of the index.
         (SELECT g.group_key, 1 FROM mq.grouped AS g WHERE g.type = p_type ORDER BY g.type, g.group_key LIMIT 1)
         UNION ALL
         SELECT (
@@ -41,16 +42,16 @@ AS $$
             count(*) FILTER (WHERE w.id IS NOT NULL) AS waiting,
             count(*) AS locks
         FROM mq.group_lock AS l
-        -- In order: see erase.
+        -- ORDER BY id selects the right index: see erase.
         LEFT JOIN LATERAL (SELECT id FROM mq.delayed WHERE id = ANY (ARRAY[l.id]) ORDER BY id) AS w ON true
         WHERE l.type = p_type AND l.group_key = d.group_key
     ) AS l
     WHERE d.group_key IS NOT NULL
         AND CASE
-            -- Said to be at work, and nobody holds the message, nor does it wait.
+            -- A message has a lock row, but no batch holds it and it is not delayed.
             WHEN l.locks > l.active + l.waiting THEN true
             WHEN l.waiting > 0 OR q.places > 0 AND l.active >= q.places THEN false
-            -- Neither among the first tickets nor, should there be more of them, one of its first messages' own.
+            -- No ticket among the first tickets; if there are more tickets, none of the group's first messages has one.
             ELSE d.group_key NOT IN (SELECT t.group_key FROM ticketed AS t)
                 AND NOT EXISTS (
                     SELECT FROM (

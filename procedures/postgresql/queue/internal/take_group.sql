@@ -1,7 +1,9 @@
--- take_group: take the first messages of a group that may go on; when it has no token left, put its first one off.
--- Arguments:   p_queue (the policy), p_group_key ('' for none), p_size (at most so many; an ordered queue: one)
--- Returns:     ids and attempts (the number of the attempt that begins), side by side, NULL when there are none; put_off: the
---              first message waits for a token now; leave: the group has something to do that another transaction has locked
+-- take_group: take the first messages of a group that is not blocked; if it has no token left, delay its first message
+--             instead.
+-- Arguments:   p_queue (the policy), p_group_key ('' for none), p_size (maximum number of messages; 1 in an ordered queue)
+-- Returns:     ids and attempts (the number of the new attempt), parallel arrays, NULL when there are none; put_off: the
+--              first message was delayed until the next token; leave: another transaction has locked the group's messages,
+--              so the ticket must stay
 -- Errors:      none
 -- Transaction: joins the caller's, which holds the group (lock_group); never waits
 -- Example:     SELECT * FROM mq.take_group(mq.policy('invoice'), 'customer-7', 1);
@@ -32,10 +34,10 @@ BEGIN
         WHERE type = p_queue.type AND group_key = p_group_key
         FOR NO KEY UPDATE SKIP LOCKED;
         IF NOT FOUND AND EXISTS (SELECT FROM mq.bucket WHERE type = p_queue.type AND group_key = p_group_key) THEN
-            RETURN;  -- it is full, and is being deleted
+            RETURN;  -- the bucket is full and is being deleted
         END IF;
         IF v_full_at > v_now + make_interval(secs => p_queue.group_rate_seconds) THEN
-            -- The clock was set back, or the period has become shorter: it is empty, and gains from now on.
+            -- The clock was set back, or the period is shorter now: the bucket is empty and starts to fill now.
             v_full_at := v_now + make_interval(secs => p_queue.group_rate_seconds);
             UPDATE mq.bucket SET full_at = v_full_at WHERE type = p_queue.type AND group_key = p_group_key;
         END IF;
@@ -44,7 +46,7 @@ BEGIN
         v_size := least(v_size, greatest(v_tokens, 1));
     END IF;
 
-    -- The first message, and in an ordered queue no other; else what others have locked is passed over.
+    -- In an ordered queue take only the first message. In other queues skip messages that others have locked.
     SELECT id INTO v_first FROM mq.grouped
     WHERE type = p_queue.type AND group_key = p_group_key
     ORDER BY type, group_key, id
@@ -66,7 +68,7 @@ BEGIN
     SELECT array_agg(t.id ORDER BY t.id), array_agg((t.attempts + 1)::smallint ORDER BY t.id) INTO ids, attempts FROM taken AS t;
     put_off := put_off AND ids IS NOT NULL;
     IF ids IS NULL THEN
-        RETURN;  -- there are none, or they are being cancelled or purged
+        RETURN;  -- no messages, or others are cancelling or purging them
     END IF;
     leave := false;
     IF put_off THEN

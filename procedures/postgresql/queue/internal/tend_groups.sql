@@ -1,13 +1,13 @@
--- tend_groups: keep the buckets of groups in order, and mend groups for some seconds after a change of limits.
--- Arguments:   p_queue (the policy, with limits by group)
+-- tend_groups: clean up the token buckets of groups, and unblock stuck groups for some seconds after a change of limits.
+-- Arguments:   p_queue (the policy, with limits per group)
 -- Returns:     nothing
 -- Errors:      50001 wrong_isolation
--- Transaction: joins the caller's; passes over what another transaction has locked
+-- Transaction: joins the caller's; skips rows that others have locked
 -- Example:     SELECT mq.tend_groups(mq.policy('invoice'));
 --
--- The first claim of each second calls this. A bucket that is full again is as good as none and is deleted. One that is to
--- be full later than after one period was written before the clock was set back: it gains from now on, and the message
--- that waits for its token is due, so that a claim finds out when that comes.
+-- The first claim of each second calls this. A full bucket is the same as no bucket, so it is deleted. A bucket whose
+-- full_at is more than one period ahead was written before the clock was set back: it starts to fill now. The message that
+-- waits for its token becomes due, so a claim computes the new time of the token.
 
 CREATE OR REPLACE FUNCTION mq.tend_groups(
     p_queue mq.queue
@@ -21,7 +21,7 @@ SET enable_bitmapscan = off
 AS $$
 DECLARE
     c_buckets CONSTANT integer := 100;
-    -- Claims that have begun with the old limits have committed by then.
+    -- Claims that began with the old limits have committed by then.
     c_mend CONSTANT interval := '10 seconds';
     v_now timestamptz := clock_timestamp();
     v_latest timestamptz := v_now + make_interval(secs => p_queue.group_rate_seconds);

@@ -1,13 +1,13 @@
--- tokens: how many tokens a bucket holds, whole ones.
--- Arguments:   p_full_at (when it is full again; NULL: it is full), p_now, p_rate (so many it holds, and gains in
---              p_rate_seconds)
+-- tokens: how many whole tokens a bucket has.
+-- Arguments:   p_full_at (when the bucket is full again; NULL: it is full), p_now, p_rate (tokens of a full bucket, and
+--              tokens gained per p_rate_seconds), p_rate_seconds
 -- Returns:     0 to p_rate
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     SELECT mq.tokens(now() + interval '4 seconds', now(), 10, 5);
 --
--- In whole microseconds, rounded down. A bucket that is to be full later than after one period was written before the
--- clock was set back, or the period became shorter: it counts as empty, and who sees that writes it anew.
+-- Whole microseconds, rounded down. A p_full_at more than one period ahead was written before the clock was set back or the
+-- period became shorter. The bucket then counts as empty, and the caller writes it again.
 
 CREATE OR REPLACE FUNCTION mq.tokens(
     p_full_at timestamptz,

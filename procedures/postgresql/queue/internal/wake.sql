@@ -1,4 +1,4 @@
--- wake: notify the consumers that wait for a type, if anybody has asked for it.
+-- wake: notify the consumers that wait for a type, if any consumer has asked for it.
 -- Arguments:   p_type
 -- Returns:     nothing
 -- Errors:      none
@@ -11,7 +11,7 @@ CREATE OR REPLACE FUNCTION mq.wake(
 LANGUAGE plpgsql
 AS $$
 BEGIN
-    -- Every NOTIFY takes one lock for the whole server at commit, so nobody pays for it while all consumers work.
+    -- Each NOTIFY takes a server-wide lock at commit. While all consumers are busy, no sender pays for it.
     IF EXISTS (SELECT FROM mq.waiter WHERE type = p_type AND wait_until > clock_timestamp()) THEN
         PERFORM pg_notify('mq_' || md5(p_type), p_type);
     END IF;

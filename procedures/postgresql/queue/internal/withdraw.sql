@@ -1,4 +1,4 @@
--- withdraw: take one message out of the batch that holds it.
+-- withdraw: remove one message from the batch that holds it.
 -- Arguments:   p_id, p_batch_key
 -- Returns:     type, attempt and reader of the claim; type is NULL when the key does not hold the message
 -- Errors:      none

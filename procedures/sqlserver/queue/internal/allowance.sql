@@ -1,12 +1,14 @@
--- allowance: how many messages the limits of a type let a claim have.
--- Arguments:   @type, @size (as many as it wants)
--- Returns:     @allowed: 0 to @size; 0 also while another claim of the type is at work
+-- allowance: how many messages the limits of a type allow a claim to take now; other claims of the type get none until this
+--            transaction ends.
+-- Arguments:   @type, @size (messages that the claim wants)
+-- Returns:     @allowed: 0 to @size; also 0 while another claim of the type is in progress
 -- Errors:      none
--- Transaction: joins the caller's, which is READ COMMITTED; keeps the type's row in mq.limited locked; never waits
+-- Transaction: joins the caller's, which is READ COMMITTED and keeps the type's row of mq.limited locked until it ends;
+--              never waits
 -- Example:     EXEC mq.allowance N'email', 10, @allowed OUTPUT;
 --
--- A finish must not wait for a claim, nor a claim for a finish: so finishing does not change mq.limited, it leaves rows in mq.freed.
--- A finish that is not committed has its rows locked, and they are passed over: its messages count as active until it commits.
+-- A finish must not wait for a claim, nor a claim for a finish. So a finish inserts rows into mq.freed instead of updating
+-- mq.limited. Until the finish commits, its rows are locked and claims skip them: its messages still count as active.
 
 CREATE OR ALTER PROCEDURE mq.allowance
     @type nvarchar(400),
@@ -15,7 +17,7 @@ CREATE OR ALTER PROCEDURE mq.allowance
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    -- At most so many expired claims are rescued.
+    -- The maximum number of expired claims to rescue.
     DECLARE @rescue int = 20;
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @max_active int, @rate int, @seconds int, @tokens int, @rescued bigint = 0;
     DECLARE @active int, @full_at datetime2(6), @counted_at datetime2(7), @room int, @found int;
@@ -27,7 +29,7 @@ BEGIN
         RETURN;
     IF @rate > 0
     BEGIN
-        -- The clock was set back, or the limit was changed: without this there would be no token until that time.
+        -- The clock was set back, or the limit was changed: the bucket is empty and starts to fill now.
         IF @full_at > DATEADD(SECOND, @seconds, @now)
             UPDATE mq.limited SET full_at = DATEADD(SECOND, @seconds, @now) WHERE type = @type;
         SET @tokens = mq.tokens(@full_at, @now, @rate, @seconds);
@@ -38,7 +40,8 @@ BEGIN
     END;
     IF @max_active > 0
     BEGIN
-        -- Batches of claims that did not know of the limit yet: once a second, and by every claim for some seconds after set_queue.
+        -- Batches of claims that did not see the limit yet: searched once per second, and by every claim for some seconds
+        -- after set_queue.
         IF @now NOT BETWEEN @counted_at AND DATEADD(SECOND, 1, @counted_at)
         BEGIN
             EXEC mq.count_batches @type, 0, @found OUTPUT;

@@ -1,14 +1,15 @@
--- change_message: replace or postpone a live message of a dedup_key, if it is new.
--- Arguments:   @type, @id, @on_conflict (replace or postpone), @now (when the call began), @run_at, @priority, @body, @headers (those of
---              the call)
--- Returns:     @changed (0: it is not new, is being claimed at this moment, or is not postponed by it)
+-- change_message: replace or postpone a live message that has the dedup_key, if its state is N.
+-- Arguments:   @type, @id, @on_conflict (replace or postpone), @now (when the call began), @run_at, @priority, @body,
+--              @headers (as in the call)
+-- Returns:     @changed: 1; 0 when nothing was changed: its state is not N, another transaction is claiming it, or it is
+--              due later already
 -- Errors:      none
--- Transaction: joins the caller's; never waits for a message that is being claimed
+-- Transaction: joins the caller's; never waits for a claim of the message
 -- Example:     EXEC mq.change_message N'email', 17, N'replace', @now, @now, 0, N'{}', NULL, @changed OUTPUT;
 --
--- The message is locked first, as erase does it; one that is at work or dead is not even locked, or whoever finishes it would wait for
--- the caller. Then it is taken out of its place and put where a message with this run_at is put when it is sent. In an ordered queue a
--- failed head no longer keeps its group waiting.
+-- The message is locked first, as in erase. A claimed or dead message is not locked: its consumer would have to wait for
+-- the caller to finish it. The message is removed from its position and inserted where a new message with this run_at goes.
+-- In an ordered queue a failed first message no longer blocks its group.
 
 CREATE OR ALTER PROCEDURE mq.change_message
     @type nvarchar(400),
@@ -23,7 +24,7 @@ CREATE OR ALTER PROCEDURE mq.change_message
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    -- For as long as this call: senders may be at any level, and locked rows can be passed over at this one.
+    -- For this call only: senders use any isolation level, and READPAST is not allowed at SERIALIZABLE.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @replace bit = CASE @on_conflict WHEN N'replace' THEN 1 ELSE 0 END, @grouped bit, @ring bit = mq.is_ring(@type);
     DECLARE @group_key nvarchar(400), @old_priority smallint, @old_run_at datetime2(7), @attempts smallint, @error nvarchar(max);
@@ -46,7 +47,7 @@ BEGIN
         WHERE id = @id AND type = @type;
     IF @old_run_at IS NULL OR (@replace = 0 AND @old_run_at >= @run_at)
         RETURN;
-    -- While the message is locked nobody writes another.
+    -- While the message is locked, no other session writes its error.
     IF @replace = 0
         SELECT @error = error FROM mq.delayed WITH (READUNCOMMITTED) WHERE type = @type AND run_at = @old_run_at AND id = @id;
     EXEC mq.leave_place @type, @id, @old_priority, @old_run_at, @grouped, @attempts OUTPUT;
@@ -70,7 +71,7 @@ BEGIN
         INSERT INTO mq.delayed (type, run_at, id, priority, attempts, error)
         VALUES (@type, @run_at, @id, @priority, @attempts, @error);
     ELSE IF @grouped = 1
-        -- issue_tickets gives it a ticket: one may be being dropped at the old place, or at this one.
+        -- issue_tickets writes its ticket: another claim may be dropping one at the old or the new position.
         INSERT INTO mq.grouped (type, group_key, id, attempts) VALUES (@type, @group_key, @id, @attempts);
     ELSE
     BEGIN
@@ -85,7 +86,7 @@ BEGIN
     BEGIN
         INSERT INTO @items (id, attempts) VALUES (@id, @attempts);
         IF @run_at <= @now
-            -- As when a failed head is promoted: it is the first of its group again.
+            -- As when a failed first message is promoted: it is the first of its group again.
             DELETE FROM mq.group_lock WITH (ROWLOCK) WHERE id = @id AND blocks = 1;
         ELSE
             EXEC mq.free_groups @type, @items;

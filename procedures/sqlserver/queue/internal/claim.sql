@@ -1,6 +1,6 @@
--- claim: claim messages of a type that is not paused, and return them.
+-- claim: claim messages of a type, unless it is paused, and return them.
 -- Arguments:   @type, @size, @reader, @lease_seconds (NULL: the policy's)
--- Returns:     the messages in order of priority, run_at, id; no rows when nothing is ready, a limit of the type is reached or the
+-- Returns:     the messages in order of priority, run_at, id; no rows when nothing is ready, no limit allows it, or the
 --              queue is paused
 -- Errors:      none
 -- Transaction: joins the caller's

@@ -1,6 +1,6 @@
--- count_batches: let the batches of claims that knew of no max_active count.
--- Arguments:   @type, @wait (1: for those that are being finished, extended or claimed at this moment; 0: pass over them)
--- Returns:     @count: the messages that they hold; the caller adds them to mq.limited
+-- count_batches: count the messages of batches whose claims did not see max_active yet.
+-- Arguments:   @type, @wait (1: wait for batches that are being claimed, finished or extended; 0: skip them)
+-- Returns:     @count: how many messages the batches hold; the caller adds them to mq.limited
 -- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED
 -- Example:     EXEC mq.count_batches N'email', 0, @count OUTPUT;
@@ -15,7 +15,7 @@ BEGIN
     DECLARE @n int = 0, @last int, @key uniqueidentifier, @counted bit;
     DECLARE @found TABLE (n int IDENTITY (1, 1) NOT NULL PRIMARY KEY, batch_key uniqueidentifier NOT NULL);
     SET @count = 0;
-    -- First the keys, without keeping a lock, then each row by its primary key: see rescue.
+    -- Read the keys without locks, then lock each row by its primary key: see rescue.
     IF @wait = 1
         INSERT INTO @found (batch_key)
         SELECT batch_key FROM mq.batch WITH (READCOMMITTEDLOCK, ROWLOCK) WHERE type = @type AND counted = 0;

@@ -1,4 +1,4 @@
--- delete_messages: delete messages whose state row is gone, with their dedup_keys.
+-- delete_messages: delete messages whose row in a state table is already deleted, and their dedup_keys.
 -- Arguments:   @items (at most 1,000)
 -- Returns:     nothing
 -- Errors:      none

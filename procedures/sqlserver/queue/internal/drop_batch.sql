@@ -1,8 +1,8 @@
--- drop_batch: end a claim and say what it was; what it held stays in mq.claimed for the caller.
+-- drop_batch: end a claim: delete the row of its batch; its messages stay in mq.claimed for the caller.
 -- Arguments:   @key
--- Returns:     @type (NULL when the batch was lost), @reader, @lease_seconds
+-- Returns:     @type, @reader and @lease_seconds of the claim; NULL when the lease was lost
 -- Errors:      none
--- Transaction: joins the caller's; waits for another call on the same batch
+-- Transaction: joins the caller's; calls for the same batch wait for each other
 -- Example:     EXEC mq.drop_batch @key, @type OUTPUT, @reader OUTPUT, @lease_seconds OUTPUT;
 
 CREATE OR ALTER PROCEDURE mq.drop_batch

@@ -1,8 +1,8 @@
--- drop_tickets: delete tickets of an ordered queue that nobody has locked.
--- Arguments:   @type, @tickets (their places; at most 1,000)
+-- drop_tickets: delete tickets of a grouped queue, except tickets that another transaction has locked.
+-- Arguments:   @type, @tickets (their positions; at most 1,000)
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's, which is READ COMMITTED; passes over tickets that others have locked
+-- Transaction: joins the caller's, which is READ COMMITTED; skips tickets that others have locked
 -- Example:     EXEC mq.drop_tickets N'invoice', @tickets;
 
 CREATE OR ALTER PROCEDURE mq.drop_tickets

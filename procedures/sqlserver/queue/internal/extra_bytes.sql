@@ -1,4 +1,4 @@
--- extra_bytes: how many bytes more than UTF-16 code units a text has in UTF-8.
+-- extra_bytes: how many bytes of UTF-8 a text needs in addition to its number of UTF-16 code units.
 -- Arguments:   @piece (up to 4,000 code units)
 -- Returns:     0 to 8,000
 -- Errors:      none
@@ -12,7 +12,7 @@ BEGIN
     DECLARE @extra int = 0;
     IF PATINDEX(N'%[^' + NCHAR(1) + N'-' + NCHAR(127) + N']%', @piece COLLATE Latin1_General_100_BIN2) > 0
         SELECT @extra = SUM(
-            -- Half of a surrogate pair is two bytes of four.
+            -- Each half of a surrogate pair stands for two of four bytes.
             CASE WHEN u.code < 128 THEN 0 WHEN u.code < 2048 OR u.code BETWEEN 55296 AND 57343 THEN 1 ELSE 2 END
         )
         FROM (

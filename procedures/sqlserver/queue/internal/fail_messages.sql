@@ -1,7 +1,7 @@
--- fail_messages: attempts have failed: each message waits for its next attempt, or is dead when it has none left.
--- Arguments:   @type, @reader, @failed (attempts: this attempt's number; retry in seconds, NULL: the policy's backoff, -1: dead
---              now; error, cut to 4,000 characters), at most 1,000
--- Returns:     @dead: how many are dead
+-- fail_messages: record failed attempts: retry each message after a delay, or dead-letter it when its attempts are used up.
+-- Arguments:   @type, @reader, @failed (at most 1,000 rows: attempts is the number of this attempt; retry in seconds, NULL:
+--              the policy's backoff, -1: dead-letter it now; error, cut to 4,000 characters)
+-- Returns:     @dead: number of new dead letters
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.fail_messages N'email', N'worker-1', @failed, @dead OUTPUT;
@@ -30,8 +30,8 @@ BEGIN
     SET @dead = @@ROWCOUNT;
     IF @dead > 0 AND @ordered = 1
         EXEC mq.free_groups @type, @gone;
-    -- Jitter between half and the whole, so that what failed together does not come back together. RAND() would be one number for
-    -- all rows. Into a table first: elsewhere each use of the number might draw a new one.
+    -- Random jitter, half to all of the backoff: messages that failed together are retried at different times. RAND()
+    -- returns one number for all rows. Store the delays in a table: in a subquery each use could draw another number.
     INSERT INTO @delay (id, milliseconds)
     SELECT f.id, CAST(COALESCE(f.retry * 1000e0, b.seconds * (500 + ABS(CHECKSUM(NEWID()) % 501))) AS bigint)
     FROM @failed AS f
@@ -50,7 +50,7 @@ BEGIN
     INNER JOIN @failed AS f ON f.id = d.id
     INNER JOIN mq.message AS m ON m.id = d.id
     OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
-    -- Where there is no order, the group of a message that failed goes on.
+    -- In a queue without order a failed message does not block its group.
     IF @grouped = 1 AND @ordered = 0
     BEGIN
         INSERT INTO @all (id, attempts) SELECT id, attempts FROM @failed;

@@ -1,11 +1,12 @@
--- fill_ring: rescue the expired claims of a ring, send what its schedules have due, promote what is due, move into the ring what stands
---            outside, and measure how long it took to find that out.
--- Arguments:   @type, @size (of the claim), @full_scan (1: expired claims, schedules and messages outside are searched for too), @promoted_to
---              (nothing due before is left to promote), @now, @move (1: the claim commits at once), @long_scan (microseconds; a scan that
---              took longer is repeated)
--- Returns:     @promoted_to (from now on), @outside (1: messages stand outside the ring), @scanned (microseconds)
+-- fill_ring: rescue expired claims, send due schedules, promote due messages and move messages into a ring, and measure how
+--            long the scan for them took.
+-- Arguments:   @type, @size (of the claim), @full_scan (1: also check expired claims, schedules and messages outside the
+--              ring), @promoted_to (no message due before this time is delayed), @now, @move (1: the claim commits at
+--              once), @long_scan (microseconds; a longer scan is repeated)
+-- Returns:     @promoted_to (new value), @outside (1: some messages are outside the ring), @scanned (the duration of the
+--              scan, in microseconds)
 -- Errors:      none
--- Transaction: joins the caller's, which is READ COMMITTED; passes over locked rows
+-- Transaction: joins the caller's, which is READ COMMITTED; skips locked rows
 -- Example:     EXEC mq.fill_ring N'crawl', 10, 1, @promoted_to OUTPUT, @now, 1, 500, @outside OUTPUT, @scanned OUTPUT;
 
 CREATE OR ALTER PROCEDURE mq.fill_ring
@@ -21,10 +22,10 @@ CREATE OR ALTER PROCEDURE mq.fill_ring
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    -- At most so many messages are promoted by one claim, and so many expired claims rescued.
+    -- The maximum numbers of messages that a claim promotes and of expired claims that it rescues.
     DECLARE @promote int = CASE WHEN 2 * @size > 100 THEN 2 * @size ELSE 100 END, @rescue int = 20;
     DECLARE @begun datetime2(7), @tries int = 0, @expired bit, @due bit, @sent bit = 0, @rescued bigint, @moved int = 0, @first_run_at datetime2(7);
-    -- What takes long once, because of a plan or of pages that nobody has read for a while, does not take long again.
+    -- Measure twice: planning and cold pages are slow only the first time.
     WHILE @tries < 2
     BEGIN
         SELECT @tries = @tries + 1, @begun = SYSUTCDATETIME(), @expired = 0, @due = 0, @outside = 0;
@@ -52,10 +53,10 @@ BEGIN
     END;
     IF @due = 1
         EXEC mq.promote @type, @promoted_to, @now, @promote, 0, @moved OUTPUT, @first_run_at OUTPUT;
-    -- Not up to now: somebody may be about to commit a failure that is due already.
+    -- Stop before now: another transaction may be about to commit a failed message that is already due.
     IF @moved < @promote
         SET @promoted_to = DATEADD(SECOND, -1, @now);
-    -- In a type that is no ring yet what has come back or was sent stands at its ordinary place.
+    -- In a type that is not a ring yet, rescued, promoted and scheduled messages are outside the ring.
     IF @full_scan = 1 AND @outside = 0 AND (@expired = 1 OR @sent = 1 OR @moved > 0) AND mq.is_ring(@type) = 0
         SET @outside = 1;
     IF @outside = 1 AND @move = 1

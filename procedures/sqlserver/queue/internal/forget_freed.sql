@@ -1,8 +1,9 @@
--- forget_freed: forget the places of a group that its messages have left.
+-- forget_freed: delete the records of freed places of a group.
 -- Arguments:   @type, @group_key
--- Returns:     @changed: 1 when there were any; then the caller must keep the group's lock until its commit
+-- Returns:     @changed: 1 when there were any; then the caller must keep the group's lock until it commits
 -- Errors:      none
--- Transaction: joins the caller's, which is READ COMMITTED and holds the group's application lock; passes over what is not committed
+-- Transaction: joins the caller's, which is READ COMMITTED and holds the group's application lock; skips rows that are not
+--              committed
 -- Example:     EXEC mq.forget_freed N'invoice', N'customer-7', @changed OUTPUT;
 
 CREATE OR ALTER PROCEDURE mq.forget_freed

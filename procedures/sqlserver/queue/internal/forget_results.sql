@@ -1,4 +1,4 @@
--- forget_results: delete the results that are kept with messages.
+-- forget_results: delete the stored results of messages.
 -- Arguments:   @items (at most 1,000)
 -- Returns:     nothing
 -- Errors:      none

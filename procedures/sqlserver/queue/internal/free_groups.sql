@@ -1,14 +1,15 @@
--- free_groups: let the groups go on that wait for these messages.
--- Arguments:   @type, @items (at most 1,000, which are finished, dead or erased; the messages are still there)
+-- free_groups: unblock the groups that these messages block.
+-- Arguments:   @type, @items (at most 1,000 messages that are finished, dead or erased; their rows in mq.message still
+--              exist)
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's; waits for a claim only while that checks the group
+-- Transaction: joins the caller's; waits for a claim only while that claim checks the group
 -- Example:     EXEC mq.free_groups N'invoice', @items;
 --
--- Without row versions nobody sees a row of mq.group_lock that another transaction is deleting: a claim would take the group,
--- and we may still roll back. So a call that frees a group holds its application lock until the commit. A claim that finds the group
--- at work releases that lock at once and waits for nothing before, so the wait ends in no deadlock. A claim that takes the group keeps
--- the lock, but then there is nothing to free.
+-- Without row versions, no session sees a row of mq.group_lock that another transaction is deleting: a claim would take the
+-- group although this transaction may roll back. So a call that unblocks a group holds its application lock until it
+-- commits. A claim that finds the group blocked releases the lock at once and waits for nothing before that, so the wait
+-- cannot deadlock. A claim that takes the group keeps the lock, but then there is nothing to unblock.
 
 CREATE OR ALTER PROCEDURE mq.free_groups
     @type nvarchar(400),
@@ -18,7 +19,7 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @id bigint = -9223372036854775808, @resource nvarchar(255);
     DECLARE @heads mq.items;
-    -- Without a lock: only rows of our own are deleted below, and nobody else changes those.
+    -- Read without a lock: only this session deletes these rows.
     INSERT INTO @heads (id, attempts)
     SELECT i.id, i.attempts
     FROM @items AS i
@@ -35,7 +36,7 @@ BEGIN
             SELECT @resource = mq.lock_name('group', @type, group_key)
             FROM mq.group_lock WITH (READUNCOMMITTED)
             WHERE id = @id;
-            -- If it should ever fail, the unique index of mq.group_lock still lets no two claims into one group.
+            -- Even if the lock fails, the unique index of mq.group_lock never lets two claims into one group.
             IF @resource IS NOT NULL
                 EXEC sp_getapplock @Resource = @resource, @LockMode = 'Exclusive',
                     @LockOwner = 'Transaction', @LockTimeout = -1;

@@ -1,6 +1,6 @@
--- full_after: when a bucket is full again after tokens were spent.
--- Arguments:   @full_at (when it was to be full), @now, @size (tokens), @rate, @seconds: as for tokens
--- Returns:     the new @full_at
+-- full_after: when a bucket is full again after tokens are spent.
+-- Arguments:   @full_at (when it was to be full), @now, @size (tokens to spend), @rate, @seconds: see tokens
+-- Returns:     the time
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     SELECT mq.full_after(@full_at, @now, 3, 10, 60);

@@ -1,7 +1,9 @@
--- group_allowance: how many messages the limits by group let a claim have of one group.
--- Arguments:   @type, @group_key, @ordered, @places (0: no limit), @rate and @seconds (the policy), @size (as many as it wants)
--- Returns:     @size: 0 to @size; @put_off: 1 when there is a place and no token (@size is 1 then); @full_at (of the bucket; NULL without
---              a rate); @changed: 1 when the caller must keep the group's lock until its commit
+-- group_allowance: how many messages of a group its limits allow a claim to take.
+-- Arguments:   @type, @group_key, @ordered, @places (0: no limit), @rate and @seconds (the policy), @size (messages that
+--              the claim wants)
+-- Returns:     @size: 0 to the given @size; @put_off: 1 when a place is free but there is no token (then @size is 1);
+--              @full_at (of the bucket; NULL without a rate); @changed: 1 when the caller must keep the group's lock until
+--              it commits
 -- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED and holds the group's application lock; never waits
 -- Example:     EXEC mq.group_allowance N'invoice', N'customer-7', 0, 3, 0, 1, @size OUTPUT, @put_off OUTPUT, @full_at OUTPUT,
@@ -25,7 +27,7 @@ BEGIN
     SELECT @put_off = 0, @changed = 0, @full_at = NULL;
     IF @ordered = 0
         EXEC mq.forget_freed @type, @group_key, @changed OUTPUT;
-    -- Without locks: whoever changes what is read here has the group's lock.
+    -- Read without locks: a session that changes these rows holds the group's lock.
     IF @ordered = 0 AND @places > 0
     BEGIN
         SELECT @room = @places - COUNT(*)
@@ -38,7 +40,7 @@ BEGIN
     BEGIN
         SELECT @full_at = full_at FROM mq.bucket WITH (READUNCOMMITTED) WHERE type = @type AND group_key = @group_key;
         SET @full_at = COALESCE(@full_at, @now);
-        -- The clock was set back, or the limit was changed: without this there would be no token until that time.
+        -- The clock was set back, or the limit was changed: the bucket is empty and starts to fill now.
         IF @full_at > DATEADD(SECOND, @seconds, @now)
         BEGIN
             SELECT @full_at = DATEADD(SECOND, @seconds, @now), @changed = 1;

@@ -1,8 +1,8 @@
--- group_places: how many places the messages of a group take in a queue with limits by group and without order.
+-- group_places: how many places of a group are taken, in a queue with limits per group and without order.
 -- Arguments:   @type, @group_key
--- Returns:     taken: one row; what others are changing at this moment may be missing
+-- Returns:     taken: one row; uncommitted changes of others may be missing
 -- Errors:      none
--- Transaction: reads only, at READ COMMITTED, and waits for nobody
+-- Transaction: reads only, at READ COMMITTED; never waits
 -- Example:     SELECT taken FROM mq.group_places(N'invoice', N'customer-7');
 
 CREATE OR ALTER FUNCTION mq.group_places (@type nvarchar(400), @group_key nvarchar(400))
@@ -12,7 +12,7 @@ RETURN
     SELECT (
         SELECT COUNT(*) FROM mq.group_lock WITH (READUNCOMMITTED) WHERE type = @type AND group_key = @group_key AND blocks = 0
     ) - (
-        -- A row that is not committed is locked: its place is still taken.
+        -- An uncommitted row is locked and skipped: its place still counts as taken.
         SELECT COUNT(*) FROM mq.group_freed WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type AND group_key = @group_key
     ) AS taken;
 GO

@@ -1,8 +1,8 @@
--- has_group: whether a claim may find a group that can go on, in a queue with limits by group.
+-- has_group: whether a claim may find a group that is not blocked, in a queue with limits per group.
 -- Arguments:   @type
--- Returns:     1 or 0; among the first 1,000 tickets of the type
+-- Returns:     1 or 0; checks the first 1,000 tickets of the type
 -- Errors:      none
--- Transaction: reads only, at READ COMMITTED, and waits for nobody
+-- Transaction: reads only, at READ COMMITTED; never waits
 -- Example:     SELECT mq.has_group(N'invoice');
 
 CREATE OR ALTER FUNCTION mq.has_group (@type nvarchar(400))

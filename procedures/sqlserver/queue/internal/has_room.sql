@@ -1,8 +1,8 @@
--- has_room: whether the limits of a type let a claim have a message now.
+-- has_room: whether the limits of a type allow a claim to take a message now.
 -- Arguments:   @type, @now
--- Returns:     1 or 0; 0 also while a claim of the type is at work
+-- Returns:     1 or 0; also 0 while a claim of the type is in progress
 -- Errors:      none
--- Transaction: reads only, at READ COMMITTED, and passes over locked rows
+-- Transaction: reads only, at READ COMMITTED; skips locked rows
 -- Example:     SELECT mq.has_room(N'email', SYSUTCDATETIME());
 
 CREATE OR ALTER FUNCTION mq.has_room (@type nvarchar(400), @now datetime2(7))
@@ -16,7 +16,7 @@ BEGIN
     SELECT @active = active, @full_at = full_at FROM mq.limited WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type;
     IF @active IS NULL
         RETURN 0;
-    -- What is further ahead than one period, because the clock was set back, the next claim puts right.
+    -- The next claim corrects a bucket whose full_at is more than one period ahead because the clock was set back.
     IF @rate > 0 AND @full_at <= DATEADD(SECOND, @seconds, @now) AND mq.tokens(@full_at, @now, @rate, @seconds) = 0
         RETURN 0;
     IF @max_active = 0 OR @active < @max_active
@@ -24,7 +24,7 @@ BEGIN
     SELECT @active = @active - COALESCE(SUM(places), 0) FROM mq.freed WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type;
     IF @active < @max_active
         RETURN 1;
-    -- The next claim rescues it.
+    -- The next claim rescues the expired batch.
     IF EXISTS (SELECT * FROM mq.batch WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type AND lease_until <= @now)
         RETURN 1;
     RETURN 0;

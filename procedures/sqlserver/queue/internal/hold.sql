@@ -1,4 +1,4 @@
--- hold: put what a claim has picked under a lease, and return it.
+-- hold: store picked messages as a batch with a lease, and return them.
 -- Arguments:   @batch_key, @type, @reader, @lease_seconds, @counted and @in_groups (as in mq.batch)
 -- Returns:     the messages in order of priority, run_at, id
 -- Errors:      none

@@ -1,12 +1,13 @@
--- is_ring: whether a type is read as a ring: then its messages stand in mq.ready in the order of their ids.
+-- is_ring: whether a type is a ring: its messages are in mq.ready in order of id.
 -- Arguments:   @type
 -- Returns:     1 or 0
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     SELECT mq.is_ring(N'email');
 --
--- Read dirty: a claim inserts the reader's new place before it deletes the old one, so one of them is always seen, and no sender
--- waits for a claim, or keeps claims from writing a place for as long as a SERIALIZABLE transaction lasts.
+-- The read is READUNCOMMITTED. A claim inserts the reader's new position before it deletes the old one, so this always sees
+-- one of them. No sender waits for a claim, and a SERIALIZABLE sender does not prevent claims from writing positions until
+-- it ends.
 
 CREATE OR ALTER FUNCTION mq.is_ring (@type nvarchar(400))
 RETURNS bit

@@ -1,21 +1,24 @@
--- issue_tickets: in a grouped queue, make groups claimable that have something due and may go on.
--- Arguments:   @type, @items (messages of these groups, at most 1,000; they are still there), @hidden (1: messages that another
---              transaction is cancelling count as well; 0: they do not, and the call never waits)
+-- issue_tickets: write tickets for groups of a grouped queue that have due messages and are not blocked.
+-- Arguments:   @type, @items (at most 1,000 messages of these groups, which still exist), @hidden (1: messages that another
+--              transaction is cancelling also count; 0: they do not, and the call never waits)
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's; without row versions it waits for transactions that cancel the first messages of the same group
+-- Transaction: joins the caller's; without row versions it waits for transactions that cancel the first messages of the
+--              same group
 -- Example:     EXEC mq.issue_tickets N'invoice', @items, 1;
 --
--- A message that another transaction is cancelling may be gone or stay: so the first message gets a ticket, the first that nobody
--- has locked, and one that is being deleted before them. One too many does no harm. A ticket at the message's own place is left
--- alone if it can be locked: then no claim is dropping it. A new one stands less than a millisecond after it, at a random time, so that
--- it does not collide with one that another transaction has inserted or deleted.
+-- The first message of a group may be one that another transaction is cancelling. So three messages get a ticket: the first
+-- message, the first one that no session has locked, and one before them that is being deleted. An extra ticket does no
+-- harm. A ticket at the message's own position is left alone if this call can lock it: then no claim is dropping it. A new
+-- ticket has a run_at up to 1 ms after the message's, at a random time: it does not collide with a ticket that another
+-- transaction has inserted or deleted.
 --
--- A row that is being deleted is seen only through its old version. Under READ_COMMITTED_SNAPSHOT a read without a hint finds it;
--- else it waits, which costs less than a group that stands still. It reads only before the first row that a dirty read finds,
--- so it never waits for a sender. While a claim has the group, its row in mq.group_lock shows what it took, and there is no wait.
+-- Only its old version shows a row that is being deleted. Under READ_COMMITTED_SNAPSHOT a read without a hint returns it.
+-- Otherwise the read waits, which is better than a group that gets stuck. It reads only rows before the first row of a
+-- dirty read, so it never waits for a sender. While a claim holds the group, its row in mq.group_lock shows what it took,
+-- and this call does not wait.
 --
--- Rows of mq.grouped are locked by id alone: a lock through the other index and a delete would lock in opposite orders.
+-- Rows of mq.grouped are locked by id only: a lock through the other index and a delete would lock in opposite order.
 
 CREATE OR ALTER PROCEDURE mq.issue_tickets
     @type nvarchar(400),
@@ -92,7 +95,7 @@ BEGIN
                         IF @there IS NULL
                         BEGIN
                             SELECT @attempts = attempts FROM mq.grouped WITH (READUNCOMMITTED) WHERE id = @id;
-                            -- At least a microsecond, at most a millisecond, in the steps of this type of time.
+                            -- 1 microsecond to 1 millisecond, in steps of 100 nanoseconds.
                             SET @run_at = DATEADD(NANOSECOND, 1000 + 100 * ABS(CHECKSUM(NEWID()) % 9990), @run_at);
                             INSERT INTO mq.ready (type, priority, run_at, id, attempts)
                             SELECT @type, @priority, @run_at, @id, @attempts

@@ -1,6 +1,6 @@
--- leave_place: take a new message that the caller has locked out of ready or delayed.
--- Arguments:   @type, @id, @priority and @run_at (the message's), @grouped (the policy)
--- Returns:     @attempts (so far; NULL: it is being claimed at this moment)
+-- leave_place: remove a message of state N from mq.ready or mq.delayed.
+-- Arguments:   @type, @id, @priority and @run_at (the message's own), @grouped (the policy)
+-- Returns:     @attempts (so far; NULL: another transaction is claiming the message)
 -- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; never waits
 -- Example:     EXEC mq.leave_place N'email', 17, 0, @run_at, 0, @attempts OUTPUT;
@@ -17,7 +17,7 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @places mq.places;
     SET @attempts = NULL;
-    -- Delayed ones first: a claim may be promoting them.
+    -- The delayed table first: a claim may be promoting the message.
     SELECT @attempts = attempts
     FROM mq.delayed WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
     WHERE type = @type AND run_at = @run_at AND id = @id;
@@ -39,7 +39,7 @@ BEGIN
         WHERE type = @type AND priority = @priority AND run_at = @run_at AND id = @id;
         IF @attempts IS NULL
         BEGIN
-            -- The place of all messages of a ring, and of those whose sender saw a ring that was rolled back.
+            -- The position of all messages of a ring, and of messages whose sender saw a ring that was rolled back.
             SELECT @priority = -32768, @run_at = '0001-01-01';
             SELECT @attempts = attempts
             FROM mq.ready WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)

@@ -1,5 +1,5 @@
--- lower_ring: a message comes back below the low-water mark of a ring: let claims find it.
--- Arguments:   @type, @id (the lowest that comes back)
+-- lower_ring: lower the low-water mark of a ring when a message becomes ready below it.
+-- Arguments:   @type, @id (the lowest id that became ready)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's
@@ -17,7 +17,7 @@ BEGIN
     WHERE type = @type AND reader = N''
     ORDER BY n DESC, after_id DESC;
     IF @low_until > SYSUTCDATETIME() AND @id <= @after_id
-        -- Two higher, so that it also counts over the mark that a claim at work at this moment will leave.
+        -- n + 2: a concurrent claim may write n + 1, and that mark must not count.
         INSERT INTO mq.ring (type, reader, n, after_id, low_until, promoted_to)
         VALUES (@type, N'', @n + 2, @id - 1, @low_until, @promoted_to);
 END;

@@ -1,8 +1,9 @@
--- move_to_ring: move messages that stand at an ordinary place into the ring, at most 2,000 per call, one caller at a time.
+-- move_to_ring: move messages of a type into its ring, at most 2,000 per call; one caller at a time does this.
 -- Arguments:   @type
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's, which is READ COMMITTED and commits at once: until then nobody sees what is on its way
+-- Transaction: joins the caller's, which is READ COMMITTED and commits at once: until then other sessions do not see the
+--              moved messages
 -- Example:     EXEC mq.move_to_ring N'crawl';
 
 CREATE OR ALTER PROCEDURE mq.move_to_ring

@@ -1,6 +1,6 @@
--- next_token: when a bucket that is empty has its next token.
+-- next_token: when an empty bucket gets its next token.
 -- Arguments:   @full_at, @now, @rate, @seconds: as for tokens
--- Returns:     the time; @now when there is one
+-- Returns:     the time; @now when there is a token now
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     SELECT mq.next_token(@full_at, @now, 10, 60);
@@ -10,7 +10,7 @@ RETURNS datetime2(6)
 AS
 BEGIN
     DECLARE @token datetime2(6);
-    -- It is full one period after it was empty.
+    -- A bucket is full one period after it was empty.
     SET @token = DATEADD(SECOND, -@seconds, mq.full_after(@full_at, @now, 1, @rate, @seconds));
     RETURN CASE WHEN @token > @now THEN @token ELSE @now END;
 END;

@@ -1,4 +1,4 @@
--- no_messages: the result of a claim that found nothing.
+-- no_messages: the empty result of a claim that found nothing.
 -- Arguments:   none
 -- Returns:     no rows, with the columns of a message
 -- Errors:      none

@@ -1,16 +1,16 @@
--- outside_ring: whether messages of a ring stand at an ordinary place: sent before the type was a ring, or by a sender that did not
---               see it yet.
+-- outside_ring: whether some messages of a ring are outside it: sent before the type was a ring, or by a sender that did
+--               not see it yet.
 -- Arguments:   @type
 -- Returns:     1 or 0
 -- Errors:      none
--- Transaction: reads only, at READ COMMITTED; passes over locked rows
+-- Transaction: reads only, at READ COMMITTED; skips locked rows
 -- Example:     SELECT mq.outside_ring(N'crawl');
 
 CREATE OR ALTER FUNCTION mq.outside_ring (@type nvarchar(400))
 RETURNS bit
 AS
 BEGIN
-    -- Two scans: one range of the key each, and not the whole ring.
+    -- Two scans, one key range each: they do not read the whole ring.
     IF EXISTS (SELECT * FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type AND priority > -32768)
         RETURN 1;
     IF EXISTS (

@@ -1,22 +1,23 @@
--- pick: move up to @size ready messages of a type from the ready table under a batch key, in claim order; expired claims are
---       rescued, due messages promoted and those of schedules sent on the way.
--- Arguments:   @type, @size, @take (1: the caller's transaction may be long: see pick_grouped), @batch_key
--- Returns:     @count: how many rows of mq.claimed have that key now
+-- pick: move up to @size ready messages of a type from mq.ready into a batch, in claim order; before that, rescue expired
+--       claims, promote due messages and send due schedules.
+-- Arguments:   @type, @size, @take (1: the caller is a take; see pick_grouped), @batch_key
+-- Returns:     @count: how many rows of mq.claimed now have @batch_key
 -- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; never waits for another claim
 -- Example:     EXEC mq.pick N'email', 10, 0, @batch_key, @count OUTPUT;
 --
--- Low-water marks. A claim starts where earlier claims began to find something: mq.mark holds one such place per priority, and
--- take_ready takes from them on.
+-- Low-water marks. A claim starts at the marks of mq.mark, one per priority, where earlier claims found their first
+-- messages (see take_ready).
 --
--- No message is passed over for long. What is put back or becomes due below a mark lowers it. Two messages can still appear below a
--- mark unseen: one whose sender commits late, and one whose take rolls back. For the first, no segment starts later than a second
--- ago. For both, the first claim of each second is a full scan: it ignores the marks and reads the type from its very start. After a
--- full scan that took long, because it read many deleted rows, the next one waits ten times as long, at most 5 seconds.
--- docs/how-a-claim-works.md explains this with a drawing.
+-- No message is skipped for longer than a second. A procedure that puts a message back below a mark calls lower_mark. When
+-- a message becomes due below a mark, this procedure lowers the mark. Two kinds of messages can appear below a mark without
+-- lowering it: their sender commits late, or a take rolls back. So no segment starts later than one second ago, and the
+-- first claim of each second is a full scan: it ignores the marks. If a full scan takes long because of many deleted rows,
+-- the next one is later: after ten times that time, at most 5 seconds. docs/how-a-claim-works.md explains this with a
+-- drawing.
 --
--- READPAST passes over rows that others have locked: what reads marks, batches or delayed messages here must not wait for them
--- either. READCOMMITTEDLOCK, because under READ_COMMITTED_SNAPSHOT READPAST would do nothing.
+-- Reads of marks, batches and delayed messages use READPAST, which skips locked rows, so they wait for no other session.
+-- READCOMMITTEDLOCK is needed because READPAST has no effect under READ_COMMITTED_SNAPSHOT.
 
 CREATE OR ALTER PROCEDURE mq.pick
     @type nvarchar(400),
@@ -27,9 +28,10 @@ CREATE OR ALTER PROCEDURE mq.pick
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    -- Milliseconds. A full scan that took so long and found nothing has read deleted rows: idle consumers need not do it all the time.
+    -- Milliseconds. A full scan that takes longer than this and finds nothing has read deleted rows. Idle consumers should
+    -- not repeat it often.
     DECLARE @long_scan int = 5;
-    -- What a take rescues or promotes stays hidden from others until its commit: no more than it may want itself.
+    -- Messages that a take rescues or promotes stay hidden from others until it commits: no more than it can use.
     DECLARE @rescue int = CASE @take WHEN 1 THEN 1 ELSE 20 END;
     DECLARE @promote int = CASE WHEN @take = 1 THEN @size WHEN 2 * @size > 100 THEN 2 * @size ELSE 100 END;
     DECLARE @start datetime2(7) = '1900-01-01', @now datetime2(7) = SYSUTCDATETIME(), @pause int;
@@ -44,7 +46,8 @@ BEGIN
     FROM mq.mark WITH (READPAST, READCOMMITTEDLOCK)
     WHERE type = @type
     ORDER BY n DESC, priority, run_at, id;
-    -- A full scan may be noted up to 5 seconds ahead; more, or a promotion ahead, means that the clock was set back.
+    -- scanned_at may be up to 5 seconds ahead. More than that, or a promotion in the future, means that the clock was set
+    -- back.
     IF @now BETWEEN DATEADD(SECOND, -5, @scanned_at) AND DATEADD(SECOND, 1, @scanned_at) AND @promoted_to <= @now
         SET @full_scan = 0;
     ELSE
@@ -81,7 +84,7 @@ BEGIN
             EXEC mq.tend_groups @type;
         EXEC mq.pick_grouped @type, @size, @take, @batch_key, @count OUTPUT;
         IF @full_scan = 1 AND @count > 0
-            -- No claim of tickets starts at a mark. The marks only record the time of the last full scan.
+            -- Claims of tickets start at no mark. The row only records the time of the last full scan.
             EXEC mq.renew_marks @type, @n, @now, @start, NULL, '0001-01-01', '9999-12-31';
         RETURN;
     END;
@@ -97,7 +100,7 @@ BEGIN
     IF @marks_changed = 1 OR (@count > 0 AND (@full_scan = 1 OR @front_moved = 1))
         EXEC mq.renew_marks @type, @n, @scanned_at, @promoted_to, @batch_key, '0001-01-01', @lowered_to;
     ELSE IF @count = 0 AND @full_scan = 1 AND @n IS NOT NULL AND SYSUTCDATETIME() > DATEADD(MILLISECOND, @long_scan, @now)
-        -- Nothing is ready: all marks move up to now.
+        -- Nothing is ready: move all marks up to now.
         EXEC mq.renew_marks @type, @n, @scanned_at, @promoted_to, NULL, @now, '9999-12-31';
 END;
 GO

@@ -1,20 +1,24 @@
--- pick_grouped: take the first messages of groups that may go on, in an ordered queue or one with limits by group.
--- Arguments:   @type, @size, @take (1: the messages are finished by the caller's own commit), @batch_key
--- Returns:     @count: how many rows of mq.claimed have that key now
+-- pick_grouped: take the first messages of groups that are not blocked: one per group in an ordered queue, otherwise as
+--               many as the limits per group allow.
+-- Arguments:   @type, @size, @take (1: the caller is a take; its own commit finishes the messages, perhaps much later),
+--              @batch_key
+-- Returns:     @count: how many rows of mq.claimed now have @batch_key
 -- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; never waits for another claim
 -- Example:     EXEC mq.pick_grouped N'invoice', 10, 0, @batch_key, @count OUTPUT;
 --
--- A row of mq.ready is a ticket here: 'the group of this message has something to do', and every message brings one, so that
--- senders lock nothing. A ticket is only a hint, and is read without keeping a lock. Whether its group is free is checked under
--- the group's application lock: sp_getapplock for the transaction, with a timeout of 0, so that nobody waits for it. It is not a
--- row, so it needs none for each group that may ever come, and it is seen by a test, which a row that is being deleted is not.
--- A call that frees a group holds that lock as well (free_groups). It is released at once when the group cannot be taken.
+-- In a grouped queue a row of mq.ready is a ticket: the group of this message may have a message to claim. Every message
+-- brings a ticket, so senders lock nothing. A ticket is only a hint and is read without keeping a lock. The claim checks
+-- whether its group is free under the group's application lock: sp_getapplock for the transaction, with a timeout of 0, so
+-- that it never waits. An application lock needs no row per group, and it is visible when it is tested; a row that is being
+-- deleted is not. A call that unblocks a group holds the same lock (free_groups). The claim releases the lock at once if it
+-- cannot take the group.
 --
--- No group gets stuck, because of this rule: of a group that is free, one message in mq.grouped has a ticket of its own. The call that
--- ends a group's work issues one, after its last scan of the group. Of a group at work a claim drops all tickets but the first, while
--- it holds that one and its message, so that no cancel can take it away. Tickets of messages that are not in mq.grouped are dropped:
--- such messages get new ones when they return. The scan comes before the lock of the ticket: a cancel has had the ticket by then.
+-- One rule keeps groups from getting stuck: in a group that is not blocked, one message in mq.grouped has its own ticket. A
+-- call that unblocks a group issues one after its last scan of the group. Of a blocked group, a claim drops all tickets
+-- except the first, while it has that ticket and its message locked, so that no cancel can remove them. Tickets of messages
+-- that are not in mq.grouped are dropped; these messages get new tickets when they return. The claim scans the group before
+-- it locks the ticket: if a cancel was in progress, it has removed the ticket by then.
 
 CREATE OR ALTER PROCEDURE mq.pick_grouped
     @type nvarchar(400),
@@ -25,10 +29,10 @@ CREATE OR ALTER PROCEDURE mq.pick_grouped
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    -- Each group costs a lock until the caller commits.
+    -- The maximum number of groups per call: each keeps a lock until the caller commits.
     DECLARE @groups int = 250;
     DECLARE @tickets int = 10000;
-    -- Dropping costs writes and locks: a few tickets of groups at work are scanned again by the next claim.
+    -- Dropping tickets costs writes and locks. A few tickets of blocked groups stay, and the next claim reads them again.
     DECLARE @few int = 40;
     DECLARE @ordered bit, @places int, @rate int, @seconds int;
     DECLARE @left int = @size;
@@ -64,7 +68,7 @@ BEGIN
         IF @read = 0
             BREAK;
         IF @ordered = 0 AND @places > 0
-            -- Groups without a free place are at work as well.
+            -- A group without a free place is blocked too.
             UPDATE s
             SET what = 1
             FROM @seen AS s
@@ -97,13 +101,14 @@ BEGIN
             INSERT INTO @used (group_key) VALUES (@group_key);
             INSERT INTO @heads (id, attempts) VALUES (@head, @attempts);
             SELECT @count = @count + @took, @left = @left - @took, @groups = @groups - 1;
-            -- A take drops only the tickets that led it there: the others must not be hidden until it commits.
+            -- A take drops only the tickets that it used: others must not be hidden until it commits.
             IF @take = 1 AND @ordered = 1
                 INSERT INTO @spent (priority, run_at, id) SELECT priority, run_at, id FROM @seen WHERE n = @n;
         END;
 
-        -- What stands for nothing, and in an ordered queue all that were seen of the groups claimed just now, or a long group would be
-        -- scanned each time; else those of the messages that were taken or put off.
+        -- Drop tickets that stand for nothing. In an ordered queue also drop all tickets read of the groups claimed just
+        -- now, or every claim reads all tickets of a long group. In other queues drop those of the messages that were taken
+        -- or delayed.
         INSERT INTO @spent (priority, run_at, id)
         SELECT s.priority, s.run_at, s.id
         FROM @seen AS s
@@ -136,8 +141,8 @@ BEGIN
         SELECT @scanned = @scanned + @read, @chunk = 1000;
     END;
 
-    -- After the spent tickets are gone. Whether a group can go on is read now: a call that frees a place of it from now on issues a
-    -- ticket itself, and finds that ours are gone.
+    -- Do this after the spent tickets are deleted. Read now whether the group is blocked: a call that frees a place from
+    -- now on issues a ticket itself, because it finds that ours are deleted.
     IF @take = 0 AND @ordered = 0 AND @places > 0 AND @count > 0
         DELETE h
         FROM @heads AS h

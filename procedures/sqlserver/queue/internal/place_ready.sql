@@ -1,5 +1,5 @@
--- place_ready: write messages at their old place among the ready ones. The caller lowers the mark.
--- Arguments:   @type, @items (at most 1,000), @grouped (the policy), @ring
+-- place_ready: insert messages into mq.ready at the position where they were sent. The caller lowers the mark.
+-- Arguments:   @type, @items (at most 1,000), @grouped (the policy), @ring (1: the type is a ring)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's
@@ -32,7 +32,7 @@ BEGIN
         FROM @items AS i
         INNER JOIN mq.group_lock AS l WITH (ROWLOCK) ON l.id = i.id AND l.blocks = 1
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
-        -- An old ticket may be being dropped at this moment: the new one goes beside it, with a time of its own.
+        -- Another claim may be dropping an old ticket: the new one gets the current time as its position.
         INSERT INTO mq.ready (type, priority, run_at, id, attempts)
         SELECT @type, m.priority, CASE WHEN r.id IS NULL THEN m.run_at ELSE SYSUTCDATETIME() END, m.id, i.attempts
         FROM @items AS i

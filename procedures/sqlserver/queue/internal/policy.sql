@@ -1,9 +1,9 @@
--- policy: the settings of a type, the defaults when nobody has set any.
+-- policy: the settings of a type; the defaults when it has no settings.
 -- Arguments:   @type
 -- Returns:     one row: lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, max_active,
 --              rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, grouped, paused
 -- Errors:      none
--- Transaction: reads only, at READ COMMITTED: a sender at SERIALIZABLE would keep its policy locked until its end
+-- Transaction: reads only, at READ COMMITTED: a SERIALIZABLE sender would keep the policy locked until it ends
 -- Example:     SELECT lease_seconds FROM mq.policy(N'email');
 
 CREATE OR ALTER FUNCTION mq.policy (@type nvarchar(400))
@@ -13,7 +13,7 @@ RETURN
     SELECT TOP (1) lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, max_active, rate,
         rate_seconds, group_max_active, group_rate, group_rate_seconds, grouped, paused
     FROM mq.queue WITH (READCOMMITTED)
-    -- The type without a name holds the defaults, and comes last.
+    -- The row with the empty type holds the defaults and comes last.
     WHERE type IN (@type, N'')
     ORDER BY type DESC;
 GO

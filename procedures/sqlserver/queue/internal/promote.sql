@@ -1,8 +1,9 @@
--- promote: move delayed messages that are due to ready.
--- Arguments:   @type, @after and @until (due in this span), @size (at most so many), @grouped (the policy)
--- Returns:     @moved, and @first_run_at: the earliest place among them, or NULL
+-- promote: move due messages from mq.delayed to mq.ready.
+-- Arguments:   @type, @after and @until (due after @after and up to @until), @size (maximum number of messages), @grouped
+--              (the policy)
+-- Returns:     @moved: number of messages; @first_run_at: their earliest run_at in mq.ready, or NULL
 -- Errors:      none
--- Transaction: joins the caller's, which is READ COMMITTED; passes over what another claim is promoting
+-- Transaction: joins the caller's, which is READ COMMITTED; skips messages that another claim is promoting
 -- Example:     EXEC mq.promote N'email', '0001-01-01', @now, 1000, 0, @moved OUTPUT, @first OUTPUT;
 
 CREATE OR ALTER PROCEDURE mq.promote
@@ -55,7 +56,8 @@ BEGIN
                 INNER JOIN mq.message AS m ON m.id = i.id
                 WHERE NOT EXISTS (SELECT * FROM mq.grouped AS g WHERE g.id = i.id)
                 OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
-                -- A failed head comes back, or one that waited for a token: its group may go on, and it is the first of it again.
+                -- A message that blocked its group (a failed one, or one without a token) returns: unblock the group; the
+                -- message is its first one again.
                 DELETE l
                 FROM @due AS i
                 INNER JOIN mq.group_lock AS l WITH (ROWLOCK) ON l.id = i.id AND l.blocks = 1

@@ -1,7 +1,7 @@
--- put_back: make what a batch holds ready again, at its old place in the order.
--- Arguments:   @key (the batch whose rows in mq.claimed they are), @type, @more (added to the attempts: -1 for one that was
---              not made)
--- Returns:     @count: how many there were
+-- put_back: make the messages of a batch ready again, at the position where they were sent.
+-- Arguments:   @key (the batch, whose messages are in mq.claimed), @type, @more (added to the attempts: -1 for an attempt
+--              that was not made)
+-- Returns:     @count: how many messages
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.put_back @key, N'email', -1, @count OUTPUT;

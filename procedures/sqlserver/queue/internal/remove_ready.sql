@@ -1,7 +1,7 @@
--- remove_ready: take one ready message that nobody holds out of the ready table; in an ordered queue its group waits for it.
+-- remove_ready: remove one ready message that is not claimed from mq.ready; in an ordered queue it then blocks its group.
 -- Arguments:   @id
--- Returns:     @type, @attempt (the one that would begin now) and @reader (the caller); @type is NULL when it is not ready, is
---              being claimed at this moment, or its ordered group is at work
+-- Returns:     @type, @attempt (the number of the next attempt) and @reader (the caller); @type is NULL when the message is
+--              not ready, is being claimed, or its group is blocked in an ordered queue
 -- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; never waits
 -- Example:     EXEC mq.remove_ready 17, @type OUTPUT, @attempt OUTPUT, @reader OUTPUT;
@@ -26,7 +26,7 @@ BEGIN
     SET @ring = mq.is_ring(@named);
     IF @ordered = 1
     BEGIN
-        -- As in pick_grouped: each call that takes a group or frees it holds this lock.
+        -- As in pick_grouped: every call that takes or unblocks a group holds this lock.
         SET @resource = mq.lock_name('group', @named, @group_key);
         EXEC @got = sp_getapplock @Resource = @resource, @LockMode = 'Exclusive',
             @LockOwner = 'Transaction', @LockTimeout = 0;
@@ -35,8 +35,8 @@ BEGIN
         SELECT @head = id FROM mq.group_lock WITH (READUNCOMMITTED) WHERE type = @named AND group_key = @group_key;
     END;
 
-    -- Due but not promoted: the take that rolled back has taken its promotion back as well. Before the ready table, for another
-    -- claim may be promoting it.
+    -- A due message may still be delayed: the rollback of the take also undid its promotion. Check this before mq.ready,
+    -- because a claim may be promoting the message.
     IF @head IS NULL OR @head = @id
     BEGIN
         SELECT @attempt = attempts + 1
@@ -52,7 +52,7 @@ BEGIN
         WHERE id = @id;
         IF @attempt IS NOT NULL
         BEGIN
-            -- First this row, by which others see what we have: see issue_tickets.
+            -- Insert this row first: it shows other sessions what this call has taken. See issue_tickets.
             IF @ordered = 1
                 INSERT INTO mq.group_lock (type, group_key, id) VALUES (@named, @group_key, @id);
             SET @head = @id;
@@ -64,7 +64,7 @@ BEGIN
         SELECT @attempt = attempts + 1
         FROM mq.ready WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
         WHERE type = @named AND priority = @priority AND run_at = @run_at AND id = @id;
-        -- In a ring some stand at their ordinary place still.
+        -- Some messages of a ring may still be outside it.
         IF @attempt IS NULL AND @ring = 1
         BEGIN
             SELECT @priority = -32768, @run_at = '0001-01-01';
@@ -78,7 +78,7 @@ BEGIN
 
     IF @attempt IS NOT NULL
     BEGIN
-        -- As after a claim.
+        -- As after a claim: the message blocks its group.
         IF @ordered = 1 AND @head IS NULL
             INSERT INTO mq.group_lock (type, group_key, id) VALUES (@named, @group_key, @id);
         SELECT @type = @named, @reader = mq.reader_name(NULL);

@@ -1,15 +1,16 @@
--- renew_marks: write the low-water marks that a claim leaves, and delete those before the ones that it read.
--- Arguments:   @type, @n (the number of the marks that the claim read; NULL: there were none), @scanned_at (the last full scan),
---              @promoted_to (nothing due before is left to promote), @batch_key (of what the claim found in mq.claimed; NULL: nothing),
---              @at_least and @at_most (run_at of the marks of all other priorities from now on)
+-- renew_marks: write the low-water marks of a claim, and delete the marks older than those that it read.
+-- Arguments:   @type, @n (the number of the marks that the claim read; NULL: there were none), @scanned_at (the last full
+--              scan), @promoted_to (no message due before this time is delayed), @batch_key (of the messages that the claim
+--              found, in mq.claimed; NULL: none), @at_least and @at_most (bounds for the run_at of the marks of all other
+--              priorities)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; never waits for another claim
 -- Example:     EXEC mq.renew_marks N'email', 17, @now, @now, @batch_key, '0001-01-01', '9999-12-31';
 --
--- The first message found of a priority is its mark. A priority of which nothing was found keeps the mark that it had. Marks are
--- inserted, never updated. Those that the claim read stay until its own are committed: meanwhile nobody else sees the new ones, and
--- would see none at all.
+-- The first message found of a priority becomes its mark. A priority without found messages keeps its mark. Marks are
+-- inserted, never updated. The marks that the claim read stay until the new ones are committed: other sessions do not see
+-- the new ones before that, and would see none at all.
 
 CREATE OR ALTER PROCEDURE mq.renew_marks
     @type nvarchar(400),
@@ -22,9 +23,9 @@ CREATE OR ALTER PROCEDURE mq.renew_marks
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    -- Every mark costs a statement in each claim that comes short: further priorities are claimed without marks.
+    -- Each mark costs one more statement in a claim that finds too few messages. Priorities after the eighth get no mark.
     DECLARE @marks int = 8;
-    -- Claims at work at the same time leave marks of few different numbers.
+    -- Delete marks up to this many numbers back: concurrent claims may have left some.
     DECLARE @old int = 20;
     INSERT INTO mq.mark (type, n, priority, run_at, id, scanned_at, promoted_to)
     SELECT TOP (@marks) @type, COALESCE(@n, 0) + 1, m.priority, m.run_at, m.id, @scanned_at, @promoted_to
@@ -44,10 +45,10 @@ BEGIN
     WHERE m.nth = 1
     ORDER BY m.priority;
     IF @@ROWCOUNT = 0
-        -- A mark at the very start skips nothing, but records the time of the last full scan.
+        -- A mark at the very start skips nothing; it only records the time of the last full scan.
         INSERT INTO mq.mark (type, n, priority, run_at, id, scanned_at, promoted_to)
         VALUES (@type, COALESCE(@n, 0) + 1, -32768, '1900-01-01', 0, @scanned_at, @promoted_to);
-    -- A mark that another claim is deleting stays until a later one passes by: they are few and never read.
+    -- Skip marks that another claim is deleting. Leftover marks are few and never read; a later claim deletes them.
     DELETE FROM mq.mark WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @type AND n < @n AND n >= @n - @old;
 END;
 GO

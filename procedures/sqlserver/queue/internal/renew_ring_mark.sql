@@ -1,6 +1,7 @@
--- renew_ring_mark: write the low-water mark that a claim of a ring leaves, and delete those before the one that it read.
--- Arguments:   @type, @n (the number of the mark that the claim read; NULL: there was none), @after_id (nothing is ready at or below),
---              @low_until (how long the mark holds), @promoted_to (nothing due before is left to promote)
+-- renew_ring_mark: write the low-water mark of a round-robin claim, and delete the marks older than the one that it read.
+-- Arguments:   @type, @n (the number of the mark that the claim read; NULL: there was none), @after_id (no message up to
+--              this id is ready), @low_until (how long the mark holds), @promoted_to (no message due before this time is
+--              delayed)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; never waits for another claim
@@ -15,7 +16,7 @@ CREATE OR ALTER PROCEDURE mq.renew_ring_mark
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    -- Claims at work at the same time leave marks of few different numbers.
+    -- Delete marks up to this many numbers back: concurrent claims may have left some.
     DECLARE @old int = 20;
     INSERT INTO mq.ring (type, reader, n, after_id, low_until, promoted_to)
     VALUES (@type, N'', COALESCE(@n, 0) + 1, @after_id, @low_until, @promoted_to);

@@ -1,13 +1,13 @@
--- require_body: refuse a text that is longer than so many bytes of UTF-8.
--- Arguments:   @argument (its name in the contract), @value, @limit (bytes), @limit_text (the limit in words), @optional (1: NULL
---              passes)
+-- require_body: refuse a text that has more than @limit bytes in UTF-8.
+-- Arguments:   @argument (its name in the contract), @value, @limit (bytes), @limit_text (the limit in words), @optional
+--              (1: NULL is allowed)
 -- Returns:     nothing
 -- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
 -- Example:     EXEC mq.require_body 'body', N'{}', 16777216, N'16 MiB (16,777,216 bytes)', 0;
 --
--- The server keeps UTF-16, two bytes for most characters, and knows no UTF-8 before 2019. One code unit is 1 to 3 bytes of UTF-8:
--- only texts in between have to be counted.
+-- The server stores UTF-16, 2 bytes for most characters, and has no UTF-8 before SQL Server 2019. One code unit is 1 to 3
+-- bytes of UTF-8, so bytes are counted only if the number of code units does not decide.
 
 CREATE OR ALTER PROCEDURE mq.require_body
     @argument varchar(200),
@@ -26,14 +26,14 @@ BEGIN
     IF @units <= @limit AND 3 * @units > @limit
     BEGIN
         IF COLLATIONPROPERTY(N'Latin1_General_100_BIN2_UTF8', 'CodePage') IS NOT NULL
-            -- SQL Server 2019 and later can do it itself; the others cannot even read this statement.
+            -- SQL Server 2019 and later count the bytes themselves. Earlier versions cannot parse this statement.
             EXEC sp_executesql
                 N'SET @bytes = DATALENGTH(CAST(@value COLLATE Latin1_General_100_BIN2_UTF8 AS varchar(max)));',
                 N'@value nvarchar(max), @bytes bigint OUTPUT', @value, @bytes OUTPUT;
         ELSE
             WHILE @at <= @units AND @bytes <= @limit
             BEGIN
-                -- By code units, whatever the collation of the database.
+                -- A binary collation counts code units, whatever the database's collation is.
                 SET @piece = SUBSTRING(@value COLLATE Latin1_General_100_BIN2, @at, 4000);
                 SET @bytes = @bytes + mq.extra_bytes(@piece);
                 SET @at = @at + 4000;

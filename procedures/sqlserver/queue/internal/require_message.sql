@@ -1,12 +1,12 @@
--- require_message: check the arguments of a call that sends one message, all but its queue.
--- Arguments:   @body, @run_at, @priority, @group_key, @dedup_key, @max_attempts, @headers, @source, @delay_seconds, @on_conflict: see
---              send_message; @now
--- Returns:     @run_at: when the message is due, also when delay_seconds says it; NULL: now
+-- require_message: check the arguments of one message except its type; NULL means the default where there is one.
+-- Arguments:   @body, @run_at, @priority, @group_key, @dedup_key, @max_attempts, @headers, @source, @delay_seconds,
+--              @on_conflict (as for send_message); @now (when the call began)
+-- Returns:     @run_at: when the message is due, computed from @delay_seconds if that is given; NULL: now
 -- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
 -- Example:     EXEC mq.require_message N'{}', @run_at OUTPUT, NULL, NULL, NULL, NULL, NULL, NULL, 60, NULL, @now;
 --
--- What is not given is not checked: each check is a call, and most messages have few of these.
+-- NULL arguments are not checked: each check is a call, and most messages have few of these arguments.
 
 CREATE OR ALTER PROCEDURE mq.require_message
     @body nvarchar(max),
@@ -42,14 +42,14 @@ BEGIN
     BEGIN
         EXEC mq.require_range 'delay_seconds', @delay_seconds, 0, 315360000;
         IF @run_at IS NOT NULL
-            EXEC mq.raise_error 'invalid_argument', N'delay_seconds: run_at is given too';
+            EXEC mq.raise_error 'invalid_argument', N'delay_seconds: must be NULL when run_at is given';
         IF @delay_seconds > 0
             SET @run_at = DATEADD(SECOND, CAST(@delay_seconds AS int), @now);
     END;
-    -- With something after it: a blank at the end would not count.
+    -- Append a character: a comparison ignores trailing blanks.
     IF (@on_conflict + N'.') COLLATE Latin1_General_100_BIN2 NOT IN (N'keep.', N'replace.', N'postpone.')
         EXEC mq.raise_error 'invalid_argument', N'on_conflict: must be keep, replace or postpone';
     IF @dedup_key IS NULL AND @on_conflict <> N'keep'
-        EXEC mq.raise_error 'invalid_argument', N'on_conflict: needs a dedup_key';
+        EXEC mq.raise_error 'invalid_argument', N'on_conflict: replace and postpone need a dedup_key';
 END;
 GO

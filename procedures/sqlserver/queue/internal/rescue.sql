@@ -1,8 +1,9 @@
--- rescue: take back expired claims: their messages are new again, or dead when their attempts are used up.
--- Arguments:   @type, @batches (at most so many)
--- Returns:     @count: messages
+-- rescue: rescue up to @batches expired claims of a type: make their messages ready again, or dead-letter them when their
+--         attempts are used up.
+-- Arguments:   @type, @batches (maximum number of claims)
+-- Returns:     @count: how many messages were made ready or dead-lettered
 -- Errors:      none
--- Transaction: joins the caller's, which is READ COMMITTED; passes over claims that are being finished or extended
+-- Transaction: joins the caller's, which is READ COMMITTED; skips claims that another call is finishing or extending
 -- Example:     EXEC mq.rescue N'email', 20, @count OUTPUT;
 
 CREATE OR ALTER PROCEDURE mq.rescue
@@ -18,7 +19,7 @@ BEGIN
     DECLARE @expired TABLE (n int NOT NULL PRIMARY KEY, batch_key uniqueidentifier NOT NULL);
     SELECT @max_attempts = max_attempts FROM mq.policy(@type);
     SET @count = 0;
-    -- First the keys, without keeping a lock, then each row by its primary key: a lock through the other index would block calls
+    -- Read the keys without locks, then lock each row by its primary key: a lock through the other index would block calls
     -- that finish or extend the claim.
     INSERT INTO @expired (n, batch_key)
     SELECT ROW_NUMBER() OVER (ORDER BY b.lease_until, b.batch_key), b.batch_key

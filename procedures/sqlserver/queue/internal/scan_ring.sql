@@ -1,9 +1,9 @@
--- scan_ring: find the lowest ready message of a ring, and measure how long it took.
--- Arguments:   @type, @from_id and @after_id (ids above the one, up to the other), @ahead (1: nothing was found after @after_id either: that
---              scan counts as well), @long_scan (microseconds; a scan that took longer is repeated)
--- Returns:     @lowest_id (NULL when there is none), @scanned (microseconds)
+-- scan_ring: find the lowest ready message of a ring, and measure how long that took.
+-- Arguments:   @type, @from_id and @after_id (ids above @from_id, up to @after_id), @ahead (1: nothing was found after
+--              @after_id either: measure that scan too), @long_scan (microseconds; a longer scan is repeated)
+-- Returns:     @lowest_id (NULL when there is none), @scanned (the duration of the scan, in microseconds)
 -- Errors:      none
--- Transaction: reads only; passes over locked rows
+-- Transaction: reads only; skips locked rows
 -- Example:     EXEC mq.scan_ring N'crawl', 0, 17, 0, 500, @lowest_id OUTPUT, @scanned OUTPUT;
 
 CREATE OR ALTER PROCEDURE mq.scan_ring
@@ -20,7 +20,7 @@ BEGIN
     DECLARE @begun datetime2(7), @tries int = 0, @next_id bigint, @high bigint = @after_id;
     IF @from_id > @high
         SET @high = @from_id;
-    -- As in fill_ring: only what takes long twice counts.
+    -- Measure twice, as in fill_ring: planning and cold pages are slow only the first time.
     WHILE @tries < 2
     BEGIN
         SELECT @tries = @tries + 1, @begun = SYSUTCDATETIME(), @lowest_id = NULL;

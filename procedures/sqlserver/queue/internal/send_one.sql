@@ -1,9 +1,10 @@
--- send_one: send one message, whose arguments are checked.
+-- send_one: send one message whose arguments have been checked.
 -- Arguments:   @type, @body, @run_at (NULL: now), @priority (NULL: 0), @group_key, @dedup_key, @max_attempts, @headers, @source (NULL: the
 --              application name), @on_conflict (NULL: keep), @now (when the call began)
--- Returns:     @id, @created (0: a live message has this type and dedup_key, and id is that one's), @changed (1: that one was changed)
+-- Returns:     @id, @created and @changed, as from send_message
 -- Errors:      none
--- Transaction: joins the caller's; waits for an open transaction that has sent or is finishing the same dedup_key
+-- Transaction: joins the caller's; waits for an open transaction that has sent or is finishing a message with the same
+--              dedup_key
 -- Example:     EXEC mq.send_one N'email', N'{}', NULL, 0, NULL, N'a-1', NULL, NULL, NULL, NULL, @now, @id OUTPUT, @created OUTPUT,
 --              @changed OUTPUT;
 
@@ -27,9 +28,9 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @grouped bit, @ring bit, @resource nvarchar(255);
     SELECT @id = NULL, @created = 1, @changed = 0, @run_at = COALESCE(@run_at, @now), @priority = COALESCE(@priority, 0);
-    -- Of two senders of one new key the second waits here, and not in front of the unique index, where it would get an error.
-    -- No lock of a range: that would stop senders of other keys, and calls that complete a message with the next key. In a
-    -- deadlock this lock is only not granted; the row lock that follows then meets the deadlock again.
+    -- Two senders of the same new key: the second one waits here. At the unique index it would get an error. A range lock
+    -- would also block senders of other keys, and calls that complete a message with the next key. In a deadlock this lock
+    -- is simply not granted; the row lock that follows then meets the deadlock again.
     IF @dedup_key IS NOT NULL
     BEGIN
         SET @resource = mq.lock_name('dedup', @type, @dedup_key);

@@ -1,6 +1,6 @@
--- settle: messages are completed: delete them, or archive them when the policy says so.
--- Arguments:   @key (the batch whose rows in mq.claimed they are), @id (one of them; NULL: all), @type, @reader
--- Returns:     @count: how many there were
+-- settle: complete messages: delete them, or archive them if the queue's policy is archive.
+-- Arguments:   @key (the batch, whose messages are in mq.claimed), @id (one message; NULL: all), @type, @reader
+-- Returns:     @count: how many messages
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.settle @key, NULL, N'email', N'worker-1', @count OUTPUT;

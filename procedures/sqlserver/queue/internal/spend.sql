@@ -1,6 +1,6 @@
--- spend: note what a claim of a type with limits has picked.
--- Arguments:   @type, @size (messages, at most as many as allowance allowed), @counted (1: they count as active, and their batch says
---              so; 0: a take, which has them until its commit, and so long nobody else has the type's row)
+-- spend: record the messages that a claim of a type with limits has taken.
+-- Arguments:   @type, @size (messages, at most as many as allowance returned), @counted (1: they count as active and are
+--              recorded in their batch; 0: a take, which keeps the type's row locked until it commits)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's, which has called allowance

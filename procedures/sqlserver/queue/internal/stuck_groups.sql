@@ -1,11 +1,12 @@
--- stuck_groups: groups that have a due message, may go on, and have no ticket, so that no claim finds them.
+-- stuck_groups: groups that have due messages and are not blocked, but have no ticket, so that no claim finds them. There
+--               should be none.
 -- Arguments:   @type
--- Returns:     group_key, id (the first message); among the first 10,000 messages of the type
+-- Returns:     group_key and id of the first message, among the first 10,000 messages of the type
 -- Errors:      none
--- Transaction: reads only, and waits for nobody: it may show a group that another transaction is about to put right
+-- Transaction: reads only and never waits: it may return a group that another transaction is about to unblock
 -- Example:     SELECT group_key, id FROM mq.stuck_groups(N'invoice');
 --
--- There should be none. A ticket stands at its message's place, or less than a millisecond after it: see issue_tickets.
+-- A ticket is at its message's position or up to a millisecond after it: see issue_tickets.
 
 CREATE OR ALTER FUNCTION mq.stuck_groups (@type nvarchar(400))
 RETURNS TABLE

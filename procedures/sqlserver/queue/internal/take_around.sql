@@ -1,8 +1,8 @@
--- take_around: move messages that stand inside and outside a ring under a batch key, round the ids.
--- Arguments:   @type, @after_id (the place: higher ids come first), @size (at most so many), @batch_key
--- Returns:     nothing; rows of mq.claimed, whose priority is 0 after the place and 1 from the lowest id on
+-- take_around: move messages of a ring, inside and outside it, into a batch in order of id.
+-- Arguments:   @type, @after_id (the position: higher ids come first), @size (maximum number of messages), @batch_key
+-- Returns:     nothing; new rows of mq.claimed, with priority 0 for ids after the position and 1 from the lowest id on
 -- Errors:      none
--- Transaction: joins the caller's, which is READ COMMITTED; passes over rows that others have locked
+-- Transaction: joins the caller's, which is READ COMMITTED; skips rows that others have locked
 -- Example:     EXEC mq.take_around N'crawl', 17, 100, @batch_key;
 
 CREATE OR ALTER PROCEDURE mq.take_around
@@ -14,7 +14,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @start datetime2(7) = '0001-01-01', @step int = 1000, @top int, @found int, @from int = 0, @left int = @size;
-    -- More than is wanted: others may lock some of them before we do.
+    -- Search more rows than needed: others may lock some first.
     DECLARE @near int = @size + 1000;
     DECLARE @place TABLE (
         n int NOT NULL PRIMARY KEY, priority smallint NOT NULL, run_at datetime2(7) NOT NULL, id bigint NOT NULL

@@ -1,8 +1,8 @@
--- take_freed: subtract the places that messages have left from the active messages of a type.
--- Arguments:   @type (its row in mq.limited is the caller's), @active (as that row says)
--- Returns:     @active (as it says now)
+-- take_freed: subtract freed places from the number of active messages of a type.
+-- Arguments:   @type (the caller has locked its row of mq.limited), @active (the value of that row)
+-- Returns:     @active (the new value)
 -- Errors:      none
--- Transaction: joins the caller's, which is READ COMMITTED; passes over what is not committed
+-- Transaction: joins the caller's, which is READ COMMITTED; skips rows that are not committed
 -- Example:     EXEC mq.take_freed N'email', @active OUTPUT;
 
 CREATE OR ALTER PROCEDURE mq.take_freed

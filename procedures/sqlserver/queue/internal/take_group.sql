@@ -1,11 +1,12 @@
--- take_group: take the first messages of a group that may go on; when it has no token left, put its first one off.
--- Arguments:   @type, @group_key, @take (1: the messages are finished by the caller's own commit), @late (messages that have a ticket
---              and are in no group yet), @size (at most so many, and 1,000; an ordered queue: one), @priority and @run_at (of the ticket),
---              @batch_key, @ordered, @places (0: no limit), @rate and @seconds (the policy)
--- Returns:     @head: the first message that was taken, or put off; NULL when the group cannot go on; @attempts: its attempts so far;
---              @count: how many rows of mq.claimed are new
+-- take_group: take the first messages of a group that is not blocked; if it has no token left, delay its first message
+--             instead.
+-- Arguments:   @type, @group_key, @take (1: the caller is a take; see pick_grouped), @late (messages that have a ticket and
+--              are not in a group yet), @size (maximum number of messages, up to 1,000; 1 in an ordered queue), @priority
+--              and @run_at (of the ticket), @batch_key, @ordered, @places (0: no limit), @rate and @seconds (the policy)
+-- Returns:     @head: the first message that was taken or delayed; NULL when there is none; @attempts: its attempts so far;
+--              @count: number of new rows of mq.claimed
 -- Errors:      none
--- Transaction: joins the caller's, which is READ COMMITTED; keeps the group's application lock when it has changed something
+-- Transaction: joins the caller's, which is READ COMMITTED; keeps the group's application lock if it has changed something
 -- Example:     EXEC mq.take_group N'invoice', N'customer-7', 0, @late, 1, 0, @run_at, @batch_key, 1, 1, 0, 1, @head OUTPUT,
 --              @attempts OUTPUT, @count OUTPUT;
 
@@ -32,7 +33,7 @@ BEGIN
     DECLARE @put_off bit = 0, @changed bit = 0, @full_at datetime2(6), @now datetime2(6), @last bigint = -9223372036854775808;
     DECLARE @some mq.items, @taken mq.items, @again mq.items;
     SELECT @head = NULL, @attempts = NULL, @count = 0;
-    -- Far from the 5,000 locks of one statement at which this server locks the whole table instead.
+    -- Far below 5,000 locks per statement, where the server escalates to a table lock.
     IF @size > 1000
         SET @size = 1000;
     EXEC @got = sp_getapplock @Resource = @resource, @LockMode = 'Exclusive', @LockOwner = 'Transaction', @LockTimeout = 0;
@@ -52,8 +53,9 @@ BEGIN
         FROM mq.grouped WITH (READUNCOMMITTED)
         WHERE type = @type AND group_key = @group_key
         ORDER BY id;
-        -- The group of a head that is being cancelled or purged is passed over: the head may stay, and comes first. Only the old
-        -- version of its row shows it; without row versions this scan waits for that transaction, and for no other.
+        -- Skip the group if another transaction is cancelling or purging its first message: that message may stay and then
+        -- comes first. Only its old row version shows it. Without row versions this scan waits for that transaction and for
+        -- no other.
         IF @first IS NOT NULL
             SELECT TOP (1) @before = id
             FROM mq.grouped
@@ -63,12 +65,12 @@ BEGIN
             SELECT @head = id, @attempts = attempts
             FROM mq.grouped WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
             WHERE id = @first;
-        -- Once more: what is promoted or put back and rolls back has freed its group for a moment.
+        -- Check again: a rollback of a promotion or of a put_back leaves the group unblocked for a moment.
         IF EXISTS (SELECT * FROM mq.group_lock WITH (READUNCOMMITTED) WHERE type = @type AND group_key = @group_key AND blocks = 1)
             SET @head = NULL;
     END;
-    -- Where there is no order, messages that others have locked are passed over. First the ids: rows of mq.grouped are locked by id
-    -- alone, see issue_tickets.
+    -- In a queue without order, skip messages that others have locked. Read the ids first: rows of mq.grouped are locked by
+    -- id only, see issue_tickets.
     WHILE @ordered = 0 AND @count < @size
     BEGIN
         DELETE FROM @some;
@@ -98,7 +100,7 @@ BEGIN
     END;
     IF @ordered = 0
     BEGIN
-        -- One that was active before and has come back: its old place is forgotten.
+        -- A message that was active before has returned: delete the record of its old place.
         DELETE f
         OUTPUT deleted.id, 0 INTO @again (id, attempts)
         FROM @taken AS t
@@ -120,8 +122,8 @@ BEGIN
 
     IF @ordered = 1
     BEGIN
-        -- First this row, by which others see what we have: see issue_tickets. A take needs none, it leaves the group free, with a
-        -- ticket.
+        -- Insert this row first: it shows other sessions what this call has taken. See issue_tickets. A take needs no row:
+        -- it leaves the group unblocked, with a ticket.
         IF @take = 0
             INSERT INTO mq.group_lock (type, group_key, id) VALUES (@type, @group_key, @head);
         DELETE FROM mq.grouped WHERE id = @head;

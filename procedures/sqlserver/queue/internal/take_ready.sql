@@ -1,25 +1,26 @@
--- take_ready: move the first ready messages of a type under a batch key, passing over those that another transaction has locked.
--- Arguments:   @type, @size (at most so many), @n (the number of the marks to start at; NULL: scan from the very start), @latest (no
---              segment starts later), @batch_key
--- Returns:     @took: how many rows of mq.claimed are new; @front_moved (1: the marks are to be renewed)
+-- take_ready: move the first ready messages of a type into a batch, and skip messages that another transaction has locked.
+-- Arguments:   @type, @size (maximum number of messages), @n (the number of the marks to start at; NULL: scan from the very
+--              start), @latest (no segment starts later), @batch_key
+-- Returns:     @took: number of new rows of mq.claimed; @front_moved: 1 when the marks must be renewed
 -- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; never waits for another claim
 -- Example:     EXEC mq.take_ready N'email', 100, 17, @latest, @batch_key, @took OUTPUT, @front_moved OUTPUT;
 --
--- What is deleted stays in the index until the ghost cleanup comes by, and under row versioning as long as a snapshot is open: a
--- claim that starts at the front of the index scans every message done since. The marks divide the index into segments:
+-- A deleted row stays in the index until ghost cleanup removes it; under row versioning, as long as a snapshot is open. A
+-- claim that starts at the beginning of the index then scans every message that was finished since. The marks divide the
+-- index into segments:
 --
 --     start ........ mark of priority 0 ........ mark of priority 5 ........ end of the type
 --        segment 1   |       segment 2           |       segment 3
 --
--- A mark starts a segment, which ends before the priority of the next mark. What is between a priority's beginning and its mark is
--- done. A priority without a mark belongs to the segment before it and is scanned from its beginning, so the first message that is
--- found there becomes its mark. Each segment is taken in two ranges of the key, the mark's own priority and those after it: both as
--- one condition would not be one range.
+-- A mark starts a segment, which ends before the priority of the next mark. All messages between the beginning of a
+-- priority and its mark are finished. A priority without a mark belongs to the segment before it and is scanned from its
+-- beginning, so the first message that is found there becomes its mark. Each segment is read in two key ranges, the mark's
+-- own priority and the later ones: as one condition they would not be a range.
 --
--- FORCE ORDER and LOOP JOIN leave one plan: a seek into the primary key, in its order, and a seek for each row found. KEEPFIXED
--- PLAN, because a table that fills and empties all the time outdates its statistics all the time, and each time the server would
--- read samples of it and compile the statement again, to no other plan.
+-- FORCE ORDER and LOOP JOIN leave one plan: a seek into the primary key in its order, and a seek per row found. KEEPFIXED
+-- PLAN prevents recompilation. A table that fills and empties all the time always has outdated statistics: without the hint
+-- the server would often sample it and recompile the statement, to the same plan.
 
 CREATE OR ALTER PROCEDURE mq.take_ready
     @type nvarchar(400),
@@ -32,11 +33,11 @@ CREATE OR ALTER PROCEDURE mq.take_ready
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    -- A mark is renewed when the front has moved by so many ids.
+    -- Renew a mark when the first message is this many ids after it.
     DECLARE @stride bigint = 1000;
-    -- As many marks as renew_marks writes. Priorities after the eighth are never learned.
+    -- As in renew_marks. Priorities after the eighth get no mark.
     DECLARE @marks int = 8;
-    -- Far from the 5,000 locks of one statement at which this server locks the whole table instead.
+    -- Far below 5,000 locks per statement, where the server escalates to a table lock.
     DECLARE @step int = 1000;
     DECLARE @segment int = 0, @priority int = -32769, @run_at datetime2(7), @id bigint, @before int, @top int, @moved int;
     DECLARE @mark_run_at datetime2(7), @mark_id bigint;
@@ -90,7 +91,7 @@ BEGIN
             IF @moved < @top
                 SET @moved = 0;
         END;
-        -- The next segment begins at the mark, or before it, where a message may have appeared since.
+        -- The next segment starts at its mark, or at @latest if that is earlier: messages may have appeared there since.
         SELECT @priority = @before, @run_at = CASE WHEN @mark_run_at < @latest THEN @mark_run_at ELSE @latest END,
             @id = CASE WHEN @mark_run_at < @latest THEN @mark_id ELSE 0 END;
     END;

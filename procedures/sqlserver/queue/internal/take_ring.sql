@@ -1,9 +1,10 @@
--- take_ring: move messages of a ring under a batch key, in the order of their ids.
--- Arguments:   @type, @after_id and @to_id (above the first, up to the second), @part (0 or 1: in which part of the claim they come),
---              @size (at most so many), @batch_key
--- Returns:     @took: how many rows of mq.claimed are new; their priority is the part
+-- take_ring: move ready messages of a ring into a batch in order of id, and skip messages that another transaction has
+--            locked.
+-- Arguments:   @type, @after_id and @to_id (ids above @after_id, up to @to_id), @part (0 or 1: the first or second part of
+--              the claim), @size (maximum number of messages), @batch_key
+-- Returns:     @took: number of new rows of mq.claimed; their priority is @part
 -- Errors:      none
--- Transaction: joins the caller's, which is READ COMMITTED; passes over rows that others have locked
+-- Transaction: joins the caller's, which is READ COMMITTED; skips rows that others have locked
 -- Example:     EXEC mq.take_ring N'crawl', 17, 9223372036854775807, 0, 100, @batch_key, @took OUTPUT;
 
 CREATE OR ALTER PROCEDURE mq.take_ring

@@ -1,9 +1,9 @@
--- tend_groups: forget places that messages of groups have left and buckets that are full again, and mend groups for some seconds after
---              a change of limits.
+-- tend_groups: delete freed places and full buckets of groups, and unblock stuck groups for some seconds after a change of
+--              limits.
 -- Arguments:   @type
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's, which is READ COMMITTED; passes over groups that other claims have
+-- Transaction: joins the caller's, which is READ COMMITTED; skips groups that other claims have locked
 -- Example:     EXEC mq.tend_groups N'invoice';
 --
 -- The first claim of each second calls this.

@@ -1,13 +1,15 @@
--- tickets: the next tickets of a grouped queue, and what each of them stands for.
--- Arguments:   @type, @take (1: without those of groups that wait), @size (at most so many), @priority, @run_at and @id (after this place)
--- Returns:     n (1, 2, ... in the order of mq.ready), id, priority, run_at, attempts, group_key, what (0: nothing, 1: a group that waits
---              for one of its messages, 2: another group, 3: a message that is in no group yet), nth (1, 2, ... among those of a group, what 0 after the others)
+-- tickets: the next tickets of a grouped queue, with the state of each ticket's group.
+-- Arguments:   @type, @take (1: without tickets of blocked groups), @size (maximum number of tickets), @priority, @run_at
+--              and @id (read after this position)
+-- Returns:     n (1, 2, ... in the order of mq.ready), id, priority, run_at, attempts, group_key, what (0: nothing, 1: a
+--              blocked group, 2: another group, 3: a message that is not in its group yet), nth (1, 2, ... among the
+--              tickets of a group; those with what = 0 last)
 -- Errors:      none
--- Transaction: reads only, and waits for nobody; to be called with FORCE ORDER, LOOP JOIN
+-- Transaction: reads only and never waits; call it with FORCE ORDER, LOOP JOIN
 -- Example:     SELECT n, id, what FROM mq.tickets(N'invoice', 0, 100, -32769, '0001-01-01', 0);
 --
--- READUNCOMMITTED shows what others have inserted and hides what they have deleted, and waits for nobody. The caller checks again, or
--- locks, what it relies on.
+-- READUNCOMMITTED shows uncommitted inserts, hides rows that are being deleted, and never waits. The caller checks again,
+-- or locks, the rows that it relies on.
 
 CREATE OR ALTER FUNCTION mq.tickets (
     @type nvarchar(400), @take bit, @size int, @priority int, @run_at datetime2(7), @id bigint

@@ -2,7 +2,7 @@
 -- Arguments:   @id, @key
 -- Returns:     @type (NULL when the key does not hold the message), @attempt, @reader
 -- Errors:      none
--- Transaction: joins the caller's; waits for another call on the same batch
+-- Transaction: joins the caller's; calls for the same batch wait for each other
 -- Example:     EXEC mq.withdraw 17, @key, @type OUTPUT, @attempt OUTPUT, @reader OUTPUT;
 
 CREATE OR ALTER PROCEDURE mq.withdraw
