@@ -22,6 +22,7 @@ CREATE OR REPLACE FUNCTION mq.lock_ready(
     p_type text,
     p_size bigint,
     p_mark mq.mark,
+    p_before boolean,
     p_latest timestamptz,
     OUT rows tid[],
     OUT ids bigint[],
@@ -42,18 +43,11 @@ DECLARE
     v_run_at timestamptz := '-infinity';
     v_id bigint := 0;
     v_end integer := coalesce(p_mark.priority, 32768);
-    v_some boolean := p_mark.n IS NULL;
+    v_some boolean := p_mark.n IS NULL OR p_before;
     v_mark mq.mark := p_mark;
     v_found record;
 BEGIN
     front_moved := false;
-    -- Rows before the first mark are rare, and a check costs less than a locking scan. EXISTS would drop the ORDER BY and
-    -- might then read the whole type through another index.
-    IF p_mark.n IS NOT NULL THEN
-        v_some := (
-            SELECT id FROM mq.ready WHERE type = p_type AND priority < v_end ORDER BY type, priority, run_at, id LIMIT 1
-        ) IS NOT NULL;
-    END IF;
     LOOP
         IF v_some THEN
             SELECT array_agg(r.ctid) AS rows, array_agg(r.id) AS ids, array_agg((r.attempts + 1)::smallint) AS attempts,

@@ -42,6 +42,7 @@ DECLARE
     v_rescue integer := CASE WHEN p_take THEN 1 ELSE 20 END;
     v_promote integer := CASE WHEN p_take THEN p_size ELSE greatest(2 * p_size, 100) END;
     v_now timestamptz := clock_timestamp();
+    v_front record;
     v_mark mq.mark;
     v_n bigint;
     v_scanned_at timestamptz;
@@ -52,7 +53,21 @@ DECLARE
     v_lowered_to timestamptz := 'infinity';
     v_found record;
 BEGIN
-    SELECT * INTO v_mark FROM mq.mark WHERE type = p_queue.type ORDER BY type, n DESC, priority, run_at LIMIT 1;
+    -- One statement for all that a claim asks first: each statement costs about 10 µs. Rows before the first mark are rare, and
+    -- this check costs less than a locking scan. EXISTS would drop its ORDER BY and might then read the whole type.
+    SELECT m.mark,
+        EXISTS (
+            SELECT FROM mq.delayed WHERE type = p_queue.type AND run_at > (m.mark).promoted_to AND run_at <= v_now
+        ) AS due,
+        (
+            SELECT id FROM mq.ready WHERE type = p_queue.type AND priority < (m.mark).priority
+            ORDER BY type, priority, run_at, id LIMIT 1
+        ) IS NOT NULL AS before
+    INTO v_front
+    FROM (
+        SELECT k AS mark FROM mq.mark AS k WHERE type = p_queue.type ORDER BY type, n DESC, priority, run_at LIMIT 1
+    ) AS m;
+    v_mark := v_front.mark;
     v_n := v_mark.n;
     v_scanned_at := v_mark.scanned_at;
     v_full_scan := v_n IS NULL OR v_now NOT BETWEEN v_scanned_at AND v_scanned_at + c_late;
@@ -64,11 +79,12 @@ BEGIN
         IF EXISTS (SELECT FROM mq.schedule WHERE type = p_queue.type) THEN
             PERFORM mq.send_due(p_queue.type, v_promote);
         END IF;
+        v_front.due := EXISTS (SELECT FROM mq.delayed WHERE type = p_queue.type AND run_at <= v_now);
     ELSE
         v_promoted_to := v_mark.promoted_to;
     END IF;
 
-    IF EXISTS (SELECT FROM mq.delayed WHERE type = p_queue.type AND run_at > v_promoted_to AND run_at <= v_now) THEN
+    IF v_front.due THEN
         SELECT * INTO v_due FROM mq.promote(p_queue, v_promoted_to, v_now, v_promote);
         v_promoted_to := CASE WHEN v_due.moved < v_promote THEN v_now ELSE '-infinity' END;
         v_lowered_to := coalesce(v_due.first_run_at, 'infinity');
@@ -94,7 +110,7 @@ BEGIN
     IF v_full_scan THEN
         v_mark := NULL;
     END IF;
-    v_found := mq.lock_ready(p_queue.type, p_size, v_mark, least(v_lowered_to, v_now - c_late));
+    v_found := mq.lock_ready(p_queue.type, p_size, v_mark, v_front.before, least(v_lowered_to, v_now - c_late));
     IF v_found.ids IS NOT NULL THEN
         IF v_full_scan OR v_marks_changed OR v_found.front_moved THEN
             PERFORM mq.renew_marks(p_queue.type, v_n, v_scanned_at, v_promoted_to, v_found.heads, '-infinity', v_lowered_to);
