@@ -1,9 +1,10 @@
--- advance_feed: move a consumer's position forward: what it has handled is not fetched again.
--- Arguments:   p_feed, p_consumer (1 to 200 characters each), p_position (0 to the feed's last number)
--- Returns:     position (where the consumer stands now: a lower p_position changes nothing)
+-- advance_feed: move a consumer's position forward, past the rows that it has handled.
+-- Arguments:   p_feed, p_consumer (1 to 200 characters each), p_position (the last number handled: 0 to the feed's last
+--              number)
+-- Returns:     position: the consumer's position now; a lower p_position changes nothing
 -- Errors:      50002 invalid_argument, 50005 not_found
--- Transaction: joins the caller's; waits for another that moves the same consumer, in a NO WAIT transaction for two seconds,
---              and then fails with a lock conflict
+-- Transaction: joins the caller's; waits for other calls that move the same consumer; a NO WAIT transaction waits two
+--              seconds, then fails with a lock conflict
 -- Example:     SELECT * FROM mq_advance_feed('orders', 'search', 17);
 
 SET TERM ^ ;

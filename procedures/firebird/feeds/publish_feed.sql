@@ -1,9 +1,9 @@
 -- publish_feed: number up to p_size rows whose sync column is NULL.
 -- Arguments:   p_feed (1 to 200 characters), p_size (1 to 10,000; NULL: 500)
--- Returns:     count
+-- Returns:     count: rows numbered
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT, and holds the feed's counter until it ends:
---              publishers of one feed wait for each other, for two seconds; passes over rows that writers have locked
+-- Transaction: joins the caller's, which must be READ COMMITTED NO WAIT, and locks the feed's counter until it ends;
+--              publishers of one feed wait two seconds for each other; skips rows that writers have locked
 -- Example:     SELECT * FROM mq_publish_feed('orders', 500);
 --
 -- The user's rows are read and changed with the rights of the connected user.

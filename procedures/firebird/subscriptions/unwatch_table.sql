@@ -1,7 +1,7 @@
--- unwatch_table: take a table's subscriptions away, and its trigger by the statement that is returned.
--- Arguments:   p_table (as SQL names it; that of a table that was dropped also as messages named it)
--- Returns:     statement, to be executed after the commit by a user who may alter the table; until then the trigger finds no
---              subscription. No row where the table was dropped
+-- unwatch_table: delete a table's subscriptions, and return the statement that disables its trigger.
+-- Arguments:   p_table (as SQL names it; a dropped table: as messages name it)
+-- Returns:     statement: a user who may alter the table must execute it after the commit; until then the trigger sends
+--              nothing. No row when the table was dropped
 -- Errors:      50002 invalid_argument, 50005 not_found
 -- Transaction: joins the caller's
 -- Example:     SELECT * FROM mq_unwatch_table('stock');

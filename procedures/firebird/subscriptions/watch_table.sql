@@ -1,10 +1,10 @@
--- watch_table: send messages about a table's changes to its subscriptions. Another call puts its trigger right.
+-- watch_table: create the trigger that sends messages when a table changes; another call repairs it.
 -- Arguments:   p_table (as SQL names it; it needs a primary key)
--- Returns:     no row: the trigger is made by this call
--- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, on 3.0 50001 wrong_isolation in a snapshot; the
---              engine's own (no permission) where the caller may not alter the table
--- Transaction: joins the caller's; what is prepared after its commit fires the trigger: a session goes on without it with what it
---              has prepared, or has called, before
+-- Returns:     statement: no rows, because this call creates the trigger
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table; on 3.0 in a snapshot 50001 wrong_isolation;
+--              the engine's own (no permission) when the caller may not alter the table
+-- Transaction: joins the caller's; statements prepared after its commit fire the trigger. A session that has prepared a
+--              statement, or called a procedure, before that continues without the trigger
 -- Example:     SELECT * FROM mq_watch_table('stock');
 --
 -- On 3.0 the trigger gets its rights in a transaction of their own, while it is empty and inactive. There, writers who meet a new

@@ -1,9 +1,11 @@
--- finish_rows: finish a batch of rows: all are done but the failures listed.
--- Arguments:   p_batch_key, p_failures (one a line: id,retry_after_seconds,error; an empty second field: 5 seconds, doubled with
---              each attempt up to an hour, -1: dead now)
--- Returns:     done, failed (come again), dead, gone (others have changed or deleted them); zeros when the batch was lost
+-- finish_rows: finish a batch of rows: all are done except the listed failures.
+-- Arguments:   p_batch_key, p_failures (one per line: id,retry_after_seconds,error; an empty delay means 5 seconds, doubled
+--              for each attempt up to an hour, with jitter; -1 means dead now)
+-- Returns:     done, failed (to be retried), dead, gone (changed or deleted by others): counts of rows; all 0 when the lease
+--              was lost
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50006 unsuitable_table
--- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT
+-- Transaction: joins the caller's, which must be READ COMMITTED NO WAIT; waits up to two seconds for each locked row, then
+--              fails with a lock conflict
 -- Example:     SELECT * FROM mq_finish_rows('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '17,30,busy');
 
 SET TERM ^ ;

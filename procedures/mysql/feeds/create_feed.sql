@@ -1,8 +1,8 @@
--- create_feed: make a feed of a table: its rows, numbered in the order in which they are published.
--- Arguments:   p_feed (1 to 200 characters), p_table (table or database.table; without a database: the queue's),
---              p_key_columns (names with commas between; all columns of the primary key or of a unique index are among
---              them), p_sync_column (a nullable bigint with an index that begins with it)
--- Returns:     created (0: the same feed was there already)
+-- create_feed: create a feed from a table: its rows, numbered in the order in which they are published.
+-- Arguments:   p_feed (1 to 200 characters), p_table (table or database.table; default: the queue's database), p_key_columns
+--              (1 to 100 names separated by commas; they include all columns of a primary key or unique index),
+--              p_sync_column (a bigint column that allows NULL; an index begins with it)
+-- Returns:     created: 1; 0 when the same feed already exists
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50007 already_exists
 -- Transaction: joins the caller's
 -- Example:     CALL mq_create_feed('orders', 'shop.orders', 'id', 'sync');

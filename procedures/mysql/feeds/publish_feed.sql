@@ -1,9 +1,9 @@
 -- publish_feed: number up to p_size rows whose sync column is NULL.
 -- Arguments:   p_feed (1 to 200 characters), p_size (1 to 10,000; NULL: 500)
--- Returns:     count
+-- Returns:     count: rows numbered
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's, which must be READ COMMITTED and holds the feed's counter until it ends: publishers of one
---              feed wait for each other; passes over rows that writers have locked
+-- Transaction: joins the caller's, which must be READ COMMITTED, and locks the feed's counter until it ends; publishers of
+--              one feed wait for each other; skips rows that writers have locked
 -- Example:     CALL mq_publish_feed('orders', 500);
 
 DROP PROCEDURE IF EXISTS mq_publish_feed;

@@ -1,8 +1,8 @@
--- watch_table: make the triggers that send messages when a table changes; called again, it repairs them.
+-- watch_table: return the statements that create the triggers of a watched table; another call repairs them.
 -- Arguments:   p_table (as SQL names it; it needs a primary key)
--- Returns:     statement: what the caller is to execute, in this order: inside a procedure no trigger can be made
+-- Returns:     statement: the caller must execute these, in this order, because a procedure cannot create triggers
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's; the statements that it returns commit
+-- Transaction: joins the caller's; executing the returned statements commits
 -- Example:     CALL mq_watch_table('stock');
 --
 -- The triggers belong to mq_owner, so that writers need no right on the queue and no user's leaving stops them. The database

@@ -1,8 +1,11 @@
--- claim_rows: claim up to p_size rows of an adopted table under one new batch key.
--- Arguments:   p_name, p_size (1 to 10,000; NULL: 1), p_reader (NULL: the application name), p_lease_seconds (NULL: 60)
--- Returns:     id, key, row, attempt, batch_key, lease_until; first what is retried, then new rows in their order
+-- claim_rows: claim up to p_size rows of a polling table under one new batch key.
+-- Arguments:   p_name (1 to 200 characters), p_size (1 to 10,000; NULL: 1), p_reader (1 to 200 characters; NULL: the
+--              application name), p_lease_seconds (0 to 315,360,000; NULL: 60)
+-- Returns:     id, key and row (JSON objects), attempt, batch_key, lease_until: rows to retry first, then new rows in their
+--              order; no rows when none is ready
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's, which must be READ COMMITTED; claims of one table wait for each other until it ends
+-- Transaction: joins the caller's, which must be READ COMMITTED; claims of one table wait for each other until it ends;
+--              skips rows that others have locked
 -- Example:     CALL mq_claim_rows('orders', 100, 'worker-1', 60);
 --
 -- The table is read and written with the caller's rights, the queue's own tables with mq_owner's by the procedures called.

@@ -1,8 +1,9 @@
--- advance_feed: move a consumer's position forward: what it has handled is not fetched again.
--- Arguments:   p_feed, p_consumer (1 to 200 characters each), p_position (0 to the feed's last number)
--- Returns:     position (where the consumer stands now: a position behind that changes nothing)
+-- advance_feed: move a consumer's position forward, past the rows that it has handled.
+-- Arguments:   p_feed, p_consumer (1 to 200 characters each), p_position (the last number handled: 0 to the feed's last
+--              number)
+-- Returns:     position: the consumer's position now; a lower p_position changes nothing
 -- Errors:      50002 invalid_argument, 50005 not_found
--- Transaction: joins the caller's; waits for another that moves the same consumer
+-- Transaction: joins the caller's; waits for other calls that move the same consumer
 -- Example:     SELECT mq.advance_feed('orders', 'search', 17);
 
 CREATE OR REPLACE FUNCTION mq.advance_feed(

@@ -1,8 +1,8 @@
--- rewind_feed: move a consumer's position back on purpose: rows come again.
--- Arguments:   p_feed, p_consumer (1 to 200 characters each), p_position (0 to where the consumer stands; NULL: 0)
--- Returns:     position (where the consumer stands now)
+-- rewind_feed: move a consumer's position back; it fetches the rows after it again.
+-- Arguments:   p_feed, p_consumer (1 to 200 characters each), p_position (0 to the consumer's position; NULL: 0, all rows)
+-- Returns:     position: the consumer's position now
 -- Errors:      50002 invalid_argument, 50005 not_found
--- Transaction: joins the caller's; waits for another that moves the same consumer
+-- Transaction: joins the caller's; waits for other calls that move the same consumer
 -- Example:     SELECT mq.rewind_feed('orders', 'search');
 
 CREATE OR REPLACE FUNCTION mq.rewind_feed(

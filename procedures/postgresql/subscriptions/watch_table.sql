@@ -1,8 +1,8 @@
--- watch_table: make the triggers that send messages when a table changes; called again, it repairs them.
+-- watch_table: create the triggers that send messages when a table changes; another call repairs them.
 -- Arguments:   p_table (as SQL names it; it needs a primary key)
--- Returns:     no row: the triggers are made by this call
+-- Returns:     statement: no rows, because this call creates the triggers
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's; waits for those that have written to the table, and writers wait for this one
+-- Transaction: joins the caller's; waits for transactions that have written to the table, and writers wait for its end
 -- Example:     SELECT * FROM mq.watch_table('stock');
 
 CREATE OR REPLACE FUNCTION mq.watch_table(

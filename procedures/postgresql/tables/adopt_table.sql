@@ -1,8 +1,11 @@
--- adopt_table: let the rows of a table of yours be claimed as work, as the table is.
--- Arguments:   p_name, p_table, p_key_columns (NULL: all columns together, see p_equal_rows), p_order_column, p_status_column,
---              p_ready_value, p_active_value, p_done_value, p_error_value, p_on_complete (keep or delete; NULL: keep),
---              p_late_seconds (without a status and with keep), p_equal_rows (0 or 1), p_max_attempts (1 to 1,000; NULL: 10)
--- Returns:     created: 1, or 0 when it was adopted so already
+-- adopt_table: use a user's table as a queue, without changing the table.
+-- Arguments:   p_name (1 to 200 characters), p_table (table or schema.table; default schema: public), p_key_columns (1 to
+--              100 names separated by commas; NULL: all columns, with p_equal_rows 1), p_order_column (NULL: the key
+--              columns), p_status_column (NULL: none), p_ready_value, p_active_value (NULL: a claim does not write the
+--              status), p_done_value, p_error_value, p_on_complete (keep or delete; NULL: keep), p_late_seconds (0 to
+--              315,360,000; only without a status and with keep), p_equal_rows (0 or 1; NULL: 0), p_max_attempts (1 to
+--              1,000; NULL: 10)
+-- Returns:     created: 1; 0 when the table is already adopted with the same settings
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50007 already_exists
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.adopt_table('orders', 'shop.orders', 'id', NULL, 'status', 'N', 'A', 'D', 'E');

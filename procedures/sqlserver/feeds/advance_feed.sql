@@ -1,8 +1,8 @@
--- advance_feed: move a consumer's position forward: what it has handled is not fetched again.
--- Arguments:   @feed, @consumer, @position (0 to the feed's last number)
--- Returns:     position (where the consumer stands now: a lower position changes nothing)
+-- advance_feed: move a consumer's position forward, past the rows that it has handled.
+-- Arguments:   @feed, @consumer (1 to 200 characters each), @position (the last number handled: 0 to the feed's last number)
+-- Returns:     position: the consumer's position now; a lower @position changes nothing
 -- Errors:      50002 invalid_argument, 50005 not_found
--- Transaction: joins the caller's; calls for one consumer wait for each other
+-- Transaction: joins the caller's; waits for other calls that move the same consumer
 -- Example:     EXEC mq.advance_feed N'orders', N'search', 100;
 
 CREATE OR ALTER PROCEDURE mq.advance_feed

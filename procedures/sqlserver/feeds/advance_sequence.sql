@@ -1,8 +1,8 @@
 -- advance_sequence: reserve numbers of a named counter, without gaps.
--- Arguments:   @name, @count (1 to 1,000,000,000; NULL: 1)
--- Returns:     first, last
+-- Arguments:   @name (1 to 200 characters), @count (1 to 1,000,000,000; NULL: 1)
+-- Returns:     first, last: the first and the last reserved number
 -- Errors:      50002 invalid_argument
--- Transaction: joins the caller's; the counter stays locked until it ends: others wait, and a rollback gives the numbers back
+-- Transaction: joins the caller's and locks the counter until it ends; other calls wait; a rollback gives the numbers back
 -- Example:     EXEC mq.advance_sequence N'invoice', 10;
 
 CREATE OR ALTER PROCEDURE mq.advance_sequence

@@ -1,8 +1,8 @@
--- create_feed: make a feed of a user's table: its rows, numbered in the order in which they are published.
--- Arguments:   @feed, @table (schema.table; without a schema: dbo's), @key_columns (with commas between them; those of a
---              primary key or unique index are among them), @sync_column (a bigint that takes NULL, with an index that
---              begins with it)
--- Returns:     created (0: the same feed was there already)
+-- create_feed: create a feed from a table: its rows, numbered in the order in which they are published.
+-- Arguments:   @feed (1 to 200 characters), @table (table or schema.table; default schema: dbo), @key_columns (1 to 100
+--              names separated by commas; they include all columns of a primary key or unique index), @sync_column (a bigint
+--              column that allows NULL; an index begins with it)
+-- Returns:     created: 1; 0 when the same feed already exists
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50007 already_exists
 -- Transaction: joins the caller's; calls wait for each other
 -- Example:     EXEC mq.create_feed N'orders', N'sales.orders', N'id', N'sync';

@@ -1,9 +1,9 @@
 -- publish_feed: number up to @size rows whose sync column is NULL.
--- Arguments:   @feed, @size (1 to 10,000; NULL: 500)
--- Returns:     count (rows numbered)
+-- Arguments:   @feed (1 to 200 characters), @size (1 to 10,000; NULL: 500)
+-- Returns:     count: rows numbered
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's; publishers of one feed wait for each other; rows that writers have locked are passed over, and
---              writers of the rows that it numbers wait for its end
+-- Transaction: joins the caller's and locks the feed's counter until it ends; publishers of one feed, and writers of the
+--              numbered rows, wait for its end; skips rows that writers have locked
 -- Example:     EXEC mq.publish_feed N'orders', 500;
 --
 -- Numbers are assigned under the lock of the feed's counter, which is kept until the commit. So they become visible in their order, and

@@ -1,8 +1,8 @@
--- rewind_feed: move a consumer's position back on purpose: rows come again.
--- Arguments:   @feed, @consumer, @position (0 to where the consumer stands; NULL: 0, all of it again)
--- Returns:     position (where the consumer stands now)
+-- rewind_feed: move a consumer's position back; it fetches the rows after it again.
+-- Arguments:   @feed, @consumer (1 to 200 characters each), @position (0 to the consumer's position; NULL: 0, all rows)
+-- Returns:     position: the consumer's position now
 -- Errors:      50002 invalid_argument, 50005 not_found
--- Transaction: joins the caller's; waits for an open advance_feed of the consumer
+-- Transaction: joins the caller's; waits for other calls that move the same consumer
 -- Example:     EXEC mq.rewind_feed N'orders', N'search', 0;
 
 CREATE OR ALTER PROCEDURE mq.rewind_feed

@@ -1,8 +1,8 @@
--- watch_table: send the changes of a table to its subscriptions; called again, it makes the trigger again.
--- Arguments:   @table (schema.table; without a schema: dbo's; it needs a primary key)
--- Returns:     statement (no row: the trigger is made by this call)
+-- watch_table: create the trigger that sends messages when a table changes; another call repairs it.
+-- Arguments:   @table (table or schema.table, default schema: dbo; it needs a primary key)
+-- Returns:     statement: no rows, because this call creates the trigger
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's; waits for all transactions that use the table, and they wait for this one
+-- Transaction: joins the caller's; waits for transactions that use the table, and they wait for its end
 -- Example:     EXEC mq.watch_table N'sales.orders';
 --
 -- One trigger reports all actions. It is made with the caller's rights: they need ALTER on the table. A writer needs no right on

@@ -1,9 +1,10 @@
--- adopt_table: make a user's table a polling table: its rows can be claimed, and its columns stay as they are.
--- Arguments:   @name, @table (schema.table; without a schema: dbo's), @key_columns (NULL: all columns together, see @equal_rows),
---              @order_column, @status_column, @ready_value, @active_value, @done_value, @error_value, @on_complete (keep or delete;
---              NULL: keep), @late_seconds (without a status and with keep), @equal_rows (0 or 1), @max_attempts (1 to 1,000;
---              NULL: 10)
--- Returns:     created: 1, or 0 when it was adopted so already
+-- adopt_table: use a user's table as a queue, without changing the table.
+-- Arguments:   @name (1 to 200 characters), @table (table or schema.table; default schema: dbo), @key_columns (1 to 100
+--              names separated by commas; NULL: all columns, with @equal_rows 1), @order_column (NULL: the key columns),
+--              @status_column (NULL: none), @ready_value, @active_value (NULL: a claim does not write the status),
+--              @done_value, @error_value, @on_complete (keep or delete; NULL: keep), @late_seconds (0 to 315,360,000; only
+--              without a status and with keep), @equal_rows (0 or 1; NULL: 0), @max_attempts (1 to 1,000; NULL: 10)
+-- Returns:     created: 1; 0 when the table is already adopted with the same settings
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50007 already_exists
 -- Transaction: joins the caller's; calls wait for each other
 -- Example:     EXEC mq.adopt_table N'orders', N'sales.orders', N'id', NULL, N'status', N'N', N'A', N'D', N'E';

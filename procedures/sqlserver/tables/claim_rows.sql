@@ -1,9 +1,10 @@
--- claim_rows: claim up to @size rows of an adopted table under one new batch key.
--- Arguments:   @name, @size (1 to 10,000; NULL: 1), @reader (NULL: the connection's application name), @lease_seconds (NULL: 60)
--- Returns:     id, key, row, attempt, batch_key, lease_until; in the order of the ids
+-- claim_rows: claim up to @size rows of a polling table under one new batch key.
+-- Arguments:   @name (1 to 200 characters), @size (1 to 10,000; NULL: 1), @reader (1 to 200 characters; NULL: the
+--              application name), @lease_seconds (0 to 315,360,000; NULL: 60)
+-- Returns:     id, key and row (JSON objects), attempt, batch_key, lease_until: rows to retry first, then new rows in their
+--              order; no rows when none is ready
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's; claims of one table wait for each other until its end; rows that others have locked are passed
---              over
+-- Transaction: joins the caller's; claims of one table wait for each other until it ends; skips rows that others have locked
 -- Example:     EXEC mq.claim_rows N'orders', 100, N'worker-1', 60;
 
 CREATE OR ALTER PROCEDURE mq.claim_rows

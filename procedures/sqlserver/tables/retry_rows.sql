@@ -1,8 +1,8 @@
--- retry_rows: send dead rows of an adopted table round again, with all their attempts.
--- Arguments:   @name, @id (of the row's claim; NULL: all, up to 10,000 in one call)
--- Returns:     count of rows sent round again
+-- retry_rows: retry dead rows of a polling table, with their attempts set back to 0.
+-- Arguments:   @name (1 to 200 characters), @id (of one row, as peek_rows lists it; NULL: all, up to 10,000 per call)
+-- Returns:     count: rows that will be retried
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's; waits for claims of the table and for others that have locked these rows
+-- Transaction: joins the caller's; waits for claims of the table and for transactions that have locked these rows
 -- Example:     EXEC mq.retry_rows N'orders';
 
 CREATE OR ALTER PROCEDURE mq.retry_rows

@@ -1,4 +1,4 @@
--- read_feed: the row of a feed in mq_feed.
+-- read_feed: return a feed's row of mq_feed.
 -- Arguments:   p_feed
 -- Returns:     table_name, sync_column, key_columns, last_number
 -- Errors:      50005 not_found

@@ -1,8 +1,8 @@
--- make_trigger: make the trigger of a watched table, empty and inactive, and give it its rights, as far as they are not there.
--- Arguments:   p_trigger (its name), p_table (quoted), p_label (the table's), p_expression (SQL with functions of ours that the
---              trigger is to call)
+-- make_trigger: create the trigger of a watched table, empty and inactive, and grant it its rights, where they are missing.
+-- Arguments:   p_trigger (its name), p_table (quoted), p_label (the table, as messages name it), p_expression (SQL with the
+--              queue's functions that the trigger will call)
 -- Returns:     nothing
--- Errors:      50006 unsuitable_table; the engine's own (no permission) where the caller may not alter the table
+-- Errors:      50006 unsuitable_table; the engine's own (no permission) when the caller may not alter the table
 -- Transaction: joins the caller's
 -- Example:     EXECUTE PROCEDURE mq_make_trigger('MQ_WATCH_1', '"STOCK"', 'STOCK', 'mq_escape_json(NEW.id)');
 --

@@ -1,4 +1,4 @@
--- require_actions: refuse what is not one or more of the letters I, U and D, each once.
+-- require_actions: refuse an action that is not one or more of the letters I, U and D, each once.
 -- Arguments:   p_action, p_optional (1: NULL is allowed)
 -- Returns:     nothing
 -- Errors:      50002 invalid_argument

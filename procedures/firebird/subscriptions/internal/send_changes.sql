@@ -1,8 +1,9 @@
--- send_changes: send a message for a changed row to each of the subscribed types, and to those of subscribed topics.
--- Arguments:   p_watched (the table's id in mq_watched), p_action (I, U or D), p_key and p_old_key (JSON; NULL unless U)
+-- send_changes: send the messages of one changed row: to each subscribed type, and to each type bound to a subscribed topic.
+-- Arguments:   p_watched (the table's id in mq_watched), p_action (I, U or D), p_key and p_old_key (JSON; p_old_key is NULL
+--              unless U)
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: the writer's; what it changes is new rows only, so that writers do not meet each other
+-- Transaction: the writer's; it only inserts rows, and writers do not wait for each other
 -- Example:     EXECUTE PROCEDURE mq_send_changes(1, 'I', '{"ID":7}', NULL);
 
 SET TERM ^ ;

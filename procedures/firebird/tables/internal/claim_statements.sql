@@ -1,7 +1,7 @@
--- claim_statements: the statements that claim rows of an adopted table.
--- Arguments:   p_name (of an adopted table)
--- Returns:     kind, counted, quoted, status, order_column, place, ident and to_write (as polled_shape has them), claim_index
---              (quoted), and texts to execute: see below
+-- claim_statements: return the statements that claim rows of a polling table.
+-- Arguments:   p_name (of the polling table)
+-- Returns:     kind, counted, quoted, status, order_column, place, ident and to_write (see polled_shape), claim_index
+--              (quoted), and the texts of the statements: see the comments on the columns
 -- Errors:      as polled_shape and require_claim_index
 -- Transaction: reads the catalog only
 -- Example:     EXECUTE PROCEDURE mq_claim_statements('orders') RETURNING_VALUES v_kind, v_counted, ...

@@ -1,6 +1,6 @@
--- error_expression: what tells, in a WHEN of a statement that is put together, of the error that was caught.
+-- error_expression: return the expression for the text of a caught error, for a WHEN in dynamic SQL.
 -- Arguments:   none
--- Returns:     an expression of a text
+-- Returns:     the expression
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     'WHEN ANY DO v_error = ' || mq_error_expression()

@@ -1,5 +1,6 @@
--- fill_names: put the names of an adopted table into the template of a statement.
--- Arguments:   p_template, p_table, p_status, p_order, p_index (quoted, as polled_shape has them; NULL: the template has no such place)
+-- fill_names: fill the names of a polling table into the template of a statement.
+-- Arguments:   p_template, p_table, p_status, p_order, p_index (quoted, see polled_shape; NULL: the template does not use
+--              it)
 -- Returns:     the statement
 -- Errors:      none
 -- Transaction: reads nothing

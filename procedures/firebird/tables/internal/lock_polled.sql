@@ -1,6 +1,6 @@
--- lock_polled: lock the row of an adopted table until the transaction ends: claims of one table take turns.
--- Arguments:   p_name, p_reader (the reader that claims; NULL: this is no claim), p_milliseconds (how long to try)
--- Returns:     locked: 1, or 0 when another transaction has kept it for so long and p_reader is given
+-- lock_polled: lock a polling table's row until the transaction ends; claims of one table wait for each other.
+-- Arguments:   p_name, p_reader (the claiming reader; NULL: not a claim), p_milliseconds (how long to try)
+-- Returns:     locked: 1; 0 when p_reader is given and another transaction held the row for that long
 -- Errors:      50005 not_found; without p_reader the engine's lock conflict
 -- Transaction: joins the caller's
 -- Example:     EXECUTE PROCEDURE mq_lock_polled('orders', 'worker-1', 200) RETURNING_VALUES v_locked;

@@ -1,6 +1,6 @@
--- mark_rows: write in the user's table what mq_polled_write says; what could not be marked as done has failed.
--- Arguments:   p_name; in mq_polled_write: id, kind and retry (as settle_rows has them)
--- Returns:     nothing; in mq_polled_write: outcome and error (as write_rows has them)
+-- mark_rows: write the changes listed in mq_polled_write to the user's table; a row that cannot be set to done has failed.
+-- Arguments:   p_name; in mq_polled_write: id, kind and retry (see settle_rows)
+-- Returns:     nothing; in mq_polled_write: outcome and error (see write_rows)
 -- Errors:      as write_rows
 -- Transaction: joins the caller's
 -- Example:     EXECUTE PROCEDURE mq_mark_rows('orders');

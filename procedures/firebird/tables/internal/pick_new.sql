@@ -1,10 +1,10 @@
--- pick_new: claim rows of an adopted table that no entry stands for.
--- Arguments:   p_name, p_batch_key, p_size, p_kind (as polled_shape has it; A: rows that stand at active_value), p_counted,
---              p_status (of the rows wanted), p_active (the status that they get; NULL: none), p_walk (a statement
---              that finds rows, of p_from and a status), p_take (one that takes a row: see pick_rows), p_from (where to begin)
--- Returns:     still_wanted: p_size less what was claimed; last_text: the order column of the last row
+-- pick_new: claim rows of a polling table that have no entry.
+-- Arguments:   p_name, p_batch_key, p_size, p_kind (see polled_shape; A: rows at active_value), p_counted, p_status (of the
+--              rows to claim), p_active (their new status; NULL: none), p_walk (a statement that finds rows, with a start
+--              and a status as parameters), p_take (a statement that takes one row: see pick_rows), p_from (where to start)
+-- Returns:     still_wanted: p_size minus the rows claimed; last_text: the order column of the last row
 -- Errors:      those of the statements
--- Transaction: joins the caller's, which has the row of mq_polled
+-- Transaction: joins the caller's, which has locked the row of mq_polled
 -- Example:     EXECUTE PROCEDURE mq_pick_new('orders', v_key, 10, 'S', 0, 'N', 'A', v_walk, v_take, NULL)
 --                  RETURNING_VALUES v_left, v_last;
 

@@ -1,9 +1,9 @@
--- pick_placed: claim rows of an adopted table without a status whose rows are kept: those after the place that claims have come to.
--- Arguments:   p_name, p_batch_key, p_size, p_quoted, p_order and p_index (the table, its order column and its index, for SQL),
---              p_place and p_ident (expressions: the order column as text, the identity), p_take (as pick_new has it)
+-- pick_placed: claim the rows after the low-water mark, in a table without a status that keeps its rows.
+-- Arguments:   p_name, p_batch_key, p_size, p_quoted, p_order and p_index (the table, its order column and its index,
+--              quoted), p_place and p_ident (expressions: the order column as text, the identity), p_take (see pick_new)
 -- Returns:     nothing
 -- Errors:      those of the statements
--- Transaction: joins the caller's, which has the row of mq_polled
+-- Transaction: joins the caller's, which has locked the row of mq_polled
 -- Example:     EXECUTE PROCEDURE mq_pick_placed('events', v_key, 10, '"EVENTS"', '"MADE"', '"EVENTS_MADE"', v_place, v_ident, v_take);
 --
 -- It is long because half of it is two templates, written as the statements will be.

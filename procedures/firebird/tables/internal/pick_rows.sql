@@ -1,9 +1,9 @@
--- pick_rows: claim rows of an adopted table: those that wait for another attempt, then new ones, then those whose claim was lost.
+-- pick_rows: claim rows of a polling table: due retries first, then new rows, then lost rows.
 -- Arguments:   p_name, p_size, p_batch_key (of the new batch)
--- Returns:     nothing: what was claimed stands in mq_polled_row, and as it was before in mq_polled_taken. What has used up its
---              attempts or was refused by the table stands in mq_polled_write: the caller settles that
+-- Returns:     nothing; claimed rows are in mq_polled_row, and as they were before in mq_polled_taken. Rows without attempts
+--              left, and rows that the table refused, are in mq_polled_write: the caller settles them
 -- Errors:      as claim_statements and require_rights
--- Transaction: joins the caller's, which is NO WAIT and has the row of mq_polled
+-- Transaction: joins the caller's, which is NO WAIT and has locked the row of mq_polled
 -- Example:     EXECUTE PROCEDURE mq_pick_rows('orders', 10, v_key);
 --
 -- The user's table is read and written by dynamic statements, which have the rights of the connected user only; the queue's tables

@@ -1,9 +1,10 @@
--- pick_waiting: claim rows of an adopted table that wait for another attempt.
--- Arguments:   p_name, p_batch_key, p_size, p_kind and p_counted (as polled_shape has them), p_active and p_ready (the values),
---              p_find (a statement that finds the rows of an identity at a status), p_take (one that takes a row: see pick_rows)
--- Returns:     still_wanted: p_size less what was claimed
+-- pick_waiting: claim rows of a polling table whose retry is due.
+-- Arguments:   p_name, p_batch_key, p_size, p_kind and p_counted (see polled_shape), p_active and p_ready (the status
+--              values), p_find (a statement that finds rows by identity and status), p_take (a statement that takes one row:
+--              see pick_rows)
+-- Returns:     still_wanted: p_size minus the rows claimed
 -- Errors:      those of the statements
--- Transaction: joins the caller's, which has the row of mq_polled
+-- Transaction: joins the caller's, which has locked the row of mq_polled
 -- Example:     EXECUTE PROCEDURE mq_pick_waiting('orders', v_key, 10, 'S', 0, 'A', 'N', v_find, v_take) RETURNING_VALUES v_left;
 
 SET TERM ^ ;

@@ -1,9 +1,9 @@
--- polled_shape: the pieces of SQL that an adopted table is read and written by.
--- Arguments:   p_name (of an adopted table)
--- Returns:     kind (S: has a status, D: none, rows are deleted, K: none, rows are kept), counted (1: equal rows), the names in
---              quotes of the table, the status and the first order column, wanted (the columns of the index that claims read
---              by), and expressions of a row r: see below
--- Errors:      50005 not_found, 50006 unsuitable_table: the table is not as it was adopted
+-- polled_shape: return the SQL fragments that read and write a polling table.
+-- Arguments:   p_name (of the polling table)
+-- Returns:     kind (S: has a status; D: no status, done rows are deleted; K: no status, rows are kept), counted (1: equal
+--              rows), the table, the status and the first order column (quoted), wanted (the columns of the index for
+--              claims), and expressions over a row r: see the comments on the columns
+-- Errors:      50005 not_found, 50006 unsuitable_table (the table has changed since it was adopted)
 -- Transaction: reads the catalog only
 -- Example:     EXECUTE PROCEDURE mq_polled_shape('orders') RETURNING_VALUES v_kind, v_counted, ...
 --

@@ -1,6 +1,6 @@
--- require_distinct_rows: refuse a table whose rows cannot be told apart.
--- Arguments:   p_table (as find_table returns its name), p_keys (quoted, with commas between; NULL: all columns but the status
---              together), p_ident (the columns of its identity, quoted, with commas between), p_equal_rows (1: the caller accepts
+-- require_distinct_rows: refuse a table whose rows cannot be distinguished.
+-- Arguments:   p_table (as find_table returns it), p_keys (quoted, separated by commas; NULL: all columns except the
+--              status), p_ident (the columns that identify a row, quoted, separated by commas), p_equal_rows (1: accept
 --              equal rows)
 -- Returns:     nothing
 -- Errors:      50006 unsuitable_table

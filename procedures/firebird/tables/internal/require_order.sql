@@ -1,5 +1,5 @@
--- require_order: refuse a column whose order does not show what a claim has seen.
--- Arguments:   p_table (as find_table returns its name), p_column (quoted), p_exact (1: claims remember their place in it)
+-- require_order: refuse an order column that claims cannot continue from.
+-- Arguments:   p_table (as find_table returns it), p_column (quoted), p_exact (1: claims store a low-water mark in it)
 -- Returns:     nothing
 -- Errors:      50006 unsuitable_table
 -- Transaction: reads the catalog only

@@ -1,7 +1,7 @@
--- settle_rows: do what mq_polled_write says with claims of rows: in the user's table first, then here.
--- Arguments:   p_name; in mq_polled_write: id, kind (D: done, F: failed, with retry and error, R: released, T: a dead one comes
---              again), retry (as in read_failures), error
--- Returns:     done, failed (come again), dead, gone, back (released or sent round again)
+-- settle_rows: apply the changes listed in mq_polled_write: to the user's table first, then to the entries.
+-- Arguments:   p_name; in mq_polled_write: id, kind (D: done; F: failed, with retry and error; R: released; T: retry of a
+--              dead row), retry (see read_failures), error
+-- Returns:     done, failed (to be retried), dead, gone, back (released, or dead rows to be retried)
 -- Errors:      as mark_rows
 -- Transaction: joins the caller's
 -- Example:     EXECUTE PROCEDURE mq_settle_rows('orders') RETURNING_VALUES done, failed, dead, gone, v_back;

@@ -1,9 +1,9 @@
--- write_rows: set the status of rows of an adopted table, or delete them, as mq_polled_write says.
+-- write_rows: set the status of rows, or delete them, as listed in mq_polled_write.
 -- Arguments:   p_name
--- Returns:     nothing. to_status: D, E, R (done_value, error_value, ready_value), X (delete), L (only look); outcome: W
---              (written), G (gone: it is not there any more as we left it) or X (the table refuses it, with the error)
--- Errors:      as polled_shape and require_rights; the engine's lock conflict when another transaction keeps a row for longer than
---              two seconds
+-- Returns:     nothing. In mq_polled_write, to_status: D, E, R (done_value, error_value, ready_value), X (delete), L (only
+--              check); outcome: W (written), G (gone, or changed by others), X (refused by the table, with the error)
+-- Errors:      as polled_shape and require_rights; the engine's lock conflict when another transaction holds a row for more
+--              than two seconds
 -- Transaction: joins the caller's, which is NO WAIT
 -- Example:     EXECUTE PROCEDURE mq_write_rows('orders');
 --

@@ -1,7 +1,7 @@
--- add_feed: keep what a feed was made with.
+-- add_feed: store a new feed.
 -- Arguments:   p_feed, p_schema, p_table, p_sync (names as the catalog has them), p_keys (a JSON array of names), p_last (the
 --              highest number in the table)
--- Returns:     p_created: 1, or 0 when the same feed was there
+-- Returns:     p_created: 1; 0 when the same feed already exists
 -- Errors:      50006 unsuitable_table, 50007 already_exists
 -- Transaction: joins the caller's
 -- Example:     CALL mq_add_feed('orders', 'shop', 'orders', 'sync', '["id"]', 0, v_created);

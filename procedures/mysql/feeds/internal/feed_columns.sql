@@ -1,8 +1,9 @@
--- feed_columns: how publish_feed reads and compares the key of a feed's table.
--- Arguments:   p_places and p_keys (mq_find_feed)
--- Returns:     p_columns: a JSON object of more places: picked (the key's columns with names), order (these names), texts (their
---              values as a JSON list), columns (the types of such a list, for JSON_TABLE), equal (the condition that a row of the
---              list c is one of the table t), kept (what an UPDATE must leave as it is), unique (a hint)
+-- feed_columns: return the SQL by which publish_feed reads and compares the key of a feed's table.
+-- Arguments:   p_places and p_keys (as mq_find_feed returns them)
+-- Returns:     p_columns: a JSON object of placeholders for mq_run_template: picked (the key columns with aliases), order
+--              (these aliases), texts (their values as a JSON list), columns (the types in such a list, for JSON_TABLE),
+--              equal (compares a row c of the list with a row t of the table), kept (columns that the UPDATE must not
+--              change), unique (an index hint)
 -- Errors:      none
 -- Transaction: reads the catalog only
 -- Example:     CALL mq_feed_columns(v_places, v_keys, v_columns);

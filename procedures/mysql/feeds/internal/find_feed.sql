@@ -1,9 +1,9 @@
--- find_feed: a feed and how its table is read.
+-- find_feed: return a feed, with its table and columns ready for SQL.
 -- Arguments:   p_feed, p_consumer (NULL: none)
--- Returns:     p_last_number, p_position; p_columns (mq_read_columns), p_keys (as mq_find_columns has columns); p_places, for
---              mq_run_template: table and sync (for SQL), index (a hint: the one that begins with the sync column), schema,
---              name, label
--- Errors:      50005 not_found (also when the table was dropped), 50006 unsuitable_table (when a column was)
+-- Returns:     p_last_number, p_position; p_columns (as mq_read_columns returns them), p_keys (as mq_find_columns returns
+--              columns); p_places, for mq_run_template: table and sync (quoted), index (a hint to use the index on the sync
+--              column), schema, name, label
+-- Errors:      50005 not_found (no feed, or its table was dropped), 50006 unsuitable_table (a column was dropped)
 -- Transaction: reads only
 -- Example:     CALL mq_find_feed('orders', NULL, v_last, v_position, v_columns, v_keys, v_places);
 

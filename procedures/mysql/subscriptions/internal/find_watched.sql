@@ -1,6 +1,6 @@
--- find_watched: the watched table that an argument names.
--- Arguments:   p_table (as SQL names it; that of a table that was dropped as messages named it)
--- Returns:     p_label, p_quoted (for SQL; NULL when the table was dropped)
+-- find_watched: find the watched table that an argument names.
+-- Arguments:   p_table (as SQL names it; a dropped table: as messages name it)
+-- Returns:     p_label; p_quoted (for SQL; NULL when the table was dropped)
 -- Errors:      50002 invalid_argument, 50005 not_found
 -- Transaction: reads only
 -- Example:     CALL mq_find_watched('stock', v_label, v_quoted);

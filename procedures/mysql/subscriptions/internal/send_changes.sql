@@ -1,5 +1,5 @@
--- send_changes: send a message of one changed row to each of its subscriptions, and for a topic to each type that is bound to it; the triggers of watched tables call it.
--- Arguments:   p_label (the table, as messages name it), p_action (I, U or D), p_key, p_old_key (JSON; NULL: none)
+-- send_changes: send the messages of one changed row: to each subscribed type, and to each type bound to a subscribed topic.
+-- Arguments:   p_label (the table, as messages name it), p_action (I, U or D), p_key, p_old_key (JSON; NULL: no old key)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: the writer's

@@ -1,10 +1,10 @@
--- add_claims: claim rows that no entry stands for.
--- Arguments:   p_batch_key (mq_open_claim), p_active (1: the rows stand at active_value), p_rows (a JSON array of [ident, key,
---              place, row, copies], in their order; copies NULL: counted here), p_held (mq_held_copies, when entries were
---              counted before the rows were read; NULL: they are counted here), p_size
--- Returns:     p_added: '[id,row],...' of what is claimed, NULL for none; p_count
+-- add_claims: claim rows that have no entry yet.
+-- Arguments:   p_batch_key (from mq_open_claim), p_active (1: the rows are at active_value), p_rows (a JSON array of [ident,
+--              key, place, row, copies], in claim order; copies NULL: counted here), p_held (from mq_held_copies, when
+--              entries were counted before the rows were read; NULL: counted here), p_size
+-- Returns:     p_added: '[id,row],...' of the claimed rows, NULL when there are none; p_count
 -- Errors:      none
--- Transaction: joins the caller's, which holds the adopted table's row
+-- Transaction: joins the caller's, which has locked the polling table's row
 -- Example:     CALL mq_add_claims(v_key, 0, v_rows, NULL, 100, v_added, v_count);
 
 DROP PROCEDURE IF EXISTS mq_add_claims;

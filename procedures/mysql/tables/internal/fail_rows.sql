@@ -1,8 +1,8 @@
--- fail_rows: attempts at rows have failed: their status is set for that, and their entries wait or are dead.
--- Arguments:   p_shape (mq_polled_shape), p_batch_key, p_items (a JSON array of [id, ident, active, attempts, retry, error];
---              retry as in settle_rows; NULL: none have failed), p_rest (1: the batch's other claims are done)
--- Returns:     p_failed, p_dead, p_gone: counts
--- Errors:      those that are not one row's
+-- fail_rows: record failed attempts: each row waits for its next attempt, or is dead when no attempt is left.
+-- Arguments:   p_shape (from mq_polled_shape), p_batch_key, p_items (a JSON array of [id, ident, active, attempts, retry,
+--              error]; retry: see settle_rows; NULL: no failures), p_rest (1: the other rows of the batch are done)
+-- Returns:     p_failed, p_dead, p_gone: counts of rows
+-- Errors:      errors that concern all rows, such as a deadlock
 -- Transaction: joins the caller's
 -- Example:     CALL mq_fail_rows(v_shape, v_key, '[[17,"1",1,1,30,"busy"]]', 1, v_failed, v_dead, v_gone);
 

@@ -1,9 +1,9 @@
--- open_claim: begin a claim of rows: a batch of its own, what a lost consumer held, and what is due.
+-- open_claim: begin a claim: create a batch, rescue expired leases, and list the entries that are due.
 -- Arguments:   p_name, p_size, p_reader, p_lease_seconds
--- Returns:     p_batch_key; p_table (mq_polled_settings, and where claims of it stand); p_due: a JSON array of [id, ident,
---              active] of entries that wait and are due, NULL for none
+-- Returns:     p_batch_key; p_table (as mq_polled_settings returns it, with the low-water mark); p_due: a JSON array of [id,
+--              ident, active] of due entries, NULL when there are none
 -- Errors:      50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's; holds the adopted table's row until it ends
+-- Transaction: joins the caller's; locks the polling table's row until it ends
 -- Example:     CALL mq_open_claim('orders', 100, 'worker-1', 60, v_key, v_table, v_due);
 --
 -- Callers may call it directly: it returns a batch key only to callers who may change the table, and all that follows asks for

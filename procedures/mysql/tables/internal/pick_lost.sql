@@ -1,9 +1,8 @@
--- pick_lost: claim rows that stand at active_value and that no entry stands for: their key was changed, or others have set the
--- status.
--- Arguments:   p_shape (mq_polled_shape), p_table and p_batch_key (mq_open_claim), p_size
--- Returns:     p_rows: '[id,row],...' of what is claimed, NULL for none; p_count
--- Errors:      those of the table's own
--- Transaction: joins the caller's; reads as many index entries as rows are claimed, and one more
+-- pick_lost: claim rows at active_value that have no entry.
+-- Arguments:   p_shape (from mq_polled_shape), p_table and p_batch_key (from mq_open_claim), p_size
+-- Returns:     p_rows: '[id,row],...' of the claimed rows, NULL when there are none; p_count
+-- Errors:      those of the user's table
+-- Transaction: joins the caller's; reads one index entry more than there are claimed rows
 -- Example:     CALL mq_pick_lost(v_shape, v_table, v_key, 100, v_rows, v_count);
 
 DROP PROCEDURE IF EXISTS mq_pick_lost;

@@ -1,10 +1,10 @@
--- pick_rows: claim rows of an adopted table that no batch holds yet.
--- Arguments:   p_shape (mq_polled_shape), p_table and p_batch_key (mq_open_claim), p_size, p_active (1: rows at active_value
---              that no entry stands for), p_taken (how many rows there may be that entries stand for), p_place (1: begin at the
---              place of the last claim)
--- Returns:     p_rows: '[id,row],...' of what is claimed, NULL for none; p_count
--- Errors:      those of the table's own
--- Transaction: joins the caller's; passes over rows that other sessions have locked, where it locks rows at all
+-- pick_rows: claim rows of a polling table for the first time.
+-- Arguments:   p_shape (from mq_polled_shape), p_table and p_batch_key (from mq_open_claim), p_size, p_active (1: rows at
+--              active_value that have no entry), p_taken (how many rows may have entries), p_place (1: start at the
+--              low-water mark)
+-- Returns:     p_rows: '[id,row],...' of the claimed rows, NULL when there are none; p_count
+-- Errors:      those of the user's table
+-- Transaction: joins the caller's; skips rows that others have locked, where it locks rows at all
 -- Example:     CALL mq_pick_rows(v_shape, v_table, v_key, 100, 0, 0, 0, v_rows, v_count);
 --
 -- Long because the three ways to pick rows share most of the templates, which a procedure declares before its first statement.

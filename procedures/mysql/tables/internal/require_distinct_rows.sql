@@ -1,7 +1,7 @@
--- require_distinct_rows: refuse a table in which two rows may be equal.
--- Arguments:   p_schema, p_table (names as the catalog has them), p_label (the table, for people), p_keys (a JSON array of
---              names; NULL: rows are known by all columns but p_status), p_status, p_equal_rows (1: rows may be equal)
--- Returns:     p_index: the primary key or a unique index of NOT NULL columns within p_keys
+-- require_distinct_rows: refuse a table whose rows cannot be distinguished.
+-- Arguments:   p_schema, p_table (names as in the catalog), p_label (the table's name in errors), p_keys (a JSON array of
+--              names; NULL: all columns except p_status), p_status, p_equal_rows (1: accept equal rows)
+-- Returns:     p_index: the primary key, or a unique index of NOT NULL columns within p_keys
 -- Errors:      50006 unsuitable_table
 -- Transaction: reads the catalog
 -- Example:     CALL mq_require_distinct_rows('shop', 'orders', 'shop.orders', '["id"]', 'status', 0, v_index);

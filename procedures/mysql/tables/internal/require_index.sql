@@ -1,5 +1,5 @@
--- require_index: refuse a table without an index that begins with these columns.
--- Arguments:   p_schema, p_table (names as the catalog has them), p_columns (quoted, with commas between)
+-- require_index: refuse a table without an index that begins with the given columns.
+-- Arguments:   p_schema, p_table (names as in the catalog), p_columns (quoted, separated by commas)
 -- Returns:     p_index: the shortest such index
 -- Errors:      50006 unsuitable_table, with the CREATE INDEX to run
 -- Transaction: reads the catalog

@@ -1,6 +1,6 @@
--- require_status: refuse values of a status that its column cannot hold or takes for equal.
--- Arguments:   p_schema, p_table, p_column (names as the catalog has them), p_ready, p_active, p_done, p_error,
---              p_delete (done rows are deleted)
+-- require_status: refuse status values that the column cannot hold or distinguish.
+-- Arguments:   p_schema, p_table, p_column (names as in the catalog), p_ready, p_active, p_done, p_error, p_delete (1:
+--              delete done rows)
 -- Returns:     nothing
 -- Errors:      50002 invalid_argument
 -- Transaction: reads the catalog

@@ -1,6 +1,6 @@
--- row_condition: the condition that a row fulfils when it equals one that was claimed.
--- Arguments:   p_shape (mq_polled_shape), p_ident
--- Returns:     p_condition: a template for mq_run_template, over the table's own name, not over an alias
+-- row_condition: return the condition that finds a row equal to the one that was claimed.
+-- Arguments:   p_shape (from mq_polled_shape), p_ident
+-- Returns:     p_condition: a template for mq_run_template, over the table's own name without an alias
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     CALL mq_row_condition(v_shape, '17,4142', v_condition);

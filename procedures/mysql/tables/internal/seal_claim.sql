@@ -1,7 +1,8 @@
--- seal_claim: the end of a claim of rows: what was not written is not claimed, and the caller gets the rest.
--- Arguments:   p_batch_key (mq_open_claim), p_written (a JSON array of the claims whose rows were set to active_value), p_rows
---              ('[id,row],...'), p_scanned (1: the claim has begun at the table's start; NULL: it has found nothing new)
--- Returns:     id, key, row, attempt, batch_key, lease_until: the result of claim_rows
+-- seal_claim: end a claim: drop entries whose rows were not written, and return the others.
+-- Arguments:   p_batch_key (from mq_open_claim), p_written (a JSON array of the entries whose rows were set to
+--              active_value), p_rows ('[id,row],...'), p_scanned (1: the claim started at the table's start; NULL: it found
+--              no new rows)
+-- Returns:     id, key, row, attempt, batch_key, lease_until: the result set of claim_rows
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     CALL mq_seal_claim(v_key, '[17,18]', v_rows, 1);

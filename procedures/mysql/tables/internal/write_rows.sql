@@ -1,10 +1,10 @@
--- write_rows: set the status of the rows that claims stand for, or delete them; row by row when they cannot be written together.
--- Arguments:   p_shape (mq_polled_shape), p_items (a JSON array of [id, ident]), p_from and p_to (literals of the status that we
---              left and of the new one, '' for NULL), p_do (set, delete, or lock: lock them only)
--- Returns:     p_written: a JSON array of the claims whose rows are written, p_refused: one of [id, error]; NULL for
---              none. The others are gone
--- Errors:      those that are not one row's: no right, deadlock, out of time
--- Transaction: joins the caller's; waits for others that have locked these rows
+-- write_rows: set the status of the rows of entries, or delete them; row by row when one statement for all fails.
+-- Arguments:   p_shape (from mq_polled_shape), p_items (a JSON array of [id, ident]), p_from and p_to (literals of the
+--              status that the queue left and of the new one, '' for NULL), p_do (set, delete, or lock: only lock)
+-- Returns:     p_written: a JSON array of the entries whose rows were written; p_refused: a JSON array of [id, error]; NULL
+--              when there are none. The rows of all others are gone
+-- Errors:      errors that concern all rows: a missing right, a deadlock, a timeout, no space
+-- Transaction: joins the caller's; waits for transactions that have locked these rows
 -- Example:     CALL mq_write_rows(v_shape, '[[17,"1"],[18,"2"]]', '', '', 'delete', v_written, v_refused);
 --
 -- Long because a handler catches errors only of its own block: to write all rows at once and to write them one by one each need

@@ -1,6 +1,6 @@
--- add_feed: write a feed down for a caller who has shown the right to publish it.
--- Arguments:   p_new (its row), p_pass (see my_pass)
--- Returns:     1, or 0 when it is there already
+-- add_feed: store a new feed, for a caller with the right to publish it.
+-- Arguments:   p_new (its row of mq.feed), p_pass (see my_pass)
+-- Returns:     1; 0 when the same feed already exists
 -- Errors:      50006 unsuitable_table, 50007 already_exists
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.add_feed(v_new, v_pass);

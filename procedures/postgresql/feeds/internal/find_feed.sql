@@ -1,8 +1,9 @@
--- find_feed: a feed and how its table is read.
+-- find_feed: return a feed, with its table and columns ready for SQL.
 -- Arguments:   p_feed
--- Returns:     last_number, id (the table's oid), label, source (for FROM), sync (its column, for SQL), keys (names),
---              quoted (the keys for SQL, of a row t, with commas between), schema, pass (see my_pass; NULL for who may not publish)
--- Errors:      50005 not_found (also when the table was dropped), 50006 unsuitable_table (when a column was)
+-- Returns:     last_number, id (the table's oid), label, source (the table, for FROM), sync (the column, quoted), keys
+--              (names), quoted (the keys of a row t, quoted, separated by commas), schema, pass (see my_pass; NULL: the
+--              caller may not publish)
+-- Errors:      50005 not_found (no feed, or its table was dropped), 50006 unsuitable_table (a column was dropped)
 -- Transaction: reads only
 -- Example:     SELECT * FROM mq.find_feed('orders');
 

@@ -1,5 +1,5 @@
--- move_feed: move a feed's counter on, for a caller who has shown the right to publish it.
--- Arguments:   p_feed, p_pass (see my_pass), p_last (where lock_feed has found it), p_count
+-- move_feed: advance a feed's counter, for a caller with the right to publish the feed.
+-- Arguments:   p_feed, p_pass (see my_pass), p_last (last_number, as lock_feed returned it), p_count (numbers given)
 -- Returns:     nothing
 -- Errors:      50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's

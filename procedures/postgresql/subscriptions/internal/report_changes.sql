@@ -1,6 +1,6 @@
--- report_changes: the triggers of a watched table: send a message for each changed row and subscription.
--- Arguments:   none; the trigger's own argument is the table's name as messages name it
--- Returns:     nothing: it runs after the statement
+-- report_changes: trigger function of watched tables: send one message per changed row and subscription.
+-- Arguments:   none; the trigger's own argument is the table's name in messages
+-- Returns:     NULL: it is an AFTER trigger
 -- Errors:      none
 -- Transaction: the writer's
 -- Example:     CREATE TRIGGER mq_insert AFTER INSERT ON stock REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT

@@ -1,6 +1,6 @@
--- send_changes: send a message of each changed row to each of the subscribed types, and to those of subscribed topics.
--- Arguments:   p_label (the table, as messages name it), p_action (I, U or D), p_keys and p_old_keys (JSON texts side by side;
---              p_old_keys NULL: none)
+-- send_changes: send one message per changed row to each subscribed type, and to each type bound to a subscribed topic.
+-- Arguments:   p_label (the table, as messages name it), p_action (I, U or D), p_keys and p_old_keys (parallel arrays of
+--              JSON texts; p_old_keys NULL: no old keys)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: the writer's

@@ -1,7 +1,7 @@
--- find_rows: find the rows of an adopted table that claims stand for, as far as they are still there with the status
--- that we left.
--- Arguments:   p_polled, p_shape (polled_shape), p_ids (of claims), p_skip (pass over what others have locked; else wait)
--- Returns:     id, part and place (tableoid and ctid) of its row, row_json (with p_skip only)
+-- find_rows: find and lock the rows of entries, if they still have the status that the queue left.
+-- Arguments:   p_polled, p_shape (from polled_shape), p_ids (of entries), p_skip (true: skip rows that others have locked;
+--              false: wait)
+-- Returns:     id, part and place (tableoid and ctid of the row), row_json (NULL without p_skip)
 -- Errors:      none
 -- Transaction: joins the caller's; locks the rows
 -- Example:     SELECT * FROM mq.find_rows(v_polled, v_shape, ARRAY[17], false);

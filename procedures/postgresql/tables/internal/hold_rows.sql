@@ -1,8 +1,8 @@
--- hold_rows: put rows of an adopted table under a new batch key and a lease.
--- Arguments:   p_name, p_pass (see my_pass), p_reader, p_seconds, p_again (claims that come again); side by side, of rows claimed
---              for the first time: p_hashes, p_idents, p_keys; p_active (of the former, then the latter: the status stands at
---              active_value)
--- Returns:     batch_key, lease_until; ids and attempts side by side, first those that come again
+-- hold_rows: put rows of a polling table under a new batch key and a lease.
+-- Arguments:   p_name, p_pass (see my_pass), p_reader, p_seconds, p_again (ids of entries to retry); parallel arrays of rows
+--              claimed for the first time: p_hashes, p_idents, p_keys; p_active (true: the row is at active_value; for the
+--              entries to retry, then for the new rows)
+-- Returns:     batch_key, lease_until; parallel arrays ids and attempts, entries to retry first
 -- Errors:      50006 unsuitable_table
 -- Transaction: joins the caller's
 -- Example:     SELECT * FROM mq.hold_rows('orders', v_shape->>'pass', 'worker-1', 60, ARRAY[17], '{}', '{}', '{}', ARRAY[true]);

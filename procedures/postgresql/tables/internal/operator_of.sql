@@ -1,6 +1,6 @@
--- operator_of: an operator of a type's default order as SQL names it, wherever it was made.
+-- operator_of: return a comparison operator of a type's default order, qualified by its schema.
 -- Arguments:   p_type (the type's oid), p_strategy (1 <, 2 <=, 3 =, 4 >=, 5 >)
--- Returns:     such as OPERATOR(pg_catalog.=); NULL when the type has no order of its own
+-- Returns:     for example OPERATOR(pg_catalog.=); NULL when the type has no order
 -- Errors:      none
 -- Transaction: reads the catalog
 -- Example:     SELECT mq.operator_of('text'::regtype, 3);

@@ -1,8 +1,8 @@
--- pick_lost: find rows of an adopted table that stand at active_value, and that no claim stands for any more.
--- Arguments:   p_polled (whose row the caller has locked), p_shape (polled_shape), p_size
+-- pick_lost: find rows at active_value that have no entry.
+-- Arguments:   p_polled (the caller has locked its row), p_shape (from polled_shape), p_size
 -- Returns:     as pick_rows
 -- Errors:      none
--- Transaction: joins the caller's; passes over rows that other sessions have locked
+-- Transaction: joins the caller's; skips rows that others have locked
 -- Example:     SELECT * FROM mq.pick_lost(v_polled, v_shape, 100);
 --
 -- Another program has changed the key, or without one any column, of a row that was claimed; or it has set the status itself.

@@ -1,10 +1,10 @@
--- pick_rows: find rows of an adopted table that nobody has claimed yet.
--- Arguments:   p_polled (whose row the caller has locked), p_shape (polled_shape), p_size, p_place (begin at the place
---              of the last claim)
--- Returns:     part and place (tableoid and ctid), ident, key_json, row_json; sorted, hash and copy: how far the claim
---              has come with this row
+-- pick_rows: find rows of a polling table to claim for the first time.
+-- Arguments:   p_polled (the caller has locked its row), p_shape (from polled_shape), p_size, p_place (true: start at the
+--              low-water mark)
+-- Returns:     part and place (tableoid and ctid), ident, key_json, row_json; sorted, hash and copy: the low-water mark
+--              after this row
 -- Errors:      none
--- Transaction: joins the caller's; passes over rows that other sessions have locked, where it locks rows at all
+-- Transaction: joins the caller's; skips rows that others have locked, where it locks rows at all
 -- Example:     SELECT * FROM mq.pick_rows(v_polled, mq.polled_shape(v_polled), 100, false);
 
 -- The settings: an identity is compared as text and must not depend on the session's; and whatever the statistics say, a

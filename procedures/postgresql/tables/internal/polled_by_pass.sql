@@ -1,6 +1,6 @@
--- polled_by_pass: an adopted table, for a caller who has shown the rights that its claims need.
--- Arguments:   p_name, p_pass (see my_pass), p_lock (lock its row: claims of one table take turns)
--- Returns:     its row
+-- polled_by_pass: return a polling table, for a caller with the rights that its claims need.
+-- Arguments:   p_name, p_pass (see my_pass), p_lock (true: lock its row; claims of one table wait for each other)
+-- Returns:     its row of mq.polled
 -- Errors:      50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's
 -- Example:     SELECT * FROM mq.polled_by_pass('orders', p_pass, false);

@@ -1,12 +1,12 @@
--- polled_shape: the pieces of SQL that an adopted table is read and written by, for a caller who may do so.
--- Arguments:   p_polled (the adopted table)
--- Returns:     a JSON object: shape (a to f), table (its oid), pass (see my_pass), quoted, path (the search_path of the table's
---              triggers), ident (an expression over the alias t), stored (columns of a stored identity, for
---              jsonb_to_record), match (condition over t and such a record r), status, status_type, status_is (a condition over t
---              and $1: the status it stands at), sort, order, order_type, later (the operator >), not_before (>=),
---              not_later (<=), indexed (columns that an index must begin with)
--- Errors:      50005 not_found, 50006 unsuitable_table, when the table, a column or a right is not there any more
--- Transaction: reads the catalog; keeps the table's columns as they are until the caller commits
+-- polled_shape: return the SQL fragments that read and write a polling table.
+-- Arguments:   p_polled (the polling table)
+-- Returns:     a JSON object: shape (a to f), table (its oid), pass (see my_pass), quoted, path (the search_path for the
+--              table's triggers), ident (expression over the alias t), stored (columns of a stored identity, for
+--              jsonb_to_record), match (condition over t and such a record r), status, status_type, status_is (condition
+--              over t and $1, the status), sort, order, order_type, later, not_before and not_later (the operators >, >= and
+--              <=), indexed (columns that an index must begin with)
+-- Errors:      50005 not_found, 50006 unsuitable_table (the table, a column or a right is gone)
+-- Transaction: reads the catalog; locks the table against changes of its columns until the caller commits
 -- Example:     SELECT mq.polled_shape(mq.polled_settings('orders', NULL));
 
 CREATE OR REPLACE FUNCTION mq.polled_shape(

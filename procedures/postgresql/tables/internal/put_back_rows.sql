@@ -1,7 +1,8 @@
--- put_back_rows: claims of rows whose attempt has failed wait for the next one, or are dead.
--- Arguments:   p_name, p_pass (see my_pass); side by side: p_ids (of claims), p_retries and p_errors (as for fail_rows);
---              p_dead (those of them that die); side by side: p_left and p_told (those whose status could not be written, and why)
--- Returns:     counts: failed, dead
+-- put_back_rows: update the entries of failed attempts: they wait for the next attempt, or are dead.
+-- Arguments:   p_name, p_pass (see my_pass); parallel arrays: p_ids (of entries), p_retries and p_errors (see fail_rows);
+--              p_dead (the ids that become dead); parallel arrays: p_left and p_told (ids whose status could not be written,
+--              and the errors)
+-- Returns:     failed, dead: counts of rows
 -- Errors:      50006 unsuitable_table
 -- Transaction: joins the caller's
 -- Example:     SELECT * FROM mq.put_back_rows('orders', v_shape->>'pass', ARRAY[17], ARRAY[30], ARRAY['busy'], '{}', '{}', '{}');

@@ -1,6 +1,6 @@
--- require_distinct_rows: refuse a table whose rows cannot be told apart.
--- Arguments:   p_table (the table's oid), p_label (its name in errors), p_keys (NULL: all columns but the status together),
---              p_status (its status column, or NULL), p_equal_rows (true: the caller accepts equal rows)
+-- require_distinct_rows: refuse a table whose rows cannot be distinguished.
+-- Arguments:   p_table (the table's oid), p_label (its name in errors), p_keys (NULL: all columns except the status),
+--              p_status (the status column, or NULL), p_equal_rows (true: accept equal rows)
 -- Returns:     nothing
 -- Errors:      50006 unsuitable_table
 -- Transaction: reads the catalog only

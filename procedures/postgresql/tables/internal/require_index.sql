@@ -1,5 +1,6 @@
--- require_index: refuse a table that claims would have to read as a whole.
--- Arguments:   p_table (the table's oid), p_columns (an index must begin with these, in this order; NULL: none is needed)
+-- require_index: refuse a table whose claims would scan the whole table.
+-- Arguments:   p_table (the table's oid), p_columns (an index must begin with these, in this order; NULL: no index is
+--              needed)
 -- Returns:     nothing
 -- Errors:      50006 unsuitable_table, with the CREATE INDEX to run
 -- Transaction: reads the catalog only

@@ -1,6 +1,5 @@
--- require_status: refuse values of a status that its column cannot hold or cannot tell apart.
--- Arguments:   p_table (the table's oid), p_column (its name), p_ready, p_active, p_done, p_error, p_delete (done rows
---              are deleted)
+-- require_status: refuse status values that the column cannot hold or distinguish.
+-- Arguments:   p_table (the table's oid), p_column, p_ready, p_active, p_done, p_error, p_delete (true: delete done rows)
 -- Returns:     nothing
 -- Errors:      50002 invalid_argument
 -- Transaction: reads the catalog

@@ -1,8 +1,9 @@
--- take_new: find rows of an adopted table to claim for the first time: ready ones, and those that were lost while active.
--- Arguments:   p_polled (whose row the caller has locked), p_shape (polled_shape), p_size (0: none), p_now
--- Returns:     side by side: hashes, idents, keys, rows, parts and places; fresh: how many of them, the first ones, are ready
--- Errors:      50006 unsuitable_table, when an index has been dropped
--- Transaction: joins the caller's; passes over rows that other sessions have locked
+-- take_new: find rows to claim for the first time: ready rows, and lost rows at active_value.
+-- Arguments:   p_polled (the caller has locked its row), p_shape (from polled_shape), p_size (0: none), p_now
+-- Returns:     parallel arrays: hashes, idents, keys, rows, parts and places; fresh: how many of them are ready rows; these
+--              come first
+-- Errors:      50006 unsuitable_table (an index was dropped)
+-- Transaction: joins the caller's; skips rows that others have locked
 -- Example:     SELECT * FROM mq.take_new(v_polled, v_shape, 100, clock_timestamp());
 
 CREATE OR REPLACE FUNCTION mq.take_new(

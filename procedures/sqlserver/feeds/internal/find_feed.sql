@@ -1,7 +1,7 @@
--- find_feed: a feed and how its table is read.
--- Arguments:   @feed, @change (1: its rows are to be numbered)
--- Returns:     @object_id, @quoted (the table), @keys and @sync (columns, quoted), @hint (pins the index on the sync column; empty:
---              there is none any more)
+-- find_feed: return a feed, with its table and columns ready for SQL.
+-- Arguments:   @feed, @change (1: the caller will number rows)
+-- Returns:     @object_id, @quoted (the table), @keys and @sync (columns, quoted), @hint (forces the index on the sync
+--              column; empty: the index was dropped)
 -- Errors:      50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.find_feed N'orders', 0, @object_id OUTPUT, @quoted OUTPUT, @keys OUTPUT, @sync OUTPUT, @hint OUTPUT;

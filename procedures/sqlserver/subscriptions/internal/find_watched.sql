@@ -1,6 +1,6 @@
--- find_watched: the watched table that an argument names.
--- Arguments:   @table (as T-SQL writes it; without a schema: dbo's; it may have been dropped)
--- Returns:     @watched_id, @object_id (NULL: it is gone, or the caller may not see it), @schema, @label
+-- find_watched: find the watched table that an argument names.
+-- Arguments:   @table (table or schema.table, default schema: dbo; a dropped table: as messages name it)
+-- Returns:     @watched_id, @object_id (NULL: dropped, or the caller may not see it), @schema, @label
 -- Errors:      50002 invalid_argument, 50005 not_found
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.find_watched N'sales.orders', @watched_id OUTPUT, @object_id OUTPUT, @schema OUTPUT, @label OUTPUT;

@@ -1,5 +1,5 @@
--- require_actions: refuse what is no action of a subscription.
--- Arguments:   @action, @optional (1: NULL passes)
+-- require_actions: refuse an action that is not one or more of the letters I, U and D, each once.
+-- Arguments:   @action, @optional (1: NULL is allowed)
 -- Returns:     nothing
 -- Errors:      50002 invalid_argument
 -- Transaction: reads nothing

@@ -1,8 +1,8 @@
--- send_changes: send messages of changed rows to the subscriptions. Triggers of watched tables call it.
--- Arguments:   @watched_id (the table), @action (I, U or D), @events (the keys of the rows)
+-- send_changes: send one message per changed row to each subscribed type, and to each type bound to a subscribed topic.
+-- Arguments:   @watched_id (the table), @action (I, U or D), @events (the keys of the changed rows)
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: the writer's; waits for nobody
+-- Transaction: the writer's; waits for no other transaction
 -- Example:     EXEC mq.send_changes 7, 'I', @events;
 --
 -- It does what send does, for a set of messages and without its checks: an error here would end the writer's transaction.

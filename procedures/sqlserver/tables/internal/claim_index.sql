@@ -1,6 +1,6 @@
--- claim_index: the hint that pins an index in whose order rows are claimed, for dynamic SQL.
--- Arguments:   @object_id (the table), @list (the columns, in that order)
--- Returns:     ', INDEX([name])', to stand after other hints; NULL when the table has no such index
+-- claim_index: return the index hint for claims of a table, for dynamic SQL.
+-- Arguments:   @object_id (the table), @list (the columns that the index must begin with, in this order)
+-- Returns:     ', INDEX([name])', to append to other hints; NULL when the table has no such index
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.claim_index(OBJECT_ID(N'dbo.orders'), N'[status], [id]');

@@ -1,4 +1,4 @@
--- column_types: what columns of a table are, as one text, to notice when that has changed.
+-- column_types: return the types of a table's columns as one text, to detect later changes.
 -- Arguments:   @object_id, @list (columns)
 -- Returns:     each column with its type, size and collation
 -- Errors:      none

@@ -1,10 +1,10 @@
--- fail_rows: rows that have failed, or are given back: each waits for its next attempt, or is dead when it has none left.
--- Arguments:   @name (the adopted table), @key (its entries with this batch key and a todo of F, L or X, or Z, which is to become F or X;
---              retry of an entry: seconds, NULL: 5 doubled for each attempt up to 3,600, -1: dead now), @touched (1: write_rows has
---              been called)
--- Returns:     @failed, @dead, @gone: how many of each
--- Errors:      50005 not_found, 50006 unsuitable_table, when the table or a column is not there any more
--- Transaction: joins the caller's, which is READ COMMITTED
+-- fail_rows: record failed attempts: each row waits for its next attempt, or is dead when no attempt is left.
+-- Arguments:   @name (of the polling table), @key (of the batch; its entries have todo F, L or X, or Z, which becomes F or
+--              X; their retry is in seconds, NULL: 5 doubled for each attempt up to 3,600, -1: dead now), @touched (1:
+--              write_rows was called)
+-- Returns:     @failed, @dead, @gone: counts of rows
+-- Errors:      50005 not_found, 50006 unsuitable_table (the table or a column was dropped)
+-- Transaction: joins the caller's, which must be READ COMMITTED
 -- Example:     EXEC mq.fail_rows N'orders', @key, 0, @failed OUTPUT, @dead OUTPUT, @gone OUTPUT;
 
 CREATE OR ALTER PROCEDURE mq.fail_rows

@@ -1,6 +1,6 @@
--- name_list: the names of columns as a user writes them.
--- Arguments:   @columns (quoted, with commas between them)
--- Returns:     the names with commas between them, in brackets only where they need these; NULL for NULL
+-- name_list: write column names as a user writes them.
+-- Arguments:   @columns (quoted, separated by commas)
+-- Returns:     the names separated by commas, in brackets only where needed; NULL for NULL
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     SELECT mq.name_list(N'[region], [order no]');  -- region, [order no]

@@ -1,8 +1,8 @@
--- pick_equal: pick_rows for a table without a key whose rows leave it, or change their status.
--- Arguments:   @pieces (see pick_rows), the others as pick_rows
+-- pick_equal: pick_rows for a table without a key, when done rows are deleted or change their status.
+-- Arguments:   @pieces (see pick_rows); the others as in pick_rows
 -- Returns:     @took, as pick_rows
 -- Errors:      none
--- Transaction: joins the caller's, which is READ COMMITTED; passes over rows that others have locked
+-- Transaction: joins the caller's, which must be READ COMMITTED; skips rows that others have locked
 -- Example:     EXEC mq.pick_equal @pieces, N'orders', @key, 100, @now, N'worker-1', @took OUTPUT;
 --
 -- The table is read with the caller's rights, which do not reach the entries: rows come here in a temporary table, and are then

@@ -1,10 +1,9 @@
--- pick_lost: claim rows of an adopted table that stand at active_value without an entry: their key or content was changed while they
---            were claimed, or their entry is lost.
--- Arguments:   @name (the adopted table, whose place the caller has locked), @key (the batch), @top (at most so many; 1 to 1,000), @now,
---              @reader
--- Returns:     @took: how many
--- Errors:      50005 not_found, 50006 unsuitable_table, when the table or a column is not there any more
--- Transaction: joins the caller's, which is READ COMMITTED; passes over rows that others have locked
+-- pick_lost: claim rows at active_value that have no entry.
+-- Arguments:   @name (of the polling table; the caller has locked its low-water mark), @key (of the batch), @top (1 to
+--              1,000), @now, @reader
+-- Returns:     @took: the number of rows claimed
+-- Errors:      50005 not_found, 50006 unsuitable_table (the table or a column was dropped)
+-- Transaction: joins the caller's, which must be READ COMMITTED; skips rows that others have locked
 -- Example:     EXEC mq.pick_lost N'orders', @key, 100, @now, N'worker-1', @took OUTPUT;
 --
 -- Only as many as there are more rows at active_value than entries: while a changed row has its entry, its handler may be running.

@@ -1,10 +1,10 @@
--- pick_rows: make entries for rows of an adopted table that nobody has claimed yet, in their order.
--- Arguments:   @name (the adopted table, whose place the caller has locked), @key (the batch), @top (at most so many; 1 to 1,000),
---              @from_place (1: begin where the last claim ended), @now, @reader
--- Returns:     @took: how many entries there are more, with todo P; their order value and number among their equals in place
---              and copies
--- Errors:      50005 not_found, 50006 unsuitable_table, when the table, a column or the index is not there any more
--- Transaction: joins the caller's, which is READ COMMITTED; passes over rows that others have locked
+-- pick_rows: add entries for rows of a polling table that have none, in claim order.
+-- Arguments:   @name (of the polling table; the caller has locked its low-water mark), @key (of the batch), @top (1 to
+--              1,000), @from_place (1: start at the low-water mark), @now, @reader
+-- Returns:     @took: the number of new entries. They have todo P; place and copies are their order value and their number
+--              among equal rows
+-- Errors:      50005 not_found, 50006 unsuitable_table (the table, a column or the index was dropped)
+-- Transaction: joins the caller's, which must be READ COMMITTED; skips rows that others have locked
 -- Example:     EXEC mq.pick_rows N'orders', @key, 100, 0, @now, N'worker-1', @took OUTPUT;
 
 CREATE OR ALTER PROCEDURE mq.pick_rows

@@ -1,6 +1,6 @@
--- require_claimable: refuse a table that cannot be claimed from as it is to be adopted.
--- Arguments:   @object_id, @quoted and @label (the table), @keys, @order and @status (its columns, quoted; or NULL), @delete (1: done
---              rows are deleted), @equal_rows (1: without a key equal rows are accepted), @late_seconds
+-- require_claimable: refuse a table whose rows cannot be claimed with these settings.
+-- Arguments:   @object_id, @quoted and @label (the table), @keys, @order and @status (columns, quoted, or NULL), @delete (1:
+--              delete done rows), @equal_rows (1: accept equal rows without a key), @late_seconds
 -- Returns:     nothing
 -- Errors:      50006 unsuitable_table
 -- Transaction: joins the caller's

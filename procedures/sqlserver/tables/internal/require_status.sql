@@ -1,6 +1,5 @@
--- require_status: refuse values of a status that its column cannot hold or cannot distinguish.
--- Arguments:   @object_id (the table), @column (the status column, quoted), @ready, @active, @done, @error, @delete (1: done rows are
---              deleted)
+-- require_status: refuse status values that the column cannot hold or distinguish.
+-- Arguments:   @object_id (the table), @column (quoted), @ready, @active, @done, @error, @delete (1: delete done rows)
 -- Returns:     nothing
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's

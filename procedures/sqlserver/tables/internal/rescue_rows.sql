@@ -1,8 +1,8 @@
--- rescue_rows: take rows back from claims whose lease has expired.
--- Arguments:   @name (the adopted table, whose place the caller has locked), @now
--- Returns:     nothing; their entries wait for another attempt, and are due
+-- rescue_rows: make the entries of expired leases due again.
+-- Arguments:   @name (of the polling table; the caller has locked its low-water mark), @now
+-- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's, which is READ COMMITTED; passes over claims that are being finished or extended
+-- Transaction: joins the caller's, which must be READ COMMITTED; skips claims that are being finished or extended
 -- Example:     EXEC mq.rescue_rows N'orders', @now;
 
 CREATE OR ALTER PROCEDURE mq.rescue_rows

@@ -1,8 +1,8 @@
--- reset_active: give all rows of an adopted table that stand at active_value their ready_value back.
--- Arguments:   @name (the adopted table)
--- Returns:     nothing; also when the table or its status column is not there any more
--- Errors:      those of the table's own triggers when they end the transaction
--- Transaction: joins the caller's, which is READ COMMITTED; waits for others that have locked these rows
+-- reset_active: give all rows at active_value their ready_value back.
+-- Arguments:   @name (of the polling table)
+-- Returns:     nothing, also when the table or its status column was dropped
+-- Errors:      errors of the table's triggers that end the transaction
+-- Transaction: joins the caller's, which must be READ COMMITTED; waits for transactions that have locked these rows
 -- Example:     EXEC mq.reset_active N'orders';
 
 CREATE OR ALTER PROCEDURE mq.reset_active

@@ -1,7 +1,7 @@
--- row_identity: the pieces of SQL that distinguish rows of a table, for dynamic SQL.
--- Arguments:   @object_id (the table), @keys (the columns; NULL: all columns but those that the server itself changes), @status (a
---              column that does not count then, quoted; or NULL), @piece (json: the expression of the identity, over the alias t;
---              fields: what OPENJSON reads of that; match: the condition over t and those fields, r; list: the columns)
+-- row_identity: return the SQL fragments that identify rows of a table, for dynamic SQL.
+-- Arguments:   @object_id (the table), @keys (the columns; NULL: all columns except those that the server changes), @status
+--              (then a column to ignore, quoted, or NULL), @piece (json: the expression of the identity, over the alias t;
+--              fields: what OPENJSON reads of it; match: the condition over t and those fields, r; list: the columns)
 -- Returns:     that piece
 -- Errors:      none
 -- Transaction: joins the caller's

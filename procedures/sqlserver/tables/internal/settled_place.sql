@@ -1,6 +1,6 @@
--- settled_place: up to which order value rows of a table without a status may be claimed: what was the highest late_seconds ago.
--- Arguments:   @pieces (see pick_rows), @name (the adopted table, whose place the caller has locked), @now
--- Returns:     @settled, as text; NULL for none yet
+-- settled_place: return the order value up to which rows of a table without a status may be claimed.
+-- Arguments:   @pieces (see pick_rows), @name (of the polling table; the caller has locked its low-water mark), @now
+-- Returns:     @settled: the highest order value of late_seconds ago, as text; NULL when there is none yet
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.settled_place @pieces, N'orders', @now, @settled OUTPUT;

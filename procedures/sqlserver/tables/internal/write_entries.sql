@@ -1,10 +1,10 @@
 -- write_entries: write the rows that find_entries has found.
--- Arguments:   @pieces (of the table, with rows and from: see write_rows), @keyed (1: it has a key), @delete (1: rows that are done are
---              deleted), @flag (only entries with this active), @from (their rows' status, the parameter of the piece from), @todo (only
---              entries with this), @to (the new status), @low and @high (of the entries' ids)
--- Returns:     in #mq_entry: hit (0: not there any more) and refused (1: the table does not take the change; error says why)
--- Errors:      those of the table's own triggers when they end the transaction, and those that are not a row's
--- Transaction: joins the caller's, which is READ COMMITTED
+-- Arguments:   @pieces (of the table, with rows and from: see write_rows), @keyed (1: the table has a key), @delete (1:
+--              delete done rows), @flag (only entries with this active), @from (the status of their rows: parameter of the
+--              piece from), @todo (only entries with this), @to (the new status), @low and @high (range of entry ids)
+-- Returns:     in #mq_entry: hit (0: the row is gone) and refused (1: the table refused the change; error says why)
+-- Errors:      errors of triggers that end the transaction, and errors that concern all rows, such as a missing right
+-- Transaction: joins the caller's, which must be READ COMMITTED
 -- Example:     EXEC mq.write_entries @pieces, 1, 0, 1, N'A', 'D', N'D', 1, 1000;
 
 CREATE OR ALTER PROCEDURE mq.write_entries

@@ -1,10 +1,11 @@
--- write_rows: do to the rows of an adopted table what is noted in their entries.
--- Arguments:   @name (the adopted table), @key (its entries have this batch key), @ready (what stands for ready_value in rows that are
---              wanted), @skip (1: pass over what others have locked, and keep each row's JSON in its entry)
--- Returns:     in the entries: hit (1: found and written; 2: there with another status; 0: neither), refused (1: the table
---              does not take the change; error says why); @problem and @detail: the table is not there any more
--- Errors:      those of the table's own triggers when they end the transaction, and those that are not a row's
--- Transaction: joins the caller's, which is READ COMMITTED
+-- write_rows: write the change that each entry asks for to its row.
+-- Arguments:   @name (of the polling table), @key (of the batch), @ready (the status of rows whose entry is not active:
+--              ready_value, or error_value of dead rows), @skip (1: skip rows that others have locked, and store each row's
+--              JSON in its entry)
+-- Returns:     in the entries: hit (1: found and written; 2: found with another status; 0: not found), refused (1: the table
+--              refused the change; error says why); @problem and @detail: the error when the table is gone
+-- Errors:      errors of triggers that end the transaction, and errors that concern all rows, such as a missing right
+-- Transaction: joins the caller's, which must be READ COMMITTED
 -- Example:     EXEC mq.write_rows N'orders', @key, N'N', 0, @problem OUTPUT, @detail OUTPUT;
 --
 -- What todo says: D done, P found only, A active, F fails, L is given back, X dies, Y is ready again; Z:
