@@ -23,7 +23,7 @@ BEGIN
     EXECUTE PROCEDURE mq_require_name('feed', p_feed, 0);
     EXECUTE PROCEDURE mq_require_name('consumer', p_consumer, 0);
     SELECT last_number FROM mq_read_feed(:p_feed) INTO v_last;
-    -- Rows that get these numbers later would be lost.
+    -- A consumer past the last number would miss the rows numbered later.
     IF (p_position IS NULL OR p_position NOT BETWEEN 0 AND v_last) THEN
         EXECUTE PROCEDURE mq_raise_error('invalid_argument',
             'position: must be 0 to ' || v_last || ', the feed''s last number' || COALESCE(', not ' || p_position, ''));

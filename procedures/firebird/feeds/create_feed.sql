@@ -7,7 +7,7 @@
 -- Transaction: joins the caller's; waits for a call that creates the same feed, in NO WAIT for two seconds
 -- Example:     SELECT * FROM mq_create_feed('orders', 'orders', 'id', 'sync');
 --
--- The table is read and changed with the rights of the caller: here, in publish_feed and in fetch_feed.
+-- The table is read and changed with the rights of the caller, here and in publish_feed and fetch_feed.
 
 SET TERM ^ ;
 
@@ -75,7 +75,7 @@ BEGIN
     created = IIF(v_old_feed IS NULL, 1, 0);
     IF (created = 1) THEN
     BEGIN
-        -- There is no descending index to read a MAX from: the least number that no row reaches, by halves.
+        -- Without a descending index MAX would read the whole table. A binary search finds the highest number.
         EXECUTE STATEMENT REPLACE(REPLACE(q'[EXECUTE BLOCK RETURNS (number bigint)
 AS
 DECLARE v_to bigint = 4611686018427387903;

@@ -37,7 +37,7 @@ BEGIN
             v_statement = 'SELECT COUNT(*) FROM (SELECT 1 AS one FROM {"table"} AS t WHERE t.{"sync"} IS NULL ROWS 10000) AS d';
             EXECUTE STATEMENT REPLACE(REPLACE(v_statement, '{"table"}', v_quoted), '{"sync"}', v_sync) INTO unpublished;
             WHEN ANY DO
-                -- Dropped, changed or closed to the caller: the rest is returned all the same.
+                -- The table was dropped or changed, or the caller may not read it: unpublished stays NULL.
                 unpublished = NULL;
         END
         FOR SELECT c.consumer, c."POSITION", :last_position - c."POSITION", c.moved_at

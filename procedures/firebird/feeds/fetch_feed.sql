@@ -31,8 +31,8 @@ BEGIN
     EXECUTE PROCEDURE mq_require_name('consumer', p_consumer, 0);
     EXECUTE PROCEDURE mq_require_record_version;
     EXECUTE PROCEDURE mq_require_range('size', p_size, 1, 10000);
-    -- The counter before the rows: all numbers up to it are committed, and nothing after it is read. On Firebird 3.0 every
-    -- statement in here, and every row, is as it is committed at its moment.
+    -- Read the counter before the rows: all numbers up to it are committed, and no row above it is read. On Firebird 3.0
+    -- each statement, and even each row, is read as committed at that moment.
     SELECT name, quoted, sync, key_columns, last_number FROM mq_find_feed(:p_feed)
     INTO v_name, v_quoted, v_sync, v_keys, v_last;
     SELECT "POSITION" FROM mq_feed_consumer WHERE feed = :p_feed AND consumer = :p_consumer INTO v_position;

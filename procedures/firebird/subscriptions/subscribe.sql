@@ -41,7 +41,8 @@ BEGIN
             VALUES (:v_watched, :v_action, COALESCE(:p_type, ''), COALESCE(:p_topic, ''));
             "COUNT" = "COUNT" + 1;
             WHEN GDSCODE unique_key_violation, GDSCODE no_dup DO
-                -- It is there already; one that another transaction has not committed yet may be rolled back.
+                -- The subscription exists already. If it is not visible, another transaction has not committed it and may
+                -- roll back: raise the error.
                 IF (NOT EXISTS (
                     SELECT 1 FROM mq_subscription AS s
                     WHERE s.watched = :v_watched AND s.action = :v_action AND s.type = COALESCE(:p_type, '')

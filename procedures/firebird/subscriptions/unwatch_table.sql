@@ -6,9 +6,9 @@
 -- Transaction: joins the caller's
 -- Example:     SELECT * FROM mq_unwatch_table('stock');
 --
--- The trigger is not changed here: a session that reads the table meanwhile for the first time would take an uncommitted change
--- for the truth, and after a rollback go on without the trigger. Nor is it to be dropped beside writers: those that are about to
--- fire it may find its rights gone.
+-- The trigger is not changed here: a session that first uses the table meanwhile would load the uncommitted change, and
+-- after a rollback continue without the trigger. It must not be dropped while others write: writers that are about to fire
+-- it may find its rights gone.
 
 SET TERM ^ ;
 

@@ -7,9 +7,9 @@
 --              statement, or called a procedure, before that continues without the trigger
 -- Example:     SELECT * FROM mq_watch_table('stock');
 --
--- On 3.0 the trigger gets its rights in a transaction of their own, while it is empty and inactive. There, writers who meet a new
--- trigger and its rights in one commit may be refused (no permission for SELECT access to TABLE MQ_SUBSCRIPTION), again and again
--- until they connect again; those who meet the rights first are not.
+-- On 3.0 the trigger gets its rights in a separate transaction, while it is empty and inactive. If the trigger and its
+-- rights were committed together, writers could be refused until they reconnect: no permission for SELECT access to TABLE
+-- MQ_SUBSCRIPTION.
 
 SET TERM ^ ;
 
@@ -49,7 +49,7 @@ BEGIN
     SELECT w.id FROM mq_watched AS w WHERE w.label = :v_label INTO v_id;
     IF (v_id IS NULL) THEN
     BEGIN
-        -- That of a trigger that unwatch_table has left there.
+        -- Reuse the number of a trigger that unwatch_table has left.
         SELECT FIRST 1 SUBSTRING(TRIM(t.rdb$trigger_name) FROM 10)
         FROM rdb$triggers AS t
         WHERE t.rdb$relation_name = :v_table AND TRIM(t.rdb$trigger_name) SIMILAR TO 'MQ#_WATCH#_[0-9]+' ESCAPE '#'
@@ -71,19 +71,18 @@ BEGIN
     END
 
     v_trigger = 'MQ_WATCH_' || v_id;
-    -- From 4.0 on a call sees nothing that another transaction has committed since it began, not even its own autonomous one; nor
-    -- is there need for it.
+    -- From 4.0 on a separate transaction is not needed, and this call could not see its changes.
     IF (RDB$GET_CONTEXT('SYSTEM', 'ENGINE_VERSION') STARTING WITH '3.') THEN
     BEGIN
         IN AUTONOMOUS TRANSACTION DO
             EXECUTE PROCEDURE mq_make_trigger(v_trigger, v_quoted, v_label, v_new);
-        -- A snapshot does not see it.
+        -- A SNAPSHOT transaction does not see the new trigger.
         IF (NOT EXISTS (SELECT 1 FROM rdb$triggers AS t WHERE t.rdb$trigger_name = :v_trigger)) THEN
             EXECUTE PROCEDURE mq_require_read_committed;
     END
     ELSE
         EXECUTE PROCEDURE mq_make_trigger(v_trigger, v_quoted, v_label, v_new);
-    -- For each action a check first: writers of what nobody has subscribed to pay for no more than that.
+    -- Check for subscriptions first: without any, a write costs only this check.
     v_source = q'[AS
 BEGIN
     IF (INSERTING) THEN
@@ -100,7 +99,7 @@ BEGIN
         EXECUTE PROCEDURE mq_send_changes({"id"}, 'D', {"old"}, NULL);
 END]';
     v_source = REPLACE(REPLACE(REPLACE(v_source, '{"id"}', v_id), '{"new"}', v_new), '{"old"}', v_old);
-    -- 114: after INSERT, UPDATE and DELETE.
+    -- 114: AFTER INSERT OR UPDATE OR DELETE.
     IF (NOT EXISTS (
         SELECT 1 FROM rdb$triggers AS t
         WHERE t.rdb$trigger_name = :v_trigger AND t.rdb$relation_name = :v_table AND t.rdb$trigger_type = 114

@@ -9,8 +9,8 @@
 -- Transaction: joins the caller's
 -- Example:     SELECT * FROM mq_adopt_table('orders', 'orders', 'id', NULL, 'status', 'N', 'A', 'D', 'E');
 --
--- The table is read and changed with the rights of the caller: here and in every claim of its rows. It is long because it has 13
--- arguments to check and to keep.
+-- The table is read and changed with the rights of the caller, here and in every claim. It is long because it checks
+-- thirteen arguments against each other.
 
 SET TERM ^ ;
 
@@ -107,7 +107,7 @@ BEGIN
 
     v_bad = '"' || REPLACE(v_status, '"', '""') || '"';
     IF (v_delete = 1 AND v_status IS NULL) THEN
-        -- A lock needs the right to change any column.
+        -- A row lock needs the right to update at least one column.
         SELECT FIRST 1 quoted FROM mq_find_columns('table', :v_table, :v_ident) INTO v_bad;
     BEGIN
         EXECUTE PROCEDURE mq_require_rights(v_quoted, v_bad, v_delete);

@@ -25,7 +25,7 @@ RETURNS (
     lease_until timestamp
 )
 AS
--- How long to try while another claim is at work, in milliseconds.
+-- How long to wait for another claim, in milliseconds.
 DECLARE c_patience integer = 200;
 DECLARE v_reader mq_name;
 DECLARE v_seconds integer;
@@ -46,7 +46,7 @@ BEGIN
     DELETE FROM mq_polled_write;
     v_key = LOWER(UUID_TO_CHAR(GEN_UUID()));
     EXECUTE PROCEDURE mq_pick_rows(p_name, COALESCE(p_size, 1), v_key);
-    -- What the table refuses, or what had no attempts left.
+    -- Rows that the table refused, or that had no attempts left.
     IF (EXISTS (SELECT * FROM mq_polled_write)) THEN
         EXECUTE PROCEDURE mq_settle_rows(p_name) RETURNING_VALUES v_n, v_n, v_n, v_n, v_n;
     IF (EXISTS (SELECT * FROM mq_polled_row WHERE batch_key = :v_key)) THEN

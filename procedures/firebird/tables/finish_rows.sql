@@ -37,7 +37,7 @@ BEGIN
     DELETE FROM mq_polled_write;
     INSERT INTO mq_polled_write (id, kind) SELECT id, 'D' FROM mq_polled_row WHERE batch_key = :p_batch_key;
     IF (OCTET_LENGTH(p_failures) > 0) THEN
-        -- Of an id that is listed twice the first line counts.
+        -- Of two lines for one row, the first counts.
         FOR SELECT id, retry, error FROM mq_read_failures(:p_failures) INTO v_id, v_retry, v_error DO
             UPDATE mq_polled_write SET kind = 'F', retry = :v_retry, error = :v_error WHERE id = :v_id AND kind = 'D';
     IF (v_name IS NOT NULL) THEN

@@ -32,8 +32,7 @@ BEGIN
             EXECUTE PROCEDURE mq_settle_rows(p_name) RETURNING_VALUES v_n, v_n, v_n, v_n, v_n;
             WHEN EXCEPTION mq_50005, EXCEPTION mq_50006 DO
             BEGIN
-                -- The table is not there any more, or not as it was: then there is nothing to give back. A right that the caller
-                -- lacks is another matter.
+                -- The table was dropped or changed: there is nothing to give back. But the caller may only lack a right.
                 SELECT '"' || REPLACE(TRIM(r.rdb$relation_name), '"', '""') || '"', '"' || REPLACE(TRIM(r.rdb$field_name), '"', '""') || '"'
                 FROM mq_polled AS p
                 JOIN rdb$relations AS t ON t.rdb$relation_name = p.table_name AND t.rdb$owner_name = p.table_owner

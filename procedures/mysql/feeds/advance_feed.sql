@@ -32,7 +32,7 @@ BEGIN
     IF v_last IS NULL THEN
         CALL mq_raise_error('not_found', CONCAT('feed: there is no feed ', p_feed));
     ELSEIF p_position IS NULL OR p_position NOT BETWEEN 0 AND v_last THEN
-        -- Rows that get these numbers later would be lost.
+        -- A consumer past the last number would miss the rows numbered later.
         CALL mq_raise_error('invalid_argument', CONCAT('position: must be 0 to ', v_last, ', the feed''s last number'));
     END IF;
     INSERT INTO mq_feed_consumer (feed, consumer, position, moved_at)

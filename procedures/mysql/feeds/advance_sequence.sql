@@ -29,7 +29,7 @@ BEGIN
     CALL mq_begin_call(0, v_own);
     INSERT INTO mq_counter (name, last_number) VALUES (p_name, v_count)
     ON DUPLICATE KEY UPDATE last_number = last_number + v_count;
-    -- A locking read: a snapshot has the number that it began with.
+    -- A locking read: a snapshot may return an older number.
     SELECT last_number INTO v_last FROM mq_counter WHERE name = p_name FOR UPDATE;
     CALL mq_end_call(v_own);
     SELECT v_last - v_count + 1 AS first, v_last AS last;

@@ -21,7 +21,7 @@ SQL SECURITY INVOKER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_schema, v_name, v_sync, v_type, v_index varchar(200) CHARACTER SET utf8mb4;
-    -- As the catalog has them: with another character set the server would read all of it.
+    -- The catalog's own character set: with another one the server scans the whole catalog.
     DECLARE v_of_schema, v_of_name varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci;
     DECLARE v_quoted, v_label, v_short, v_keys, v_columns, v_names longtext CHARACTER SET utf8mb4;
     DECLARE v_nullable, v_same, v_own tinyint;
@@ -47,7 +47,7 @@ BEGIN
     IF v_same OR JSON_LENGTH(v_columns) > 1 THEN
         CALL mq_raise_error('invalid_argument', 'sync_column: must be one column, and none of key_columns');
     END IF;
-    -- A message is cut at 128 characters: the database's name only where it is needed.
+    -- Error messages are cut at 128 characters: include the database's name only where it is needed.
     SET v_short = IF(v_schema = '', CONCAT('`', REPLACE(v_name, '`', '``'), '`'), v_quoted);
     CALL mq_require_rights(v_short, v_sync, 0);
     SET v_of_schema = IF(v_schema = '', DATABASE(), v_schema), v_of_name = v_name;

@@ -7,7 +7,7 @@
 -- Transaction: reads only, without locks
 -- Example:     CALL mq_feed_stats(NULL);
 --
--- A caller gets one result set: what is counted table by table is put together as JSON first.
+-- The result must be one result set: the counts of the tables are first collected as JSON.
 
 DROP PROCEDURE IF EXISTS mq_feed_stats;
 
@@ -32,7 +32,7 @@ BEGIN
     WHILE v_n < COALESCE(JSON_LENGTH(v_feeds), 0) DO
         SET v_feed = JSON_UNQUOTE(JSON_EXTRACT(v_feeds, CONCAT('$[', v_n, ']'))), v_n = v_n + 1, v_unpublished = NULL;
         BEGIN
-            -- Dropped, changed or closed to the caller: the others are listed.
+            -- The table was dropped or changed, or the caller may not read it: unpublished stays NULL.
             DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN END;
             CALL mq_find_feed(v_feed, NULL, v_last, v_position, v_columns, v_keys, v_places);
             CALL mq_run_template(v_places,

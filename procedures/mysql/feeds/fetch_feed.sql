@@ -30,7 +30,7 @@ BEGIN
     CALL mq_require_name('consumer', p_consumer, 0);
     CALL mq_require_range('size', p_size, 1, 10000);
     CALL mq_begin_call(0, v_own);
-    -- The counter before the rows: all numbers up to it are committed, and nothing after it is read.
+    -- Read the counter before the rows: all numbers up to it are committed, and no row above it is read.
     CALL mq_find_feed(p_feed, p_consumer, v_last, v_position, v_columns, v_keys, v_places);
     CALL mq_row_json(v_columns, v_keys, 't', v_key);
     CALL mq_row_json(v_columns, NULL, 't', v_row);

@@ -22,7 +22,8 @@ BEGIN
     DECLARE v_count bigint DEFAULT 0;
     DECLARE v_any longtext CHARACTER SET utf8mb4 DEFAULT
         'SELECT EXISTS (SELECT 1 FROM {table} AS t {index} WHERE t.{sync} IS NULL) INTO @mq_n';
-    -- MariaDB 10.11 skips no locked row in what an UPDATE joins: the keys are locked first and go into it as a list of texts.
+    -- MariaDB 10.11 ignores SKIP LOCKED in an UPDATE with a join: lock the rows first, and pass their keys to the UPDATE as
+    -- a list of texts.
     DECLARE v_lock longtext CHARACTER SET utf8mb4 DEFAULT
         'SELECT COUNT(*), CONCAT(''['', GROUP_CONCAT(''['', {texts}, '']'' ORDER BY {order}), '']'') INTO @mq_n, @mq_list
         FROM (SELECT {picked} FROM {table} AS t {index} WHERE t.{sync} IS NULL LIMIT {size} FOR UPDATE SKIP LOCKED) AS r';
@@ -44,7 +45,7 @@ BEGIN
     CALL mq_find_feed(p_feed, NULL, v_last, v_position, v_all, v_keys, v_places);
     CALL mq_run_template(v_places, v_any, v_nothing);
     IF @mq_n THEN
-        -- The counter before the rows: a publisher that waits here holds no row that others want.
+        -- Lock the counter before the rows: a publisher that waits here holds no row locks.
         CALL mq_lock_feed(p_feed, v_last);
         CALL mq_feed_columns(v_places, v_keys, v_columns);
         SET v_places = JSON_SET(JSON_MERGE_PATCH(v_places, v_columns), '$.last', v_last, '$.size', COALESCE(p_size, 500));

@@ -39,12 +39,13 @@ BEGIN
     END IF;
     CALL mq_begin_call(0, v_own);
     CALL mq_find_watched(p_table, v_label, v_quoted);
-    -- No session unwatches it until this commits, or has just done so. No foreign key: its maker would need REFERENCES.
+    -- Lock the watched table: no other session can unwatch it until the commit, and one that just did is seen. A foreign key
+    -- would do the same, but creating it needs the right REFERENCES.
     SELECT COUNT(*) INTO v_count FROM mq_watched WHERE label = v_label FOR UPDATE;
     IF v_count = 0 THEN
         CALL mq_raise_error('not_found', CONCAT('table: ', LEFT(v_label, 60), ' is not watched: call watch_table first'));
     END IF;
-    -- IGNORE: a driver may let ON DUPLICATE KEY count rows that were there.
+    -- IGNORE: with some drivers ON DUPLICATE KEY also counts existing rows.
     INSERT IGNORE INTO mq_subscription (label, action, type, topic, path)
     SELECT v_label, a.action, COALESCE(p_type, ''), COALESCE(p_topic, ''), v_path
     FROM (SELECT 'I' AS action UNION ALL SELECT 'U' UNION ALL SELECT 'D') AS a

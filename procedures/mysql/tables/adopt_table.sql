@@ -10,7 +10,7 @@
 -- Transaction: joins the caller's
 -- Example:     CALL mq_adopt_table('orders', 'shop.orders', 'id', NULL, 'status', 'N', 'A', 'D', 'E', 'keep', NULL, NULL, NULL);
 --
--- Long because of its thirteen arguments, which are checked one against the other before anything is kept.
+-- It is long because it checks thirteen arguments against each other.
 
 DROP PROCEDURE IF EXISTS mq_adopt_table;
 
@@ -108,7 +108,7 @@ BEGIN
     END IF;
     CALL mq_require_rights(v_quoted, v_status, v_delete);
 
-    -- The columns that identify a row are those of today: a column that is added later does not make it another row.
+    -- Store the current columns as the identity: a column added later does not change a row's identity.
     CALL mq_read_columns(v_schema, v_table, v_columns);
     SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(c.name, c.kind, c.scale) ORDER BY COALESCE(j.n, c.n)), ']') INTO v_idents
     FROM JSON_TABLE(v_columns, '$[*]' COLUMNS (n int PATH '$.n', name varchar(64) CHARACTER SET utf8mb4 PATH '$.name',

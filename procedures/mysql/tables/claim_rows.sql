@@ -8,7 +8,8 @@
 --              skips rows that others have locked
 -- Example:     CALL mq_claim_rows('orders', 100, 'worker-1', 60);
 --
--- The table is read and written with the caller's rights, the queue's own tables with mq_owner's by the procedures called.
+-- The user's table is read and written with the caller's rights. The called procedures use the queue's tables with the
+-- rights of mq_owner.
 
 DROP PROCEDURE IF EXISTS mq_claim_rows;
 
@@ -64,7 +65,7 @@ BEGIN
         SELECT v_left - COUNT(*) INTO v_left FROM JSON_TABLE(CONCAT('[', COALESCE(v_rows, ''), ']'),
             '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j;
     END IF;
-    -- At least once a second, and below whenever the claim comes back short.
+    -- Look for lost rows once a second, and below when the claim has too few rows.
     IF v_left > 0 AND v_look_for_lost THEN
         CALL mq_pick_lost(v_shape, v_table, v_key, v_left, v_more, v_count);
         SET v_rows = NULLIF(CONCAT_WS(',', v_rows, v_more), ''), v_left = v_left - v_count;
@@ -73,7 +74,7 @@ BEGIN
         CALL mq_pick_rows(v_shape, v_table, v_key, v_left, 0, v_taken, v_from_place, v_more, v_new);
         SET v_rows = NULLIF(CONCAT_WS(',', v_rows, v_more), ''), v_left = v_left - v_new;
         IF v_from_place AND v_left > 0 THEN
-            -- Something may stand before the place where the last claim ended.
+            -- Rows may have appeared before the low-water mark.
             SET v_from_place = 0;
             CALL mq_pick_rows(v_shape, v_table, v_key, v_left, 0, v_taken + v_new, 0, v_more, v_count);
             SET v_rows = NULLIF(CONCAT_WS(',', v_rows, v_more), ''), v_left = v_left - v_count, v_new = v_new + v_count;

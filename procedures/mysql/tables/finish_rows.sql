@@ -43,7 +43,7 @@ BEGIN
             SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(j.id, 0) ORDER BY j.id), ']') INTO v_pairs
             FROM JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j;
             CALL mq_read_failures(p_failures, v_pairs, v_failed, v_others);
-            -- [id, attempt, retry, error] beside [id, ident, active, attempts] of the claims.
+            -- Combines [id, attempt, retry, error] of the failures with [id, ident, active, attempts] of the entries.
             SELECT CONCAT('[', GROUP_CONCAT(
                 IF(m.failed, JSON_ARRAY(m.id, m.ident, m.active, m.attempts, m.retry, m.error), NULL) ORDER BY m.id), ']'),
                 CONCAT('[', GROUP_CONCAT(IF(m.failed, NULL, JSON_ARRAY(m.id, m.ident, m.active, m.attempts)) ORDER BY m.id), ']')
@@ -84,7 +84,7 @@ BEGIN
                     v_gone_count = v_gone_count + JSON_LENGTH(v_ids) - COALESCE(JSON_LENGTH(v_written), 0)
                         - COALESCE(JSON_LENGTH(v_refused), 0);
                 IF v_refused IS NOT NULL THEN
-                    -- What the table refuses has failed.
+                    -- A row that the table refuses has failed.
                     SELECT CONCAT('[', CONCAT_WS(',', SUBSTRING(v_failed, 2, CHAR_LENGTH(v_failed) - 2),
                         GROUP_CONCAT(JSON_ARRAY(m.id, m.ident, m.active, m.attempts, NULL, m.error) ORDER BY m.id)), ']')
                     INTO v_failed

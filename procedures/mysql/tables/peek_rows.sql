@@ -25,7 +25,7 @@ BEGIN
         CALL mq_raise_error('invalid_argument', 'state: must be A, N or E');
     END IF;
     CALL mq_require_range('size', p_size, 1, 10000);
-    -- Keys and errors are the table's data.
+    -- Keys and errors are data of the table: only those who may read the table see them.
     CALL mq_use_polled(p_name, 'read');
     SET v_count = COALESCE(p_size, 100);
     SELECT e.id, e.key_json AS `key`, CONVERT(e.state USING utf8mb4) AS state, e.attempts, e.reader,

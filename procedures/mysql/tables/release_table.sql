@@ -29,7 +29,7 @@ BEGIN
     CALL mq_open_release(p_name, v_table, v_items);
     IF v_items IS NOT NULL THEN
         BEGIN
-            -- The table is not there any more, or not as it was: then there is nothing to give back.
+            -- The table was dropped or changed: there is nothing to give back.
             DECLARE EXIT HANDLER FOR 50005, 50006, 1176 BEGIN END;
             CALL mq_polled_shape(v_table, v_shape);
             SELECT s.ready, s.active INTO v_ready, v_active

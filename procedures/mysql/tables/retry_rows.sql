@@ -46,7 +46,7 @@ BEGIN
             FROM JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j;
         ELSE
             CALL mq_write_rows(v_shape, v_items, v_error, v_ready, 'set', v_written, v_refused);
-            -- Others have changed or deleted them.
+            -- Entries whose rows others have changed or deleted.
             SELECT CONCAT('[', GROUP_CONCAT(m.id), ']') INTO v_gone
             FROM (
                 SELECT u.id

@@ -27,7 +27,7 @@ BEGIN
     IF NOT FOUND THEN
         PERFORM mq.raise_error('not_found', format('feed: there is no feed %s', p_feed));
     ELSIF p_position IS NULL OR p_position NOT BETWEEN 0 AND v_last THEN
-        -- Rows that get these numbers later would be lost.
+        -- A consumer past the last number would miss the rows numbered later.
         PERFORM mq.raise_error('invalid_argument', format('position: must be 0 to %s, the feed''s last number', v_last));
     END IF;
     INSERT INTO mq.feed_consumer AS c (feed, consumer, position, moved_at)

@@ -31,7 +31,7 @@ BEGIN
     SELECT * INTO v_table FROM mq.find_table('table', p_table);
     SELECT array_agg(c.name ORDER BY c.n), array_agg(c.attnum) INTO v_keys, v_attnums
     FROM mq.find_columns('key_columns', v_table.id, p_key_columns) AS c;
-    -- What most tables lack at first is told with the statement that makes it.
+    -- Most tables lack this column at first: the error contains the statement that adds it.
     IF NOT EXISTS (
         SELECT FROM pg_attribute AS a
         WHERE a.attrelid = v_table.id AND a.attnum > 0 AND NOT a.attisdropped

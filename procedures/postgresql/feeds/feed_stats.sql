@@ -43,7 +43,7 @@ BEGIN
                 v_found.sync)
             INTO v_unpublished;
         EXCEPTION WHEN OTHERS THEN
-            NULL;  -- dropped, changed or closed to us: the other columns are still reported
+            NULL;  -- the table was dropped or changed, or the caller may not read it
         END;
         RETURN QUERY
             SELECT v_feed.name, CASE v_feed.table_schema WHEN 'public' THEN '' ELSE v_feed.table_schema || '.' END

@@ -33,7 +33,7 @@ BEGIN
     PERFORM mq.require_name('feed', p_feed, false);
     PERFORM mq.require_name('consumer', p_consumer, false);
     PERFORM mq.require_range('size', p_size, 1, 10000);
-    -- The counter before the rows: all numbers up to it are committed, and nothing after it is read.
+    -- Read the counter before the rows: all numbers up to it are committed, and no row above it is read.
     SELECT * INTO v_feed FROM mq.find_feed(p_feed);
     PERFORM mq.require_rights(v_feed.id, 'show', '');
     SELECT c.position INTO v_position FROM mq.feed_positions(p_feed, p_consumer) AS c;

@@ -21,12 +21,12 @@ BEGIN
     IF v_keys IS NULL THEN
         PERFORM mq.raise_error('unsuitable_table', v_table.label || ' has no primary key, which messages name its rows by');
     END IF;
-    -- Triggers read everything that is written to the table, so the caller must have the right to make them.
+    -- A trigger reads all that is written to the table: the caller must have the right to create one.
     PERFORM mq.require_rights(v_table.id, 'watch', '');
     PERFORM mq.add_watched(v_table.label, v_table.table_schema, v_table.table_name, (
         SELECT m.pass FROM mq.my_pass AS m WHERE m.id = v_table.id AND m.need = 'watch' AND m.written = ''
     ));
-    -- One for each action: PostgreSQL allows transition tables for no more.
+    -- One trigger per action: PostgreSQL allows transition tables only for a single action.
     EXECUTE format('CREATE OR REPLACE TRIGGER mq_insert AFTER INSERT ON %s REFERENCING NEW TABLE AS new_rows'
         ' FOR EACH STATEMENT EXECUTE FUNCTION mq.report_changes(%L)', v_table.quoted, v_table.label);
     EXECUTE format('CREATE OR REPLACE TRIGGER mq_update AFTER UPDATE ON %s REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows'

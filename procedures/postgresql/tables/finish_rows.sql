@@ -69,7 +69,7 @@ BEGIN
         FROM mq.find_rows(v_polled, v_shape, v_ids, false) AS f;
         gone := cardinality(v_ids) - coalesce(cardinality(v_found.ids), 0);
         v_errors := mq.write_rows(v_shape, v_polled.on_complete = 'delete', v_polled.done_value, v_found.parts, v_found.places);
-        -- What the table refuses has failed.
+        -- A row that the table refuses has failed.
         SELECT v_fails.ids || array_agg(u.id) AS ids, v_fails.retries || array_agg(NULL::integer) AS retries,
             v_fails.errors || array_agg(u.error) AS errors
         INTO v_fails

@@ -45,7 +45,7 @@ BEGIN
         PERFORM mq.raise_error('unsuitable_table', format('%I.%I is another table than was adopted: release_table, then adopt_table '
             'again', v_polled.table_schema, v_polled.table_name));
     END IF;
-    -- Keys and errors are the table's data.
+    -- Keys and errors are data of the table: only those who may read the table see them.
     PERFORM mq.require_rights(v_table, 'read', '');
     RETURN QUERY
     SELECT e.id, e.key_json, e.state::text, e.attempts::integer, e.reader, e.run_at, e.error

@@ -38,7 +38,7 @@ BEGIN
     ) AS d;
     count := 0;
     IF v_polled.status_column IS NOT NULL AND v_ids IS NOT NULL THEN
-        -- The dead are looked for where they were left: at error_value, or, when the table refused that, where they were before.
+        -- Dead rows are at error_value or, if the table refused that, still at their previous status.
         v_as_dead := v_polled;
         v_as_dead.ready_value := v_polled.error_value;
         SELECT array_agg(f.id) AS ids, array_agg(f.part) AS parts, array_agg(f.place) AS places

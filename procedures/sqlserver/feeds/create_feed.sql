@@ -7,7 +7,7 @@
 -- Transaction: joins the caller's; calls wait for each other
 -- Example:     EXEC mq.create_feed N'orders', N'sales.orders', N'id', N'sync';
 --
--- Each later call numbers or reads the table with the rights of its own caller, so this call gives nobody a right.
+-- Later calls read and number the table with the rights of their own callers: this call grants nothing.
 
 CREATE OR ALTER PROCEDURE mq.create_feed
     @feed nvarchar(max),
@@ -76,7 +76,7 @@ BEGIN
             SET @created = 0;
         ELSE
         BEGIN
-            -- A feed that is created again goes on above the numbers that the rows have.
+            -- A feed that is created again continues above the highest number in the table.
             EXEC mq.highest_number @object_id, @sync, @highest OUTPUT;
             INSERT INTO mq.feed (name, table_schema, table_name, key_columns, sync_column)
             VALUES (@id, @schema, @name, @keys, @sync);

@@ -18,7 +18,7 @@ BEGIN
         SET @id = @feed;
         IF @own = 1
             BEGIN TRANSACTION;
-        -- The counter first, as publishers do; then nobody can add a consumer.
+        -- Delete the counter first, in the lock order of publishers. After that nobody can add a consumer.
         DELETE FROM mq.feed_counter WITH (ROWLOCK) WHERE feed = @id;
         DELETE FROM mq.feed WITH (ROWLOCK) WHERE name = @id;
         SET @count = @@ROWCOUNT;

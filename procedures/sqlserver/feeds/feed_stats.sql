@@ -13,7 +13,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- A name may begin with a character that comes before the blank, and to this server N'' is all blanks.
+    -- Start below all names: a name may begin with a character that sorts before the blank, and N'' equals blanks.
     DECLARE @next nvarchar(400) = NCHAR(1), @schema nvarchar(128), @name nvarchar(128), @sync nvarchar(300);
     DECLARE @object_id int, @quoted nvarchar(600), @last bigint, @unpublished bigint, @statement nvarchar(max);
     DECLARE @pieces mq.pieces;

@@ -30,7 +30,7 @@ BEGIN
         EXEC mq.find_watched @table, @id OUTPUT, @object_id OUTPUT, @schema OUTPUT, @label OUTPUT;
         IF @own = 1
             BEGIN TRANSACTION;
-        -- One at a time: of two that are the same the second finds what the first has written.
+        -- One call at a time: of two equal calls, the second finds the rows of the first.
         EXEC sp_getapplock @Resource = N'mq.watch_table', @LockMode = 'Exclusive',
             @LockOwner = 'Transaction', @LockTimeout = -1;
         INSERT INTO mq.subscription (watched_id, action, type, topic)

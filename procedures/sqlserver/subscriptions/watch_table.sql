@@ -5,9 +5,10 @@
 -- Transaction: joins the caller's; waits for transactions that use the table, and they wait for its end
 -- Example:     EXEC mq.watch_table N'sales.orders';
 --
--- One trigger reports all actions. It is made with the caller's rights: they need ALTER on the table. A writer needs no right on
--- the queue: if the table has the queue's owner, ownership chaining covers it. Else the trigger runs as mq_reporter, a user without a login
--- that may send such messages and nothing else, because the table's owner can change what its columns hold.
+-- One trigger reports all actions. It is created with the caller's rights, who needs ALTER on the table. Writers need no
+-- right on the queue: if the table has the queue's owner, ownership chaining covers it. Otherwise the trigger runs as
+-- mq_reporter, a user without a login. It may only send such messages, because the table's owner controls what the columns
+-- contain.
 
 CREATE OR ALTER PROCEDURE mq.watch_table
     @table nvarchar(max)
@@ -37,7 +38,7 @@ BEGIN
         END;
         IF @keys IS NULL
             EXEC mq.raise_error 'unsuitable_table', N'{} has no primary key, which messages name its rows by', @label;
-        -- Only columns that the server itself converts to text: no function of a user's runs in here.
+        -- Only columns that the server itself converts to text: the trigger must not run a user's function.
         SELECT TOP (1) @made = c.name
         FROM mq.columns_of(@object_id, @keys) AS c
         INNER JOIN sys.columns AS s ON s.object_id = @object_id AND s.column_id = c.column_id

@@ -9,7 +9,7 @@
 -- Transaction: joins the caller's; calls wait for each other
 -- Example:     EXEC mq.adopt_table N'orders', N'sales.orders', N'id', NULL, N'status', N'N', N'A', N'D', N'E';
 --
--- Each later call uses the table with the rights of its own caller, so this call gives nobody a right.
+-- Later calls use the table with the rights of their own callers: this call grants nothing.
 
 CREATE OR ALTER PROCEDURE mq.adopt_table
     @name nvarchar(max),
@@ -73,7 +73,7 @@ BEGIN
 
         EXEC mq.require_claimable @object_id, @quoted, @label, @keys, @order, @status, @delete, @equal, @late_seconds;
 
-        -- Without a key the columns of today identify a row: a column that is added later does not change that.
+        -- Without a key, store the current columns as the identity: a column added later does not change a row's identity.
         IF @keys IS NULL
             SET @idents = mq.row_identity(@object_id, NULL, @status, 'list');
         SET @all = CONCAT(COALESCE(@keys, @idents), N', ' + @order, N', ' + @status);

@@ -16,7 +16,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: it passes over locked rows, which no higher level allows.
+    -- For this call only: it skips locked rows, which higher isolation levels do not allow.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @table nvarchar(400), @who nvarchar(400);
     DECLARE @key uniqueidentifier = NEWID(), @left int, @seconds int, @now datetime2(7), @until datetime2(7);
@@ -42,11 +42,11 @@ BEGIN
         SET @until = DATEADD(SECOND, @seconds, @now);
 
         EXEC mq.rescue_rows @table, @now;
-        -- What waits for another attempt comes first.
+        -- Rows to retry come first.
         EXEC mq.take_due @table, @key, @left, @now, @who, @count OUTPUT;
         SET @left = @left - @count;
 
-        -- What stands at active_value without an entry is searched for once a second, and when the claim comes back short.
+        -- Look for rows at active_value without an entry once a second, and when the claim has too few rows.
         IF @left > 0 AND EXISTS (
             SELECT * FROM mq.polled_place
             WHERE name = @table AND (swept_at IS NULL OR swept_at NOT BETWEEN DATEADD(SECOND, -1, @now) AND @now)
@@ -58,7 +58,7 @@ BEGIN
             UPDATE mq.polled_place SET swept_at = @now WHERE name = @table;
         END;
 
-        -- A claim of the last second has scanned from the start: what it came to is where this one goes on.
+        -- A claim within the last second has scanned from the start: continue at its low-water mark.
         SELECT @from_place = CASE
             WHEN @status IS NULL AND @place = 1 AND place IS NOT NULL AND scanned_at BETWEEN DATEADD(SECOND, -1, @now) AND @now
                 AND EXISTS (SELECT * FROM mq.polled WHERE name = @table AND on_complete = 'delete') THEN 1
@@ -79,7 +79,7 @@ BEGIN
             SET @left = @left - @took;
             IF @took < @top AND @from_place = 0
                 BREAK;
-            -- Something may stand before the place where the last claim ended.
+            -- Rows may have appeared before the low-water mark.
             IF @took < @top
                 SET @from_place = 0;
         END;

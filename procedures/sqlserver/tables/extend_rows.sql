@@ -20,7 +20,7 @@ BEGIN
         EXEC mq.require_range 'seconds', @seconds, 0, 315360000;
         IF @own = 1
             BEGIN TRANSACTION;
-        -- First the row, then its new time: an update that finds its row by this lock cannot meet a deadlock.
+        -- Lock the row before the UPDATE: an UPDATE that already holds the row's lock cannot deadlock.
         SELECT @lease = lease_seconds FROM mq.polled_batch WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK) WHERE batch_key = @key;
         IF @lease IS NOT NULL
         BEGIN

@@ -11,7 +11,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: it passes over locked rows, which no higher level allows.
+    -- For this call only: it skips locked rows, which higher isolation levels do not allow.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @id nvarchar(400);
     EXEC mq.require_name 'name', @name, 1;

@@ -24,7 +24,7 @@ BEGIN
     SELECT @id = @name, @top = COALESCE(@size, 100), @which = @state;
     IF NOT EXISTS (SELECT * FROM mq.polled WHERE name = @id)
         EXEC mq.raise_error 'not_found', N'name: no table is adopted as {}', @id;
-    -- Keys and errors are the table's data.
+    -- Keys and errors are data of the table: only those who may read the table see them.
     EXEC mq.require_rights @id, 0;
     SELECT TOP (@top) e.id, e.key_json AS [key], e.state, e.attempts, e.reader, COALESCE(b.lease_until, e.run_at) AS run_at, e.error
     FROM mq.polled_row AS e WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)

@@ -11,7 +11,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: each statement must see what others have committed.
+    -- For this call only: each statement must see what others have committed.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @key uniqueidentifier, @name nvarchar(400);
     DECLARE @count bigint = 0, @dead bigint, @gone bigint, @took int = 1;

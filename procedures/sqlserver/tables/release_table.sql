@@ -11,7 +11,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: each statement must see what others have committed.
+    -- For this call only: each statement must see what others have committed.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @key uniqueidentifier = NEWID(), @table nvarchar(400);
     DECLARE @ready nvarchar(max), @count bigint = 0, @took int = 1, @there int, @problem varchar(200), @detail nvarchar(2000);
@@ -26,10 +26,10 @@ BEGIN
         BEGIN
             SELECT @ready = ready_value, @there = mq.table_facts(CONCAT(QUOTENAME(table_schema), N'.', QUOTENAME(table_name)))
             FROM mq.polled WHERE name = @table;
-            -- Every caller with the role can release a table that was dropped.
+            -- To release a table that was dropped, the role is enough.
             IF @there > 0
                 EXEC mq.require_rights @table, 1;
-            -- First the keys, then each row by its primary key, as everywhere.
+            -- Read the keys first, then delete each row by its primary key, to avoid deadlocks.
             INSERT INTO @batches (batch_key) SELECT batch_key FROM mq.polled_batch WITH (READCOMMITTEDLOCK) WHERE name = @table;
             DELETE b FROM @batches AS k INNER JOIN mq.polled_batch AS b WITH (ROWLOCK) ON b.batch_key = k.batch_key
             OPTION (FORCE ORDER, LOOP JOIN);
@@ -40,8 +40,8 @@ BEGIN
                 WHERE name = @table AND active = 1 AND state <> 'E' AND todo IS NULL;
                 SET @took = @@ROWCOUNT;
             END;
-            -- In a table that was dropped there is nothing to give back. Where a column was changed, and for rows without an
-            -- entry, only the status shows what was claimed.
+            -- Nothing is written if the table was dropped. reset_active also finds claimed rows without an entry, and works
+            -- after a column was changed, because it reads only the status.
             EXEC mq.write_rows @table, @key, @ready, 0, @problem OUTPUT, @detail OUTPUT;
             EXEC mq.reset_active @table;
             SET @took = 1;

@@ -7,7 +7,7 @@
 -- Transaction: joins the caller's, which has locked the row of mq_stripe
 -- Example:     EXECUTE PROCEDURE mq_add_number('counter', 'invoice', NULL, 1);
 --
--- While a rollback goes on, the stripe may be free before the key is.
+-- During a rollback the stripe may be free before the key is.
 
 SET TERM ^ ;
 

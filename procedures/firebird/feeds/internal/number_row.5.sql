@@ -6,8 +6,8 @@
 -- Transaction: reads nothing
 -- Example:     SELECT mq_number_row('c1') FROM rdb$database;
 --
--- This is the body for Firebird 5.0 and later, beside number_row.sql: a row that a writer has changed and committed since this
--- call began is passed over as well, where the other body makes the engine begin the whole call again.
+-- This is the body for Firebird 5.0 and later; number_row.sql is for older versions. It also skips rows that a writer has
+-- changed and committed since this call began. With the other body such a row makes the engine restart the whole call.
 
 SET TERM ^ ;
 

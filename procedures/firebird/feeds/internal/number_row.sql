@@ -6,8 +6,8 @@
 -- Transaction: reads nothing
 -- Example:     SELECT mq_number_row('c1') FROM rdb$database;
 --
--- In a block of its own: a lock conflict undoes that block only. number_row.5.sql is the body for Firebird 5.0 and later, which
--- has SKIP LOCKED.
+-- The statement has its own block: a lock conflict undoes only that block. number_row.5.sql is the body for Firebird 5.0 and
+-- later, which has SKIP LOCKED.
 
 SET TERM ^ ;
 

@@ -5,7 +5,7 @@
 -- Transaction: reads only
 -- Example:     SELECT last_number FROM mq_read_feed('orders');
 --
--- Firebird 3.0 can miss a row that another transaction changes at this moment, as publishers do: see lock_row.
+-- Firebird 3.0 can miss a row that another transaction, such as a publisher, is changing: see lock_row.
 
 SET TERM ^ ;
 

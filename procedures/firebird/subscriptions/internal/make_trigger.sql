@@ -6,7 +6,7 @@
 -- Transaction: joins the caller's
 -- Example:     EXECUTE PROCEDURE mq_make_trigger('MQ_WATCH_1', '"STOCK"', 'STOCK', 'mq_escape_json(NEW.id)');
 --
--- The rights are the trigger's: writers of the table need none.
+-- The rights are granted to the trigger: writers of the table need none.
 
 SET TERM ^ ;
 
@@ -23,7 +23,7 @@ BEGIN
     IF (NOT EXISTS (SELECT 1 FROM rdb$triggers WHERE rdb$trigger_name = :p_trigger)) THEN
         EXECUTE STATEMENT 'CREATE TRIGGER ' || p_trigger || ' FOR ' || p_table
             || ' INACTIVE AFTER INSERT OR UPDATE OR DELETE POSITION 0 AS BEGIN END';
-    -- Somebody else's of that name, made a moment ago, is not to get the rights.
+    -- Another user may just have created a trigger of that name: it must not get the rights.
     IF (NOT EXISTS (SELECT 1 FROM rdb$triggers AS t WHERE t.rdb$trigger_name = :p_trigger AND t.rdb$relation_name = :p_label)) THEN
         EXECUTE PROCEDURE mq_raise_error('unsuitable_table', p_label || ': ' || p_trigger
             || ' is the trigger of another table: call watch_table again');

@@ -31,10 +31,10 @@ BEGIN
     v_now = mq_utc_now();
     v_source = mq_reader_name(NULL);
     SELECT w.head FROM mq_watched AS w WHERE w.id = :p_watched INTO v_head;
-    -- Keys are compared as texts: in another case, say, it is another one, whatever the column's collation says.
+    -- Keys are compared as texts, without the column's collation: a key in another case is another key.
     IF (MAXVALUE(OCTET_LENGTH(p_key), COALESCE(OCTET_LENGTH(p_old_key), 0)) <= c_short) THEN
     BEGIN
-        -- Each || of a BLOB makes another BLOB, which stays until the transaction ends.
+        -- Each || of a BLOB creates another BLOB, which stays until the transaction ends.
         v_key = p_key;
         v_old_key = p_old_key;
         v_body = v_head || p_action || '","key":' || v_key || IIF(v_old_key <> v_key, ',"old_key":' || v_old_key, '') || '}';
@@ -53,7 +53,7 @@ BEGIN
                     '{"topic":"' || v_topic || '"}', v_source);
         ELSE
         BEGIN
-            -- What write_message does with a message that is due, without its calls: each takes as long as half an insert.
+            -- The same as write_message for a due message, without procedure calls: each takes half the time of an insert.
             v_grouped = NULL;
             SELECT grouped, notify FROM mq_queue WHERE type = :v_type INTO v_grouped, v_notify;
             IF (v_grouped IS NULL) THEN

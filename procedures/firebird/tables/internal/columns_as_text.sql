@@ -40,7 +40,7 @@ BEGIN
         ELSE
         BEGIN
             IF (kind IN (14, 37)) THEN
-                -- A character of NONE, OCTETS and ASCII is a byte.
+                -- In NONE, OCTETS and ASCII a character has one byte.
                 bytes = MINVALUE(32000, v_room * IIF(v_charset IN (0, 1, 2), 1, 4));
             ELSE IF (kind IN (24, 25)) THEN
                 as_text = 'NORMALIZE_DECFLOAT(' || as_text || ')';

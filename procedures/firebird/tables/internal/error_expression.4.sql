@@ -5,7 +5,7 @@
 -- Transaction: reads nothing
 -- Example:     'WHEN ANY DO v_error = ' || mq_error_expression()
 --
--- This is the body for Firebird 4.0 and later, beside error_expression.sql for 3.0.
+-- This is the body for Firebird 4.0 and later; error_expression.sql is for 3.0.
 
 SET TERM ^ ;
 

@@ -5,7 +5,7 @@
 -- Transaction: reads nothing
 -- Example:     'WHEN ANY DO v_error = ' || mq_error_expression()
 --
--- This is the body for Firebird 3.0, where PSQL cannot get at an error's text; error_expression.4.sql that for later versions.
+-- This is the body for Firebird 3.0, where PSQL cannot read an error's text; error_expression.4.sql is for later versions.
 
 SET TERM ^ ;
 

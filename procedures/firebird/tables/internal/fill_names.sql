@@ -6,7 +6,7 @@
 -- Transaction: reads nothing
 -- Example:     v_statement = mq_fill_names('SELECT COUNT(*) FROM {"table"}', v_quoted, NULL, NULL, NULL);
 --
--- A place is written {"table"}. No name can bring a place with it: in a quoted name, a double quote stands twice.
+-- Placeholders look like {"table"}. A quoted name cannot contain one, because its double quotes are doubled.
 
 SET TERM ^ ;
 

@@ -6,9 +6,9 @@
 -- Transaction: joins the caller's, which has locked the row of mq_polled
 -- Example:     EXECUTE PROCEDURE mq_pick_lost('orders', v_key, 10, 0, 'A', v_count, v_walk, v_take) RETURNING_VALUES v_left;
 --
--- Such a row has got another key under its claim, or was put there by somebody. While the entry of the old key is there, there are
--- as many entries as rows, and nothing is claimed twice. Entries are counted first: what is finished meanwhile is then missing
--- among the rows, and not the other way round.
+-- Such a row's key changed while it was claimed, or another program set its status. While the old entry exists, there are as
+-- many entries as rows, and no row is claimed twice. Entries are counted before rows: rows finished in between make the
+-- count of rows smaller, never larger.
 
 SET TERM ^ ;
 

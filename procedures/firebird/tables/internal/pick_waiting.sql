@@ -35,7 +35,7 @@ DECLARE v_active smallint;
 DECLARE v_status mq_status;
 DECLARE v_held integer;
 DECLARE v_place char(8) CHARACTER SET OCTETS;
--- -1: not there, 0: locked, 1: ours, 2: refused by the table, 3: without attempts left.
+-- -1: gone, 0: locked, 1: claimed, 2: refused by the table, 3: without attempts left.
 DECLARE v_mine smallint;
 DECLARE v_set smallint;
 DECLARE v_json mq_text;
@@ -59,7 +59,7 @@ BEGIN
         v_status = IIF(v_active = 1 AND p_active IS NOT NULL, p_active, p_ready);
         v_held = 0;
         IF (p_counted = 1 AND p_kind <> 'K') THEN
-            -- Of equal rows, those that others hold are passed over.
+            -- Of equal rows, skip as many as others hold.
             SELECT COUNT(*) FROM mq_polled_row AS p
             WHERE p.name = :p_name AND p.ident_hash = :v_hash AND p.ident = :v_ident AND p.active = :v_active
                 AND (p.state = 'A' OR p.state = 'E' AND :p_kind = 'D')
@@ -77,7 +77,7 @@ BEGIN
                     BEGIN
                         EXECUTE STATEMENT (p_take) (v_place, v_ident, p_active, IIF(v_active = 0 AND p_active IS NOT NULL, 1, 0), v_status)
                             INTO v_mine, v_json, v_content, v_error;
-                        -- As in write_rows: this may be no answer.
+                        -- As in write_rows: the block may have returned no valid result.
                         WHEN GDSCODE req_sync, GDSCODE malformed_string, GDSCODE arith_except DO
                             IF (RDB$GET_CONTEXT('USER_TRANSACTION', 'MQ_ANSWER') IS DISTINCT FROM 'begun') THEN
                                 EXCEPTION;

@@ -16,7 +16,7 @@ CREATE OR ALTER PROCEDURE mq_require_distinct_rows (
     p_equal_rows smallint
 )
 AS
--- As many bytes as mq_ident can hold, less the lengths that it keeps beside the values.
+-- The size of mq_ident in bytes, minus room for the lengths of the values.
 DECLARE c_most integer = 15000;
 DECLARE v_bad varchar(63) CHARACTER SET UTF8;
 DECLARE v_bytes bigint;

@@ -5,8 +5,8 @@
 -- Transaction: reads only
 -- Example:     EXECUTE PROCEDURE mq_require_status('ORDERS', 'STATUS', 'N', 'A', 'D', 'E', 0);
 --
--- Only the value is tried, no row is: against the type, against the CHECK of a domain, and against such CHECKs of the table as
--- need no other column.
+-- The value alone is tried, not a row: against the type, the CHECK of a domain, and CHECKs of the table that need no other
+-- column.
 
 SET TERM ^ ;
 
@@ -73,7 +73,7 @@ BEGIN
                         || ' FROM rdb$database) AS r WHERE NOT (' || SUBSTRING(v_check FROM 6) || ')') (v_value)
                         INTO v_bad;
                     WHEN ANY DO
-                        -- It needs other columns too.
+                        -- This CHECK needs other columns.
                         v_check = NULL;
                 END
             IF (v_bad = 1) THEN

@@ -23,7 +23,7 @@ BEGIN
     DO
     BEGIN
         BEGIN
-            -- The lease once more: a heartbeat may have extended it since.
+            -- Check the lease again: a heartbeat may have extended it since.
             DELETE FROM mq_polled_batch WHERE batch_key = :v_key AND lease_until <= :v_now;
             v_mine = ROW_COUNT;
             WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO

@@ -5,8 +5,8 @@
 -- Transaction: reads nothing
 -- Example:     'FOR SELECT ... FROM "T" AS r WHERE r.RDB$DB_KEY = p_place ' || mq_row_lock() || ' DO'
 --
--- This is the text for Firebird 5.0 and later, beside row_lock.sql: what another has changed since this call began is passed over
--- as well, where the other makes the engine begin the whole call again.
+-- This is the body for Firebird 5.0 and later; row_lock.sql is for older versions. It also skips rows that others have
+-- changed since this call began. With the other body such a row makes the engine restart the whole call.
 
 SET TERM ^ ;
 

@@ -5,7 +5,7 @@
 -- Transaction: reads nothing
 -- Example:     'FOR SELECT ... FROM "T" AS r WHERE r.RDB$DB_KEY = p_place ' || mq_row_lock() || ' DO'
 --
--- row_lock.5.sql is the text for Firebird 5.0 and later, which has SKIP LOCKED.
+-- row_lock.5.sql is the body for Firebird 5.0 and later, which has SKIP LOCKED.
 
 SET TERM ^ ;
 

@@ -24,7 +24,7 @@ SQL SECURITY INVOKER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_settings, v_keys, v_label longtext CHARACTER SET utf8mb4;
-    -- As the catalog has them: with another character set the server would read all of it.
+    -- The catalog's own character set: with another one the server scans the whole catalog.
     DECLARE v_schema, v_name, v_sync varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci;
     DECLARE v_index varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_found, v_keys_found int;

@@ -5,8 +5,8 @@
 -- Transaction: joins the caller's
 -- Example:     CALL mq_add_polled(v_table, v_created);
 --
--- Callers may call it directly: it adopts no table that the caller may not change. Nothing of p_table is executed: each call
--- reads the names from the catalog and quotes them, and writes values in digits.
+-- Callers can also call it directly: it refuses tables that the caller may not change. Nothing in p_table is executed: each
+-- call reads the names from the catalog and quotes them, and writes values in hexadecimal.
 
 DROP PROCEDURE IF EXISTS mq_add_polled;
 

@@ -6,7 +6,7 @@
 -- Transaction: reads nothing
 -- Example:     CALL mq_key_literals('[["id","n"]]', '[[1,"17"],[2,"18"]]', v_literals);
 --
--- p_items may be written by others, and the result is executed as the caller: so nothing but literals is returned.
+-- Other users may have written p_items, and the result is executed with the caller's rights: it contains only literals.
 
 DROP PROCEDURE IF EXISTS mq_key_literals;
 

@@ -21,7 +21,7 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_size bigint DEFAULT p_size;
     DECLARE v_nothing bigint;
-    -- A text that is longer than max_allowed_packet becomes NULL.
+    -- A text longer than max_allowed_packet becomes NULL: list fewer rows.
     listing: LOOP
         SET @mq_found = NULL, @mq_n = 0;
         CALL mq_run_template(p_shape, REPLACE(p_template, '{size}', v_size), v_nothing);

@@ -23,7 +23,7 @@ BEGIN
     DECLARE v_known, v_nothing bigint;
     SET p_rows = NULL, p_count = 0;
     IF JSON_UNQUOTE(JSON_EXTRACT(p_shape, '$.active')) <> '' THEN
-        -- The entries before the rows: what is finished in between makes fewer rows, never more.
+        -- Count the entries before the rows: rows finished in between make the count of rows smaller, never larger.
         CALL mq_count_active(p_batch_key, v_known);
         CALL mq_run_template(p_shape, REPLACE('SELECT COUNT(*) INTO @mq_n
             FROM (SELECT 1 FROM {table} AS t {by_claim} WHERE {is_active} LIMIT {size}) AS r', '{size}', v_known + 1), v_nothing);

@@ -10,9 +10,9 @@
 -- Transaction: reads the catalog
 -- Example:     CALL mq_polled_shape(v_table, v_shape);
 --
--- Of the classes (mq_read_columns) a moment is written in seconds since 1970, bytes and text in hexadecimal digits.
+-- By class (see mq_read_columns), timestamps are written in seconds since 1970, and bytes and texts in hexadecimal.
 --
--- Long because procedures have no records: 15 settings are read from one JSON object, and 24 texts go into another.
+-- It is long because procedures have no records: it reads 15 settings from one JSON object, and writes 24 texts to another.
 
 DROP PROCEDURE IF EXISTS mq_polled_shape;
 
@@ -31,7 +31,7 @@ BEGIN
         v_sort_by, v_ordered longtext CHARACTER SET utf8mb4;
     DECLARE v_deletes, v_status_found tinyint;
     DECLARE v_max int;
-    -- With more keys in a list than this has room for, the server would read the whole table.
+    -- No limit: with a long list of keys the server would otherwise scan the whole table.
     /*!80000 SET SESSION range_optimizer_max_mem_size = 0; */
     SELECT s.schema_, s.table_, s.label, s.ident_columns, s.keys_, s.order_, s.status_, s.ready, s.active, s.done, s.error,
         s.deletes, s.max_, s.key_index, s.claim_index

@@ -18,7 +18,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_require_index(
 SQL SECURITY INVOKER
 MODIFIES SQL DATA
 BEGIN
-    -- After a secondary index stands the primary key.
+    -- A secondary index ends with the primary key columns.
     SELECT i.index_name INTO p_index
     FROM (
         SELECT s.index_name, CONCAT(GROUP_CONCAT('`', REPLACE(s.column_name, '`', '``'),

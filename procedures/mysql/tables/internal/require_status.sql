@@ -6,7 +6,8 @@
 -- Transaction: reads the catalog
 -- Example:     CALL mq_require_status('shop', 'orders', 'status', 'N', 'A', 'D', 'E', 0);
 --
--- A CHECK is not tried here: its text belongs to the table's owner. The table itself refuses rows, one by one.
+-- A CHECK is not evaluated here: its text is the table owner's, and would be executed. The table refuses such rows when they
+-- are written.
 
 DROP PROCEDURE IF EXISTS mq_require_status;
 

@@ -29,7 +29,7 @@ BEGIN
         SET p_condition = CONCAT(p_condition, '{table}.`', REPLACE(REPLACE(v_name, '`', '``'), '{', CHAR(0 USING utf8mb4)),
             '` <=> ', v_literal, ' AND ');
     END WHILE;
-    -- The collation may take different values for equal.
+    -- The hash: to the collation different values may be equal.
     SET p_condition = CONCAT(p_condition, 'SHA2({bare}, 256) = ''', SHA2(p_ident, 256), '''');
 END//
 

@@ -46,8 +46,8 @@ BEGIN
             refused longtext CHARACTER SET utf8mb4 PATH '$[3]')) AS j
         STRAIGHT_JOIN mq_polled_row AS e FORCE INDEX (PRIMARY) ON e.id = j.id
         WHERE e.batch_key = p_batch_key;
-        -- Jitter between half and the whole, so that what failed together does not come back together. Where the table
-        -- refuses the status of a dead row, its entry waits and tries it again: without an entry the row would be claimed as new.
+        -- Jitter: half to all of the delay. Rows that failed together are then not retried together. When the table refuses
+        -- error_value, the entry waits and the row dies at a later try: without an entry the row would be claimed as new.
         UPDATE JSON_TABLE(p_items, '$[*]' COLUMNS (
             id bigint PATH '$[0]', retry int PATH '$[1]', error longtext CHARACTER SET utf8mb4 PATH '$[2]',
             refused longtext CHARACTER SET utf8mb4 PATH '$[3]'

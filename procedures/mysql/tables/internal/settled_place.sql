@@ -24,7 +24,7 @@ BEGIN
     DECLARE v_late int;
     SELECT b.name, COALESCE(p.late_seconds, 0) INTO v_name, v_late
     FROM mq_polled_batch AS b JOIN mq_polled AS p ON p.name = b.name WHERE b.batch_key = p_batch_key;
-    -- After the clock was set back, marks of a time to come would keep rows waiting for as long as it jumped.
+    -- Delete marks in the future: the clock was set back, and they would stop all claims until it catches up.
     DELETE FROM mq_polled_mark WHERE name = v_name AND seen_at > v_now + INTERVAL 1 SECOND;
     SELECT MAX(seen_at) INTO v_seen FROM mq_polled_mark WHERE name = v_name;
     SET p_wanted = p_highest IS NULL AND (v_late = 0 OR v_seen IS NULL OR

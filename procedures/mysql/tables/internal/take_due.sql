@@ -23,7 +23,7 @@ BEGIN
     DECLARE v_find longtext CHARACTER SET utf8mb4 DEFAULT
         'SELECT CONCAT(''['', GROUP_CONCAT(CONCAT(''["'', r.i, ''",'', JSON_QUOTE(r.j), '',1]'')), '']'') INTO @mq_found
         FROM (SELECT {ident} AS i, {row} AS j FROM {table} AS t {by_key} WHERE {keys} IN ({literals}) AND {is} {lock}) AS r';
-    -- What is not found may be locked, or gone.
+    -- A row that was not found may be locked or gone.
     DECLARE v_see longtext CHARACTER SET utf8mb4 DEFAULT
         'SELECT CONCAT(''['', GROUP_CONCAT(CONCAT(''["'', {ident}, ''",1]'')), '']'') INTO @mq_found
         FROM {table} AS t {by_key} WHERE {keys} IN ({literals}) AND {is}';

@@ -36,7 +36,7 @@ BEGIN
     SELECT * INTO v_found FROM mq.find_table('table', format('%I.%I', v_feed.table_schema, v_feed.table_name));
     id := v_found.id;
     label := v_found.label;
-    -- Tables that inherit from it have rows that its unique index does not know.
+    -- ONLY: the unique index does not cover rows of inheriting tables.
     source := CASE v_found.kind WHEN 'p' THEN '' ELSE 'ONLY ' END || v_found.quoted;
     sync := quote_ident(v_feed.sync_column);
     schema := v_feed.table_schema;

@@ -31,7 +31,7 @@ BEGIN
             PERFORM mq.require_pass(p_pass, v_table, 'read', '');
         END IF;
     END IF;
-    -- Claims end first, and none begins any more.
+    -- Wait for open claims, and block new ones.
     PERFORM FROM mq.polled WHERE name = p_name FOR UPDATE;
     DELETE FROM mq.polled_batch WHERE name = p_name;
     DELETE FROM mq.polled_row WHERE name = p_name;

@@ -21,7 +21,7 @@ SET jit = off
 AS $$
 BEGIN
     PERFORM mq.polled_by_pass(p_name, p_pass, false);
-    -- What a lost consumer held comes again.
+    -- Rows of dead consumers are retried.
     WITH lost AS (
         DELETE FROM mq.polled_batch
         WHERE batch_key IN (

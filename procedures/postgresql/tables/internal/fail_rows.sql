@@ -58,7 +58,8 @@ BEGIN
             WHERE u.error IS NOT NULL;
         END LOOP;
     END IF;
-    -- Whom the table will not have dead must try that again: its status would make it claimable.
+    -- When the table refuses error_value, the entry waits and the row dies at a later try. Without the entry, the row's
+    -- status would make it claimable.
     v_dead := ARRAY(SELECT unnest(v_dead) EXCEPT SELECT unnest(v_left));
     SELECT p.failed, p.dead INTO failed, dead
     FROM mq.put_back_rows(p_polled.name, p_shape->>'pass', p_ids, p_retries, p_errors, v_dead, v_left, v_told) AS p;

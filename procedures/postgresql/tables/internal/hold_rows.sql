@@ -37,7 +37,7 @@ DECLARE
     v_polled mq.polled := mq.polled_by_pass(p_name, p_pass, false);
 BEGIN
     IF v_polled.status_column IS NOT NULL AND v_polled.key_columns IS NOT NULL THEN
-        -- Dead once, and made ready again by hand.
+        -- Delete old entries of dead rows that somebody has set back to ready.
         DELETE FROM mq.polled_row AS e
         USING unnest(p_hashes, p_idents) AS u (hash, ident)
         WHERE e.name = p_name AND e.ident_hash = u.hash AND e.ident = u.ident AND e.state = 'E';

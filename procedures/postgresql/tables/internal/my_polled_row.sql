@@ -11,7 +11,7 @@ SELECT e.id, e.name, e.state, e.active, e.attempts, coalesce(b.lease_until, e.ru
     e.reader, e.error
 FROM mq.polled_row AS e
 LEFT JOIN mq.polled_batch AS b ON b.batch_key = e.batch_key
--- An array: made once a statement, however many rows there are.
+-- An array: computed once per statement, not once per row.
 WHERE e.name = ANY (ARRAY(
     SELECT p.name
     FROM mq.polled AS p

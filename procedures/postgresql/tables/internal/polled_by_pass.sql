@@ -16,7 +16,7 @@ AS $$
 DECLARE
     v_polled mq.polled;
 BEGIN
-    -- As require_pass, in one statement: each step of a claim asks.
+    -- The check of require_pass in one statement, because each step of a claim calls it.
     SELECT p.* INTO v_polled
     FROM mq.polled AS p
     JOIN pg_namespace AS n ON n.nspname = p.table_schema
@@ -30,7 +30,7 @@ BEGIN
             THEN 'no right to read and write it was shown' ELSE format('name: no table is adopted as %s', p_name) END);
     END IF;
     IF p_lock THEN
-        -- Again: others may have changed it before they let us have it.
+        -- Read it again: others may have changed it before this lock was granted.
         SELECT * INTO v_polled FROM mq.polled WHERE name = p_name FOR UPDATE;
     END IF;
     RETURN v_polled;

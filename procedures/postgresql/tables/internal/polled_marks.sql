@@ -27,7 +27,7 @@ BEGIN
     IF p_highest IS NOT NULL THEN
         INSERT INTO mq.polled_mark (name, seen_at, place) VALUES (p_name, p_now, p_highest) ON CONFLICT DO NOTHING;
     END IF;
-    -- Marks of a time that is still to come: the clock was set back, and they would stop all claims until it has caught up.
+    -- Delete marks in the future: the clock was set back, and they would stop all claims until it catches up.
     DELETE FROM mq.polled_mark WHERE name = p_name AND seen_at > p_now + interval '1 second';
     SELECT max(seen_at) INTO v_seen FROM mq.polled_mark WHERE name = p_name;
     is_old := coalesce(v_seen, '-infinity') <= p_now - make_interval(secs => greatest(1, v_polled.late_seconds / 10));

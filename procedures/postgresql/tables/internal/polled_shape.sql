@@ -35,7 +35,7 @@ BEGIN
             'again', v_label));
     END IF;
     PERFORM mq.require_rights(v_table, v_need, coalesce(p_polled.status_column, ''));
-    -- What is read of the catalog from here on stays true.
+    -- This lock keeps the columns unchanged while the catalog is read and used.
     EXECUTE format('LOCK TABLE ONLY %s IN ACCESS SHARE MODE', v_quoted);
 
     SELECT w.name INTO v_bad
@@ -83,7 +83,8 @@ BEGIN
         'match', v_ident.match,
         'status', v_status.quoted,
         'status_type', v_status.type,
-        -- Not an equality: with one, the planner need not sort by the status, and may walk the index of the order alone.
+        -- A range, not an equality: after an equality the planner can leave the status out of the sort, and may scan the
+        -- index on the order alone.
         'status_is', v_status.is_1,
         'sort', coalesce('t.' || quote_ident(p_polled.order_column),
             (SELECT string_agg('t.' || quote_ident(k.name), ', ' ORDER BY k.n)

@@ -37,7 +37,7 @@ BEGIN
         SET state = CASE WHEN e.id = ANY (p_dead) THEN 'E' ELSE 'N' END,
             batch_key = NULL,
             run_at = CASE WHEN e.id = ANY (p_dead) THEN v_now
-                -- Jitter between half and the whole, so that what failed together does not come back together.
+                -- Jitter: half to all of the delay. Rows that failed together are then not retried together.
                 ELSE v_now + make_interval(secs => coalesce(CASE WHEN u.retry >= 0 THEN u.retry WHEN u.retry = -2 THEN 0 END,
                     least(3600, 5 * 2.0 ^ least(e.attempts - 1, 40)) * (0.5 + random() / 2))) END,
             attempts = e.attempts - CASE WHEN u.retry = -2 THEN 1 ELSE 0 END,

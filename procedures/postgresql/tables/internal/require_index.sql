@@ -24,7 +24,7 @@ BEGIN
             LEFT JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[g.n]
         ) AS k
         WHERE i.indrelid = p_table AND i.indisvalid AND i.indpred IS NULL AND m.amname = 'btree'
-            -- Read forwards, or as a whole backwards.
+            -- All columns ascending, or all descending: the index can be read in either direction.
             AND k.names = p_columns AND k.high = k.low AND k.low IN (0, 3)
     ) THEN
         PERFORM mq.raise_error('unsuitable_table', (

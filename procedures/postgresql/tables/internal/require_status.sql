@@ -41,7 +41,7 @@ BEGIN
     FOR i IN 1 .. 4 LOOP
         CONTINUE WHEN v_values[i] IS NULL;
         BEGIN
-            -- A cast to varchar(1) cuts what an UPDATE would refuse.
+            -- A cast to varchar(1) cuts a longer text, which an UPDATE would refuse: so compare both.
             EXECUTE format('SELECT $1::%s %s $1::%s', v_type, v_equal, v_full) INTO v_fits USING v_values[i];
         EXCEPTION WHEN data_exception OR integrity_constraint_violation THEN
             v_fits := false;

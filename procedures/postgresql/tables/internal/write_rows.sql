@@ -14,7 +14,7 @@ CREATE OR REPLACE FUNCTION mq.write_rows(
     p_places tid[]
 ) RETURNS text[]
 LANGUAGE plpgsql
--- What the caller has switched off for itself; the table's own triggers are planned as ever.
+-- The callers switch these off; the table's triggers must be planned with the defaults.
 SET enable_seqscan = on
 SET enable_hashjoin = on
 SET enable_mergejoin = on
@@ -31,7 +31,8 @@ BEGIN
     IF cardinality(p_places) IS NULL THEN
         RETURN v_errors;
     END IF;
-    -- The table's own triggers find the objects of the table's schema. pg_catalog is first: no other operators are used.
+    -- The table's triggers must find the objects of its own schema. pg_catalog comes first: no user's operator can be
+    -- called.
     PERFORM set_config('search_path', p_shape->>'path', true);
     BEGIN
         EXECUTE v_statement USING p_value, p_places, p_parts;

@@ -6,8 +6,8 @@
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.find_feed N'orders', 0, @object_id OUTPUT, @quoted OUTPUT, @keys OUTPUT, @sync OUTPUT, @hint OUTPUT;
 --
--- The table is read and changed with the rights of the caller. A table that the caller may not see looks as if it were dropped, so
--- mq.table_facts answers first whether it exists.
+-- The table is read and changed with the rights of the caller. To a caller who may not see it, the table looks dropped:
+-- mq.table_facts tests first whether it exists.
 
 CREATE OR ALTER PROCEDURE mq.find_feed
     @feed nvarchar(400),

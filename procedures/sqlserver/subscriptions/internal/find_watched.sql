@@ -26,7 +26,7 @@ BEGIN
     IF @parts = 1
         SELECT @second = @first, @first = N'dbo';
     SET @object_id = OBJECT_ID(QUOTENAME(@first) + N'.' + QUOTENAME(@second), N'U');
-    -- As the catalog writes it; what is no table any more is found by the very name that messages had.
+    -- Use the catalog's spelling. A dropped table is found by its name in messages.
     SELECT @first = SCHEMA_NAME(schema_id), @second = name FROM sys.tables WHERE object_id = @object_id;
     SET @watched_id = NULL;
     SELECT @watched_id = id, @schema = table_schema

@@ -41,8 +41,8 @@ BEGIN
         SELECT ROW_NUMBER() OVER (ORDER BY {old_order}), {old_key}
         FROM deleted AS d;
     ELSE IF @action = ''U'' AND ({touched})
-        -- A trigger does not see which old key became which new one. Keys in both sets stayed; the others are paired in
-        -- their order.
+        -- A trigger cannot see which old key became which new key. Keys in both sets did not change; the others are paired
+        -- in order.
         INSERT INTO @events (n, key_json, old_key_json)
         SELECT ROW_NUMBER() OVER (ORDER BY p.part, p.n), p.new_key,
             CASE WHEN p.old_key COLLATE Latin1_General_100_BIN2 <> p.new_key THEN p.old_key END

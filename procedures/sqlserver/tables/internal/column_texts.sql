@@ -7,8 +7,8 @@
 -- Transaction: joins the caller's
 -- Example:     SELECT quoted, written FROM mq.column_texts(OBJECT_ID(N'dbo.orders'), N'id');
 --
--- Times have the forms that every session language reads alike. A text is converted by its column's collation, whose code page may
--- differ from the database's.
+-- Times are written in forms that every session language reads alike. A text is converted with its column's collation: its
+-- code page may differ from the database's.
 
 CREATE OR ALTER FUNCTION mq.column_texts (@object_id int, @list nvarchar(max))
 RETURNS TABLE

@@ -5,7 +5,7 @@
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.column_types(OBJECT_ID(N'dbo.orders'), N'[id], [status]');
 --
--- A longer varchar holds the same values: so its size does not count.
+-- A longer varchar holds the same values: its size is left out.
 
 CREATE OR ALTER FUNCTION mq.column_types (@object_id int, @list nvarchar(max))
 RETURNS nvarchar(max)

@@ -46,9 +46,9 @@ BEGIN
     WHILE @took > 0
     BEGIN
         DELETE FROM @done;
-        -- Jitter between half and the whole, so that what failed together does not come back together. Into a table first:
-        -- elsewhere each use of the number might draw a new one. Whom the table will not have dead must try that again: its status
-        -- would make it claimable.
+        -- Jitter: half to all of the delay. Rows that failed together are then not retried together. Store it in a table
+        -- variable first: elsewhere each use might draw a new random number. When the table refuses error_value, the entry
+        -- waits and the row dies at a later try. Without the entry, the row's status would make it claimable.
         INSERT INTO @done (id, state, milliseconds)
         SELECT TOP (1000) e.id, CASE WHEN e.todo = 'X' AND e.refused = 0 THEN 'E' ELSE 'N' END,
             CAST(CASE

@@ -5,8 +5,8 @@
 -- Transaction: joins the caller's, which must be READ COMMITTED; waits for no other transaction
 -- Example:     EXEC mq.forget_gone N'orders', @key;
 --
--- A row is gone when it was deleted or has another status. Rows that are locked are left for the next claim. This call does not wait
--- for their transactions, so without row versions it reads what these have written so far.
+-- Entries of locked rows are left for the next claim. This call does not wait for the transactions that hold the locks:
+-- without READ_COMMITTED_SNAPSHOT it reads their uncommitted changes.
 
 CREATE OR ALTER PROCEDURE mq.forget_gone
     @name nvarchar(400),

@@ -46,8 +46,8 @@ INNER JOIN {table} AS t WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON 
 WHERE {is_ready} AND HASHBYTES(''SHA2_256'', {identity}) = c.hash
 ORDER BY c.n
 OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);', @pieces);
-    -- First without keeping a lock, then what is free: else each claim would lock rows that others have claimed. If such rows fill the
-    -- first scan, a longer one follows.
+    -- Scan without keeping locks first, then lock the free rows: otherwise each claim would lock rows that others have
+    -- claimed. If claimed rows fill the first scan, a longer scan follows.
     WHILE 1 = 1
     BEGIN
         DELETE FROM #mq_row;
@@ -55,7 +55,7 @@ OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);', @pieces);
         EXEC sp_executesql @scan, N'@many int, @ready nvarchar(max), @place nvarchar(max)', @many = @many, @ready = @ready,
             @place = @place;
         SELECT @read = COUNT(*) FROM #mq_row;
-        -- Dead rows have a status of their own: one that stands at ready again was set back by hand and is claimed.
+        -- Dead rows are at error_value: a dead row that is ready again was set back by hand and is claimed.
         DELETE c
         FROM #mq_row AS c
         WHERE EXISTS (

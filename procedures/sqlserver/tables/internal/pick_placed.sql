@@ -27,7 +27,7 @@ BEGIN
     IF @settled IS NULL
         RETURN;
     SELECT @place = place, @hash = place_hash, @copies = copies FROM mq.polled_place WHERE name = @name;
-    -- First up to which order value: so no more than the rows of these values are sorted.
+    -- Find the last order value first: then only rows up to it are sorted.
     SET @statement = mq.fill(CONCAT(N'DECLARE @high nvarchar(max);
 SELECT TOP (1) @high = y.high
 FROM (

@@ -52,7 +52,7 @@ BEGIN
     INSERT INTO @pieces (name, piece) SELECT name, piece FROM mq.polled_pieces(@name, 1);
     INSERT INTO @pieces (name, piece)
     VALUES ('hint', @hint), ('sort', COALESCE(@sort, N'(SELECT NULL)')), ('order', @by);
-    -- The order value as a text, and back.
+    -- The order value as text, and read back from it.
     INSERT INTO @pieces (name, piece)
     SELECT p.name, p.piece
     FROM (SELECT MAX(written) AS written, MAX(read_back) AS read_back FROM mq.column_texts(@object_id, @by) WHERE @by IS NOT NULL) AS c
@@ -68,7 +68,7 @@ BEGIN
         EXEC mq.pick_equal @pieces, @name, @key, @top, @now, @reader, @took OUTPUT;
     ELSE
         EXEC mq.pick_placed @pieces, @name, @key, @top, @now, @reader, @took OUTPUT;
-    -- Dead once, and made ready again by hand.
+    -- Delete old entries of dead rows that somebody has set back to ready.
     IF @shape = 'a' AND @took > 0
         DELETE FROM mq.polled_row
         WHERE name = @name AND state = 'E'

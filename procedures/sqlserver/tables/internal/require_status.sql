@@ -36,7 +36,7 @@ BEGIN
         SET @detail = CONCAT(N'ready_value: must not be NULL, ', @name, N' is NOT NULL');
     IF @detail IS NOT NULL
         EXEC mq.raise_error 'invalid_argument', @detail;
-    -- A type cuts a text that is too long without an error. So the text must be the same without a length.
+    -- A conversion cuts a text that is too long without an error: so compare it with the text converted without a length.
     SET @wide = @value;
     IF @of_text = 1
         SET @wide = REPLACE(REPLACE(

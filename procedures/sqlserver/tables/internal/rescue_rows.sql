@@ -13,7 +13,7 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @lost uniqueidentifier, @took int;
     DECLARE @expired TABLE (batch_key uniqueidentifier NOT NULL PRIMARY KEY);
-    -- First the keys, without keeping a lock: a claim that is being finished meanwhile is passed over.
+    -- Read the keys first, without keeping locks: claims that are being finished are skipped.
     INSERT INTO @expired (batch_key)
     SELECT batch_key FROM mq.polled_batch WITH (READPAST, READCOMMITTEDLOCK) WHERE name = @name AND lease_until <= @now;
     WHILE EXISTS (SELECT * FROM @expired)

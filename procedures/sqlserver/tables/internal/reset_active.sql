@@ -22,7 +22,7 @@ BEGIN
     INSERT INTO @pieces (name, piece)
     VALUES ('table', @quoted), ('status', @status), ('active', REPLACE(@value, N'?', N'@active')),
         ('ready', REPLACE(@value, N'?', N'@ready'));
-    -- As many rounds as there are rows now: a trigger may leave them as they are.
+    -- Limit the rounds by the current number of rows: a trigger may undo each change.
     SET @statement = mq.fill(N'SELECT @rounds = COUNT_BIG(*) / 1000 + 1 FROM {table} AS t WITH (READCOMMITTEDLOCK)
 WHERE t.{status} = {active};', @pieces);
     EXEC sp_executesql @statement, N'@active nvarchar(max), @rounds bigint OUTPUT', @active = @active, @rounds = @rounds OUTPUT;
@@ -30,7 +30,7 @@ WHERE t.{status} = {active};', @pieces);
 SET @took = @@ROWCOUNT;', @pieces);
     WHILE @rounds > 0 AND @took > 0
     BEGIN
-        -- What a constraint of the table refuses stays as it is, and must not keep the table adopted.
+        -- A row that a constraint refuses keeps its status; it must not stop release_table.
         SET XACT_ABORT OFF;
         BEGIN TRY
             EXEC sp_executesql @statement, N'@active nvarchar(max), @ready nvarchar(max), @took int OUTPUT', @active = @active,

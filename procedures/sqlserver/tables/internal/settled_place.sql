@@ -15,13 +15,13 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @late int, @seen datetime2(7), @before datetime2(7), @statement nvarchar(max);
     SELECT @late = late_seconds FROM mq.polled WHERE name = @name;
-    -- The clock was set back: what was seen then would count for none for as long.
+    -- Delete marks in the future: the clock was set back, and they would stop all claims until it catches up.
     DELETE FROM mq.polled_mark WHERE name = @name AND seen_at > @now;
     SELECT @seen = MAX(seen_at) FROM mq.polled_mark WHERE name = @name;
     SET @settled = NULL;
     IF @late = 0 OR @seen IS NULL OR @seen <= DATEADD(SECOND, -CASE WHEN @late > 10 THEN @late / 10 ELSE 1 END, @now)
     BEGIN
-        -- A row that is not committed yet does not count, nor is it waited for.
+        -- Uncommitted rows are skipped.
         SET @statement = mq.fill(N'SELECT TOP (1) @settled = {order_text}
 FROM {table} AS t WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK{hint})
 ORDER BY t.{order} DESC

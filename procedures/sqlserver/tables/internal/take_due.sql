@@ -47,7 +47,7 @@ BEGIN
         WHERE batch_key = @key AND state = 'N';
         EXEC mq.take_new @name, @key, @took OUTPUT;
         SET @count = @count + @took;
-        -- What is locked stays due, and would be found again.
+        -- Locked rows stay due: the next round would find them again.
         IF @took < @found
             BREAK;
     END;

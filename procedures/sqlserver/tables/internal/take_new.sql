@@ -27,7 +27,7 @@ BEGIN
         IF @problem IS NOT NULL
             EXEC mq.raise_error @problem, @detail;
         DELETE FROM mq.polled_row WHERE batch_key = @key AND todo = 'A' AND hit <> 1;
-        -- What the table itself will not have claimed must not stop the others.
+        -- A row whose claim the table refuses must not stop the others.
         UPDATE mq.polled_row SET todo = 'Z', retry = NULL WHERE batch_key = @key AND todo = 'A' AND refused = 1;
     END;
     SET @took = 1;

@@ -47,7 +47,7 @@ SET @took = @@ROWCOUNT;'), @pieces);
         SET @n = @n + 1;
         SELECT @first = low, @until = high, @top = size, @hash = hash FROM @units WHERE n = @n;
         SET @why = NULL;
-        -- For this statement alone: what a constraint refuses must not spoil the transaction.
+        -- For this statement only: a row that a constraint refuses must not doom the transaction.
         SET XACT_ABORT OFF;
         BEGIN TRY
             EXEC sp_executesql @statement, N'@low bigint, @high bigint, @flag int, @from nvarchar(max), @to nvarchar(max),
@@ -56,7 +56,7 @@ SET @took = @@ROWCOUNT;'), @pieces);
                 @took = @took OUTPUT;
         END TRY
         BEGIN CATCH
-            -- Not the row's: no lock, no memory, no room, no right, or the transaction is lost.
+            -- Errors that concern all rows: no lock, no memory, no space, no right, or a doomed transaction.
             IF XACT_STATE() <> 1 OR ERROR_SEVERITY() > 16
                 OR ERROR_NUMBER() IN (229, 230, 297, 300, 601, 701, 1204, 1205, 1222, 3960, 3961, 8645)
                 THROW;
@@ -65,7 +65,7 @@ SET @took = @@ROWCOUNT;'), @pieces);
         SET XACT_ABORT ON;
         IF @why IS NOT NULL AND @keyed = 1 AND @first < @until
         BEGIN
-            -- One of them is refused: written one by one, they show which.
+            -- The table refuses at least one row: write them one by one to find out which.
             INSERT INTO @units (low, high, size)
             SELECT id, id, 1 FROM #mq_entry WHERE active = @flag AND todo = @todo AND hit = 1 ORDER BY id;
             SELECT @last = MAX(n) FROM @units;
@@ -89,7 +89,7 @@ SET @took = @@ROWCOUNT;'), @pieces);
     END;
     IF @keyed = 1
     BEGIN
-        -- The catalog shows triggers to the table's owner alone: it is always checked.
+        -- A trigger may have undone the change. Always check: only the table's owner can see triggers in the catalog.
         SET @statement = mq.fill(N'UPDATE e
 SET refused = 1, error = N''a trigger of the table left the row as it was''
 {rows} AND {from} AND e.todo = @todo AND e.hit = 1 AND e.refused = 0

@@ -8,11 +8,12 @@
 -- Transaction: joins the caller's, which must be READ COMMITTED
 -- Example:     EXEC mq.write_rows N'orders', @key, N'N', 0, @problem OUTPUT, @detail OUTPUT;
 --
--- What todo says: D done, P found only, A active, F fails, L is given back, X dies, Y is ready again; Z:
--- nothing. Equal rows are one unit: as many of them are changed as there are entries, with TOP.
+-- Values of todo: D done, P only find, A active, F failed, L given back, X dead, Y ready again, Z nothing. Equal rows are
+-- written together: TOP changes as many of them as there are entries.
 --
--- Statements on the table have the caller's rights, which do not reach the queue's tables: so entries go there and back in a
--- temporary table. Triggers of the table see that too: of what comes back only the notes count, and only for entries of this claim.
+-- Statements on the user's table have the caller's rights, which do not include the queue's tables: a temporary table
+-- carries the entries there and back. The table's triggers could change it: only the columns hit, refused, error and
+-- row_json are read back, and only for entries of this claim.
 
 CREATE OR ALTER PROCEDURE mq.write_rows
     @name nvarchar(400),
@@ -90,7 +91,7 @@ WHERE e.id BETWEEN @low AND @high AND e.active = @flag AND HASHBYTES(''SHA2_256'
                 SELECT @todo = MIN(todo) FROM #mq_entry WHERE active = @flag AND hit = 1 AND todo > COALESCE(@todo, ' ');
                 IF @todo IS NULL
                     BREAK;
-                -- Nothing is to be written where the status is what it is to be.
+                -- Skip rows that already have the new status.
                 IF @todo = 'P' OR (@todo = 'A' AND @flag = 1) OR (@todo IN ('F', 'L') AND @flag = 0)
                     OR (@status IS NULL AND @todo <> 'D')
                     CONTINUE;
