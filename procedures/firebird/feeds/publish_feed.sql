@@ -100,7 +100,7 @@ END]';
                 UPDATE mq_feed SET last_number = last_number WHERE name = :p_feed;
         IF (v_number = -1) THEN
             EXECUTE PROCEDURE mq_raise_error('unsuitable_table',
-                'a trigger of ' || v_label || ' keeps its rows from being numbered');
+                'a trigger of ' || v_label || ' prevents numbering: it must not set the sync column');
         "COUNT" = v_number - v_last;
         UPDATE mq_feed SET last_number = :v_number WHERE name = :p_feed;
     END

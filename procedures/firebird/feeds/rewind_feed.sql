@@ -27,7 +27,7 @@ BEGIN
     "POSITION" = COALESCE(p_position, 0);
     IF ("POSITION" NOT BETWEEN 0 AND COALESCE(v_stands, 0)) THEN
         EXECUTE PROCEDURE mq_raise_error('invalid_argument',
-            'position: must be 0 to ' || COALESCE(v_stands, 0) || ', where the consumer stands, not ' || p_position);
+            'position: must be 0 to ' || COALESCE(v_stands, 0) || ', the consumer''s position, not ' || p_position);
     UPDATE mq_feed_consumer SET "POSITION" = :"POSITION", moved_at = mq_utc_now()
     WHERE feed = :p_feed AND consumer = :p_consumer AND "POSITION" > :"POSITION";
     SUSPEND;

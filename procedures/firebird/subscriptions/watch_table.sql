@@ -42,7 +42,7 @@ BEGIN
     INTO v_columns;
     IF (v_columns IS NULL) THEN
         EXECUTE PROCEDURE mq_raise_error('unsuitable_table',
-            v_label || ' has no primary key, which messages name its rows by');
+            v_label || ' has no primary key: messages identify rows by it');
     v_new = mq_row_json(v_table, v_columns, 'NEW');
     v_old = mq_row_json(v_table, v_columns, 'OLD');
 

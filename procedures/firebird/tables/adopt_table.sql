@@ -72,16 +72,16 @@ BEGIN
     ELSE
     BEGIN
         IF (',' || v_keys || ',' CONTAINING ',"' || REPLACE(v_status, '"', '""') || '",') THEN
-            EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'key_columns: must not hold the status_column');
+            EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'key_columns: must not include the status_column');
         IF (v_status = v_order) THEN
             EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'order_column: must not be the status_column');
         EXECUTE PROCEDURE mq_require_status(v_table, v_status, p_ready_value, p_active_value, p_done_value, p_error_value,
             v_delete);
     END
     IF (p_late_seconds IS NOT NULL AND (v_status IS NOT NULL OR v_delete = 1)) THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'late_seconds: only without a status_column and with keep');
+        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'late_seconds: allowed only without a status_column and with keep');
     IF (p_equal_rows = 1 AND v_keys IS NOT NULL) THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'equal_rows: only without key_columns');
+        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'equal_rows: allowed only without key_columns');
 
     v_ident = COALESCE(v_keys, mq_ident_columns(v_table, v_status));
     EXECUTE PROCEDURE mq_require_distinct_rows(v_table, v_keys, v_ident, COALESCE(p_equal_rows, 0));
@@ -93,12 +93,12 @@ BEGIN
     ELSE IF (v_delete = 0) THEN
     BEGIN
         IF (p_late_seconds IS NULL) THEN
-            EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'without a status a row of ' || v_table
-                || ' that comes late in the '
-                || 'order would be missed: give late_seconds, after which none comes any more, or 0 to accept that');
+            EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'without a status, rows of ' || v_table
+                || ' that commit late are missed: '
+                || 'give late_seconds, the longest delay, or 0 to accept this');
         IF (v_order IS NULL AND v_n IS DISTINCT FROM 1) THEN
             EXECUTE PROCEDURE mq_raise_error('unsuitable_table',
-                'without a status and with keep rows are claimed in an order: give order_column');
+                'order_column: needed without a status and with keep, unless there is exactly one key column');
         EXECUTE PROCEDURE mq_require_order(v_table, v_wanted, 1);
     END
     IF (v_by IS NOT NULL) THEN

@@ -45,7 +45,7 @@ BEGIN
     INTO v_names, v_same
     FROM JSON_TABLE(v_keys, '$[*]' COLUMNS (n int PATH '$.n', name varchar(64) CHARACTER SET utf8mb4 PATH '$.name')) AS j;
     IF v_same OR JSON_LENGTH(v_columns) > 1 THEN
-        CALL mq_raise_error('invalid_argument', 'sync_column: must be one column, and none of key_columns');
+        CALL mq_raise_error('invalid_argument', 'sync_column: must be one column that is not in key_columns');
     END IF;
     -- Error messages are cut at 128 characters: include the database's name only where it is needed.
     SET v_short = IF(v_schema = '', CONCAT('`', REPLACE(v_name, '`', '``'), '`'), v_quoted);
@@ -67,7 +67,7 @@ BEGIN
         AND s.column_name = v_sync AND s.index_type = 'BTREE' /*M! AND s.ignored = 'NO' */ /*!80000 AND s.is_visible = 'YES' */;
     IF v_unique = 0 THEN
         CALL mq_raise_error('unsuitable_table',
-            'key_columns: must hold all columns of the primary key, or of a unique index of NOT NULL columns');
+            'key_columns: must include all columns of the primary key, or of a unique index of NOT NULL columns');
     ELSEIF v_type NOT LIKE 'bigint%' OR v_type LIKE '%unsigned%' OR NOT v_nullable THEN
         CALL mq_raise_error('unsuitable_table', CONCAT('sync_column: ALTER TABLE ', v_short,
             ' MODIFY ', LEFT(v_sync, 30), ' bigint NULL'));

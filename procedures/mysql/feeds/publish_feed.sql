@@ -58,7 +58,7 @@ BEGIN
         IF @mq_n < v_count THEN
             CALL mq_raise_error('unsuitable_table', CONCAT('a trigger of ',
                 LEFT(JSON_UNQUOTE(JSON_EXTRACT(v_places, '$.label')), 40),
-                ' keeps rows from being numbered'));
+                ' prevents numbering: it must not set the sync column'));
         END IF;
         CALL mq_move_feed(p_feed, v_count);
     END IF;

@@ -35,7 +35,7 @@ BEGIN
     SELECT COALESCE(MAX(c.position), 0) INTO v_position
     FROM (SELECT position FROM mq_feed_consumer WHERE feed = p_feed AND consumer = p_consumer FOR UPDATE) AS c;
     IF v_new NOT BETWEEN 0 AND v_position THEN
-        CALL mq_raise_error('invalid_argument', CONCAT('position: must be 0 to ', v_position, ', where the consumer stands'));
+        CALL mq_raise_error('invalid_argument', CONCAT('position: must be 0 to ', v_position, ', the consumer''s position'));
     END IF;
     UPDATE mq_feed_consumer SET position = v_new, moved_at = UTC_TIMESTAMP(6)
     WHERE feed = p_feed AND consumer = p_consumer AND position > v_new;

@@ -51,7 +51,7 @@ BEGIN
     WHERE s.table_schema = v_schema AND s.table_name = v_name AND s.index_name = 'PRIMARY';
     IF v_keys IS NULL THEN
         CALL mq_raise_error('unsuitable_table', CONCAT(LEFT(v_label, 60),
-            ' has no primary key, which messages name rows by'));
+            ' has no primary key: messages identify rows by it'));
     END IF;
     CALL mq_add_watched(v_schema, v_name, v_label);
     CALL mq_read_columns(v_schema, v_name, v_columns);

@@ -74,16 +74,16 @@ BEGIN
             CALL mq_raise_error('invalid_argument', CONCAT(v_bad, ': needs a status_column'));
         END IF;
     ELSEIF JSON_CONTAINS(COALESCE(v_keys, '[]'), JSON_QUOTE(v_status)) THEN
-        CALL mq_raise_error('invalid_argument', 'key_columns: must not hold the status_column');
+        CALL mq_raise_error('invalid_argument', 'key_columns: must not include the status_column');
     ELSEIF v_status = v_order THEN
         CALL mq_raise_error('invalid_argument', 'order_column: must not be the status_column');
     ELSE
         CALL mq_require_status(v_schema, v_table, v_status, p_ready_value, p_active_value, p_done_value, p_error_value, v_delete);
     END IF;
     IF p_late_seconds IS NOT NULL AND (v_status IS NOT NULL OR v_delete) THEN
-        CALL mq_raise_error('invalid_argument', 'late_seconds: only without a status_column and with keep');
+        CALL mq_raise_error('invalid_argument', 'late_seconds: allowed only without a status_column and with keep');
     ELSEIF p_equal_rows = 1 AND v_keys IS NOT NULL THEN
-        CALL mq_raise_error('invalid_argument', 'equal_rows: only without key_columns');
+        CALL mq_raise_error('invalid_argument', 'equal_rows: allowed only without key_columns');
     END IF;
 
     CALL mq_require_distinct_rows(v_schema, v_table, v_label, v_keys, v_status, COALESCE(p_equal_rows, 0), v_key_index);
@@ -92,10 +92,10 @@ BEGIN
     IF v_status IS NULL AND NOT v_delete THEN
         IF p_late_seconds IS NULL THEN
             CALL mq_raise_error('unsuitable_table',
-                'rows that come late in the order would be missed: give late_seconds, or 0 to accept that');
+                'without a status, rows that commit late are missed: give late_seconds, or 0 to accept this');
         ELSEIF v_order IS NULL AND COALESCE(JSON_LENGTH(v_keys), 0) <> 1 THEN
             CALL mq_raise_error('unsuitable_table',
-                'without a status and with keep rows are claimed in an order: give order_column');
+                'order_column: needed without a status and with keep, unless there is exactly one key column');
         END IF;
         SET v_order = COALESCE(v_order, JSON_UNQUOTE(JSON_EXTRACT(v_keys, '$[0]'))),
             v_wanted = CONCAT('`', REPLACE(v_order, '`', '``'), '`');

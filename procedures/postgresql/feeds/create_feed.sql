@@ -43,14 +43,13 @@ BEGIN
     SELECT c.*, count(*) OVER () AS number INTO v_sync
     FROM mq.find_columns('sync_column', v_table.id, p_sync_column) AS c LIMIT 1;
     IF v_sync.number > 1 OR v_sync.name = ANY (v_keys) THEN
-        PERFORM mq.raise_error('invalid_argument', 'sync_column: must be one column, and none of key_columns');
+        PERFORM mq.raise_error('invalid_argument', 'sync_column: must be one column that is not in key_columns');
     END IF;
 
     PERFORM mq.require_rights(v_table.id, 'publish', v_sync.name);
     IF row_security_active(v_table.id) THEN
-        PERFORM mq.raise_error('unsuitable_table', format('%s has row security that is active for %s, who would begin with a number '
-            'that hidden rows have: let a role with BYPASSRLS, or the owner of the table, create the feed', v_table.label,
-            current_user));
+        PERFORM mq.raise_error('unsuitable_table', format('%s has row security that hides rows from %s: numbers of hidden rows '
+            'would be given again. Create the feed as the owner of the table or a role with BYPASSRLS', v_table.label, current_user));
     END IF;
     IF NOT EXISTS (
         SELECT FROM pg_index AS i
@@ -62,11 +61,11 @@ BEGIN
                     AND NOT a.attnotnull
             )
     ) THEN
-        PERFORM mq.raise_error('unsuitable_table', format('key_columns do not tell the rows of %s apart: they must hold all '
-            'columns of its primary key, or of a unique index of NOT NULL columns', v_table.label));
+        PERFORM mq.raise_error('unsuitable_table', format('key_columns: must include all columns of the primary key of %s, '
+            'or of a unique index of NOT NULL columns', v_table.label));
     END IF;
     IF v_sync.type <> 'bigint' OR NOT v_sync.nullable THEN
-        PERFORM mq.raise_error('unsuitable_table', format('sync_column must be a bigint that can be NULL: '
+        PERFORM mq.raise_error('unsuitable_table', format('sync_column: must be a bigint column that allows NULL: '
             'ALTER TABLE %s ALTER COLUMN %s TYPE bigint, ALTER COLUMN %2$s DROP NOT NULL', v_table.quoted, v_sync.quoted));
     ELSIF NOT EXISTS (
         SELECT FROM pg_index AS i
@@ -75,7 +74,7 @@ BEGIN
         WHERE i.indrelid = v_table.id AND i.indkey[0] = v_sync.attnum AND i.indisvalid AND i.indpred IS NULL
             AND m.amname = 'btree'
     ) THEN
-        PERFORM mq.raise_error('unsuitable_table', format('sync_column needs an index: CREATE INDEX ON %s (%s)',
+        PERFORM mq.raise_error('unsuitable_table', format('sync_column: needs an index: CREATE INDEX ON %s (%s)',
             v_table.quoted, v_sync.quoted));
     END IF;
 

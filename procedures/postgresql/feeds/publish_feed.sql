@@ -54,7 +54,8 @@ BEGIN
     USING v_last, v_rows, v_parts;
     PERFORM set_config('search_path', 'mq, pg_temp', true);
     IF count < cardinality(v_rows) THEN
-        PERFORM mq.raise_error('unsuitable_table', format('a trigger of %s keeps its rows from being numbered', v_feed.label));
+        PERFORM mq.raise_error('unsuitable_table', format('a trigger of %s prevents numbering: it must not set the sync column',
+            v_feed.label));
     END IF;
     PERFORM mq.move_feed(p_feed, v_feed.pass, v_last, count);
 END

@@ -28,7 +28,7 @@ BEGIN
     SELECT c.position INTO v_position
     FROM mq.feed_consumer AS c WHERE c.feed = p_feed AND c.consumer = p_consumer FOR NO KEY UPDATE;
     IF v_new NOT BETWEEN 0 AND coalesce(v_position, 0) THEN
-        PERFORM mq.raise_error('invalid_argument', format('position: must be 0 to %s, where the consumer stands',
+        PERFORM mq.raise_error('invalid_argument', format('position: must be 0 to %s, the consumer''s position',
             coalesce(v_position, 0)));
     END IF;
     UPDATE mq.feed_consumer AS c SET position = v_new, moved_at = clock_timestamp()

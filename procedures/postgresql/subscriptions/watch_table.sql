@@ -19,7 +19,7 @@ BEGIN
     SELECT * INTO v_table FROM mq.find_table('table', p_table);
     v_keys := mq.primary_key(v_table.id);
     IF v_keys IS NULL THEN
-        PERFORM mq.raise_error('unsuitable_table', v_table.label || ' has no primary key, which messages name its rows by');
+        PERFORM mq.raise_error('unsuitable_table', v_table.label || ' has no primary key: messages identify rows by it');
     END IF;
     -- A trigger reads all that is written to the table: the caller must have the right to create one.
     PERFORM mq.require_rights(v_table.id, 'watch', '');

@@ -42,8 +42,8 @@ BEGIN
     IF v_table IS NULL THEN
         PERFORM mq.raise_error('not_found', format('table: there is no %I.%I any more', v_polled.table_schema, v_polled.table_name));
     ELSIF v_table <> v_polled.table_id AND v_polled.queue_id = 'mq.polled'::regclass THEN
-        PERFORM mq.raise_error('unsuitable_table', format('%I.%I is another table than was adopted: release_table, then adopt_table '
-            'again', v_polled.table_schema, v_polled.table_name));
+        PERFORM mq.raise_error('unsuitable_table', format('%I.%I is not the table that was adopted: release_table, '
+            'then adopt_table again', v_polled.table_schema, v_polled.table_name));
     END IF;
     -- Keys and errors are data of the table: only those who may read the table see them.
     PERFORM mq.require_rights(v_table, 'read', '');

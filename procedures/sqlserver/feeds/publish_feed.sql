@@ -83,7 +83,8 @@ WHERE {sync} > @last AND {sync} <= @last + @took;', @pieces);
                     EXEC sp_executesql @check, N'@last bigint, @took int, @kept int OUTPUT', @last = @last, @took = @took,
                         @kept = @kept OUTPUT;
                 IF @kept < @took
-                    EXEC mq.raise_error 'unsuitable_table', N'a trigger of {} keeps its rows from being numbered', @quoted;
+                    EXEC mq.raise_error 'unsuitable_table',
+                        N'a trigger of {} prevents numbering: it must not set the sync column', @quoted;
                 SELECT @last = @last + @took, @count = @count + @took, @left = @left - @took;
                 IF @took < @top
                     SET @took = 0;

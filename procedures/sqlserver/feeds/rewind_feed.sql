@@ -28,7 +28,7 @@ BEGIN
         SELECT @stands = position FROM mq.feed_consumer WITH (UPDLOCK, ROWLOCK) WHERE feed = @id AND consumer = @who;
         SET @stands = COALESCE(@stands, 0);
         IF @position NOT BETWEEN 0 AND @stands
-            EXEC mq.raise_error 'invalid_argument', N'position: must be 0 to {}, where the consumer stands', @stands;
+            EXEC mq.raise_error 'invalid_argument', N'position: must be 0 to {}, the consumer''s position', @stands;
         UPDATE mq.feed_consumer
         SET position = @position, moved_at = SYSUTCDATETIME()
         WHERE feed = @id AND consumer = @who AND position <> @position;

@@ -37,7 +37,7 @@ BEGIN
             SET @n = @n + 1;
         END;
         IF @keys IS NULL
-            EXEC mq.raise_error 'unsuitable_table', N'{} has no primary key, which messages name its rows by', @label;
+            EXEC mq.raise_error 'unsuitable_table', N'{} has no primary key: messages identify rows by it', @label;
         -- Only columns that the server itself converts to text: the trigger must not run a user's function.
         SELECT TOP (1) @made = c.name
         FROM mq.columns_of(@object_id, @keys) AS c
@@ -46,7 +46,7 @@ BEGIN
         WHERE s.is_computed = 1 OR (y.is_assembly_type = 1 AND y.is_user_defined = 1)
         ORDER BY c.n;
         IF @made IS NOT NULL
-            SET @detail = CONCAT(@label, N' has a key column that is computed, or of a type that was made with .NET: ', @made);
+            SET @detail = CONCAT(@label, N' has a key column that is computed or of a .NET type: ', @made);
         ELSE IF HAS_PERMS_BY_NAME(@quoted, 'OBJECT', 'ALTER') = 0
         BEGIN
             INSERT INTO @pieces (name, piece) VALUES ('table', @quoted), ('user', QUOTENAME(CAST(USER_NAME() AS nvarchar(128))));
@@ -58,7 +58,7 @@ BEGIN
         INNER JOIN sys.schemas AS s ON s.schema_id = t.schema_id
         WHERE q.name = N'mq' AND q.principal_id <> COALESCE(t.principal_id, s.principal_id);
         IF @detail IS NULL AND @owner IS NOT NULL AND COALESCE(HAS_PERMS_BY_NAME(N'mq_reporter', 'USER', 'IMPERSONATE'), 0) = 0
-            SET @detail = CONCAT(@label, N' has another owner than the queue: a member of db_owner must watch it');
+            SET @detail = CONCAT(@label, N' has another owner than the queue: a member of db_owner must call watch_table');
         IF @detail IS NOT NULL
             EXEC mq.raise_error 'unsuitable_table', @detail;
         IF @own = 1

@@ -59,7 +59,7 @@ BEGIN
         IF @bad IS NOT NULL
             SET @detail = @bad + N': needs a status_column';
         ELSE IF EXISTS (SELECT * FROM mq.columns_of(@object_id, @keys) WHERE @keys IS NOT NULL AND quoted = @status)
-            SET @detail = N'key_columns: must not hold the status_column';
+            SET @detail = N'key_columns: must not include the status_column';
         ELSE IF @order = @status
             SET @detail = N'order_column: must not be the status_column';
         IF @detail IS NOT NULL
@@ -67,9 +67,9 @@ BEGIN
         IF @status IS NOT NULL
             EXEC mq.require_status @object_id, @status, @ready_value, @active_value, @done_value, @error_value, @delete;
         IF @late_seconds IS NOT NULL AND (@status IS NOT NULL OR @delete = 1)
-            EXEC mq.raise_error 'invalid_argument', N'late_seconds: only without a status_column and with keep';
+            EXEC mq.raise_error 'invalid_argument', N'late_seconds: allowed only without a status_column and with keep';
         IF @equal_rows = 1 AND @keys IS NOT NULL
-            EXEC mq.raise_error 'invalid_argument', N'equal_rows: only without key_columns';
+            EXEC mq.raise_error 'invalid_argument', N'equal_rows: allowed only without key_columns';
 
         EXEC mq.require_claimable @object_id, @quoted, @label, @keys, @order, @status, @delete, @equal, @late_seconds;
 

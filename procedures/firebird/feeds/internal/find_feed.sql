@@ -30,8 +30,8 @@ BEGIN
     BEGIN
         SELECT COUNT(*) FROM mq_find_columns('table', :name, :key_columns || ', ' || :sync) INTO v_columns;
         WHEN EXCEPTION mq_50002 DO
-            EXECUTE PROCEDURE mq_raise_error('unsuitable_table', label || ' has lost a column of the feed ' || p_feed
-                || ', whose columns are ' || CAST(SUBSTRING(key_columns FROM 1 FOR 400) AS varchar(400)) || ' and ' || sync);
+            EXECUTE PROCEDURE mq_raise_error('unsuitable_table', label || ' no longer has all columns of the feed ' || p_feed
+                || ': ' || CAST(SUBSTRING(key_columns FROM 1 FOR 400) AS varchar(400)) || ' and ' || sync);
     END
     SUSPEND;
 END^

@@ -49,8 +49,8 @@ BEGIN
         EXECUTE STATEMENT 'GRANT ' || v_right || ' TO TRIGGER ' || p_trigger;
         WHEN ANY DO
             EXECUTE PROCEDURE mq_raise_error('unsuitable_table', p_label || ': ' || TRIM(CURRENT_USER)
-                || ' may not give its trigger the right ' || TRIM(v_right) || ': let ' || v_owner
-                || ' call this, who owns the queue, or somebody who has all rights');
+                || ' may not grant its trigger ' || TRIM(v_right) || ': let ' || v_owner
+                || ' call this, the owner of the queue, or a user with all rights');
     END
 END^
 

@@ -18,7 +18,7 @@ AS
 BEGIN
     claim_index = mq_find_index(p_table, p_columns);
     IF (p_columns IS NOT NULL AND claim_index IS NULL) THEN
-        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'claims would read the whole table, it needs: CREATE INDEX "'
+        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'without this index claims would scan the table: CREATE INDEX "'
             || REPLACE(LEFT(p_table, 20), '"', '') || '_CLAIM" ON "' || REPLACE(p_table, '"', '""') || '" ('
             || REPLACE(p_columns, ',', ', ') || ')');
 END^

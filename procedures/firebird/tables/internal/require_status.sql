@@ -38,7 +38,8 @@ BEGIN
     IF (p_done IS NULL AND p_delete = 0) THEN
         EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'done_value: must not be NULL with a status_column and keep');
     IF (p_ready IS NULL AND v_nullable = 0) THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'ready_value: must not be NULL, ' || p_column || ' is NOT NULL');
+        EXECUTE PROCEDURE mq_raise_error('invalid_argument',
+            'ready_value: must not be NULL, because ' || p_column || ' is NOT NULL');
     SELECT '"' || REPLACE(TRIM(rdb$field_source), '"', '""') || '"' FROM rdb$relation_fields
     WHERE rdb$relation_name = :p_table AND rdb$field_name = :p_column AND rdb$field_source NOT STARTING WITH 'RDB$'
     INTO v_domain;

@@ -44,9 +44,10 @@ BEGIN
         LIMIT 1
         FOR UPDATE;
         IF CAST(v_found AS binary) <> CAST(p_feed AS binary) THEN
-            CALL mq_raise_error('unsuitable_table', CONCAT('sync_column: it serves feed ', v_found));
+            CALL mq_raise_error('unsuitable_table', CONCAT('sync_column: already used by feed ', v_found));
         ELSEIF NOT v_same THEN
-            CALL mq_raise_error('already_exists', CONCAT('feed: ', p_feed, ' is a feed of other columns or of another table'));
+            CALL mq_raise_error('already_exists', CONCAT('feed: ', p_feed,
+                ' exists with other columns or another table: drop_feed first'));
         END IF;
     END IF;
 END//

@@ -45,8 +45,8 @@ BEGIN
     LEFT JOIN JSON_TABLE(v_keys, '$[*]' COLUMNS (n FOR ORDINALITY, name varchar(64) CHARACTER SET utf8mb4 PATH '$')) AS j
         ON CAST(j.name AS binary) = CAST(c.name AS binary);
     IF v_found = 0 OR v_keys_found < JSON_LENGTH(v_keys) THEN
-        CALL mq_raise_error('unsuitable_table', CONCAT(LEFT(v_label, 50), ' has lost column ', LEFT(v_sync, 20),
-            ' or one of its key'));
+        CALL mq_raise_error('unsuitable_table', CONCAT(LEFT(v_label, 50), ' has no column ', LEFT(v_sync, 20),
+            ' or key column any more'));
     END IF;
     SELECT CONCAT('FORCE INDEX (`', REPLACE(MIN(s.index_name), '`', '``'), '`)') INTO v_index
     FROM information_schema.statistics AS s

@@ -29,7 +29,7 @@ BEGIN
         IF p_list IS NOT NULL OR @mq_n = 0 THEN
             LEAVE listing;
         ELSEIF v_size = 1 THEN
-            CALL mq_raise_error('unsuitable_table', 'a row is longer than max_allowed_packet');
+            CALL mq_raise_error('unsuitable_table', 'a row is longer than max_allowed_packet: raise this setting');
         END IF;
         SET v_size = GREATEST(1, v_size DIV 8);
     END LOOP;

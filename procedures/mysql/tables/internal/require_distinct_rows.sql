@@ -36,16 +36,16 @@ BEGIN
     ) AS k
     ORDER BY k.index_name <> 'PRIMARY', k.index_name LIMIT 1;
     IF p_keys IS NOT NULL AND p_index IS NULL THEN
-        CALL mq_raise_error('unsuitable_table', CONCAT('key_columns: ', p_label,
-            ' has no primary key or unique index of NOT NULL columns within'));
+        CALL mq_raise_error('unsuitable_table', CONCAT('key_columns: must include all columns of the primary key',
+            ', or of a unique index of NOT NULL columns'));
     ELSEIF p_keys IS NULL AND NOT p_equal_rows THEN
         CALL mq_raise_error('unsuitable_table', CONCAT('equal rows of ', p_label,
-            ' cannot be told apart: give key_columns, or equal_rows 1'));
+            ' cannot be distinguished: give key_columns, or equal_rows 1'));
     ELSEIF p_keys IS NULL THEN
         CALL mq_column_without_equality(p_schema, p_table, p_status, v_bad);
         IF v_bad IS NOT NULL THEN
-            CALL mq_raise_error('unsuitable_table', CONCAT('without key_columns all columns are compared, and ', LEFT(v_bad, 40),
-                ' cannot be'));
+            CALL mq_raise_error('unsuitable_table', CONCAT('key_columns: needed, because ', LEFT(v_bad, 40),
+                ' cannot be compared'));
         END IF;
     END IF;
 END//

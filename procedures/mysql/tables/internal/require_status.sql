@@ -42,7 +42,8 @@ BEGIN
     ELSEIF p_done IS NULL AND NOT p_delete THEN
         CALL mq_raise_error('invalid_argument', 'done_value: must not be NULL with a status_column and keep');
     ELSEIF p_ready IS NULL AND NOT v_nullable THEN
-        CALL mq_raise_error('invalid_argument', CONCAT('ready_value: must not be NULL, ', LEFT(p_column, 40), ' is NOT NULL'));
+        CALL mq_raise_error('invalid_argument',
+            CONCAT('ready_value: must not be NULL, because ', LEFT(p_column, 40), ' is NOT NULL'));
     END IF;
     SET v_bits = CASE v_kind WHEN 'tinyint' THEN 8 WHEN 'smallint' THEN 16 WHEN 'mediumint' THEN 24 WHEN 'int'
         THEN 32 ELSE 64 END;

@@ -51,7 +51,8 @@ BEGIN
     )
     LIMIT 1;
     IF v_lost IS NOT NULL THEN
-        PERFORM mq.raise_error('unsuitable_table', format('%s has no column %s any more', label, v_lost));
+        PERFORM mq.raise_error('unsuitable_table', format('%s has no column %s any more: drop_feed, then create_feed again',
+            label, v_lost));
     END IF;
     SELECT string_agg(format('t.%I', c.name), ', ' ORDER BY c.n) INTO quoted
     FROM unnest(keys) WITH ORDINALITY AS c (name, n);

@@ -20,7 +20,7 @@ BEGIN
     PERFORM mq.lock_feed(p_feed, p_pass);
     UPDATE mq.feed SET last_number = p_last + p_count WHERE name = p_feed AND last_number = p_last AND p_count >= 0;
     IF NOT FOUND THEN
-        PERFORM mq.raise_error('not_found', format('feed: the counter of %s does not stand at %s', p_feed, p_last));
+        PERFORM mq.raise_error('not_found', format('feed: the counter of %s is not at %s any more', p_feed, p_last));
     END IF;
 END
 $$;

@@ -27,7 +27,8 @@ BEGIN
     IF NOT FOUND THEN
         PERFORM FROM mq.polled WHERE name = p_name;
         PERFORM mq.raise_error(CASE WHEN FOUND THEN 'unsuitable_table' ELSE 'not_found' END, CASE WHEN FOUND
-            THEN 'no right to read and write it was shown' ELSE format('name: no table is adopted as %s', p_name) END);
+            THEN 'the caller has not shown the rights that claims of the table need'
+            ELSE format('name: no table is adopted as %s', p_name) END);
     END IF;
     IF p_lock THEN
         -- Read it again: others may have changed it before this lock was granted.

@@ -31,7 +31,7 @@ BEGIN
     IF v_table IS NULL THEN
         PERFORM mq.raise_error('not_found', format('table: there is no %s any more', v_label));
     ELSIF v_table <> p_polled.table_id AND p_polled.queue_id = 'mq.polled'::regclass THEN
-        PERFORM mq.raise_error('unsuitable_table', format('%s is another table than was adopted: release_table, then adopt_table '
+        PERFORM mq.raise_error('unsuitable_table', format('%s is not the table that was adopted: release_table, then adopt_table '
             'again', v_label));
     END IF;
     PERFORM mq.require_rights(v_table, v_need, coalesce(p_polled.status_column, ''));

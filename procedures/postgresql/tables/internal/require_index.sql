@@ -28,7 +28,7 @@ BEGIN
             AND k.names = p_columns AND k.high = k.low AND k.low IN (0, 3)
     ) THEN
         PERFORM mq.raise_error('unsuitable_table', (
-            SELECT format('claims would read the whole table, it needs: CREATE INDEX ON %I.%I (%s)', n.nspname, c.relname,
+            SELECT format('without this index claims would scan the table: CREATE INDEX ON %I.%I (%s)', n.nspname, c.relname,
                 (SELECT string_agg(quote_ident(w.name), ', ' ORDER BY w.n) FROM unnest(p_columns) WITH ORDINALITY AS w (name, n)))
             FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
             WHERE c.oid = p_table

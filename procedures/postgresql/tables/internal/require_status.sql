@@ -36,7 +36,7 @@ BEGIN
     ELSIF p_done IS NULL AND NOT p_delete THEN
         PERFORM mq.raise_error('invalid_argument', 'done_value: must not be NULL with a status_column and keep');
     ELSIF p_ready IS NULL AND v_not_null THEN
-        PERFORM mq.raise_error('invalid_argument', format('ready_value: must not be NULL, %s is NOT NULL', p_column));
+        PERFORM mq.raise_error('invalid_argument', format('ready_value: must not be NULL, because %s is NOT NULL', p_column));
     END IF;
     FOR i IN 1 .. 4 LOOP
         CONTINUE WHEN v_values[i] IS NULL;

@@ -40,7 +40,7 @@ BEGIN
     IF @lost IS NOT NULL
     BEGIN
         INSERT INTO @pieces (name, piece) VALUES ('table', @quoted), ('column', @lost);
-        SET @detail = mq.fill(N'{table} has no column {column} any more', @pieces);
+        SET @detail = mq.fill(N'{table} has no column {column} any more: drop_feed, then create_feed again', @pieces);
         EXEC mq.raise_error 'unsuitable_table', @detail;
     END;
     SELECT @hint = COALESCE(mq.index_hint(@object_id, @sync), N'');

@@ -38,7 +38,7 @@ BEGIN
         INSERT INTO @pieces (name, piece)
         VALUES ('quoted', @quoted), ('wanted', @wanted),
             ('index', QUOTENAME(LEFT(CAST(OBJECT_NAME(@object_id) AS nvarchar(128)), 110) + N'_claim'));
-        SET @detail = mq.fill(N'claims would read the whole table, it needs: CREATE INDEX {index} ON {quoted} ({wanted})', @pieces);
+        SET @detail = mq.fill(N'without this index claims would scan the table: CREATE INDEX {index} ON {quoted} ({wanted})', @pieces);
         EXEC mq.raise_error 'unsuitable_table', @detail;
     END;
     WHILE @list IS NOT NULL

@@ -27,13 +27,13 @@ BEGIN
         @value = read_back
     FROM mq.column_texts(@object_id, @column);
     IF @value IS NULL OR @changes = 1 OR @type IN (N'float', N'real', N'binary', N'varbinary')
-        SET @detail = CONCAT(N'status_column: ', @name, N' must be a number, a text or a time of its own');
+        SET @detail = CONCAT(N'status_column: ', @name, N' must be a number, a text or a time that the server does not compute');
     ELSE IF @error IS NULL
         SET @detail = N'error_value: must not be NULL with a status_column';
     ELSE IF @done IS NULL AND @delete = 0
         SET @detail = N'done_value: must not be NULL with a status_column and keep';
     ELSE IF @ready IS NULL AND @nullable = 0
-        SET @detail = CONCAT(N'ready_value: must not be NULL, ', @name, N' is NOT NULL');
+        SET @detail = CONCAT(N'ready_value: must not be NULL, because ', @name, N' is NOT NULL');
     IF @detail IS NOT NULL
         EXEC mq.raise_error 'invalid_argument', @detail;
     -- A conversion cuts a text that is too long without an error: so compare it with the text converted without a length.
