@@ -7,6 +7,8 @@
 -- Transaction: joins the caller's, which must be READ COMMITTED NO WAIT; claims of one table wait for each other until it
 --              ends; skips rows that others have locked
 -- Example:     SELECT * FROM mq_claim_rows('orders', 10, 'worker-1', 60);
+--
+-- An entry is a row of mq_polled_row. It records one claimed, waiting or dead row of the table.
 
 SET TERM ^ ;
 

@@ -10,6 +10,8 @@
 --
 -- The user's table is read and written with the caller's rights. The called procedures use the queue's tables with the
 -- rights of mq_owner.
+--
+-- An entry is a row of mq_polled_row. It records one claimed, waiting or dead row of the table.
 
 DROP PROCEDURE IF EXISTS mq_claim_rows;
 

@@ -10,6 +10,8 @@
 --
 -- It runs with the rights of its caller. The caller needs SELECT on the table, UPDATE if there is a status, and DELETE if
 -- rows are deleted. The queue's own tables are written by functions that require a pass (see my_pass).
+--
+-- An entry is a row of mq.polled_row. It records one claimed, waiting or dead row of the table.
 
 CREATE OR REPLACE FUNCTION mq.claim_rows(
     p_name text,

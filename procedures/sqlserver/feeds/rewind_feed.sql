@@ -1,4 +1,4 @@
--- rewind_feed: move a consumer's position back; it fetches the rows after it again.
+-- rewind_feed: move a consumer's position back: the consumer fetches earlier rows again.
 -- Arguments:   @feed, @consumer (1 to 200 characters each), @position (0 to the consumer's position; NULL: 0, all rows)
 -- Returns:     position: the consumer's position now
 -- Errors:      50002 invalid_argument, 50005 not_found

@@ -5,8 +5,8 @@
 -- Transaction: joins the caller's; waits for transactions that use the table, and they wait for its end
 -- Example:     EXEC mq.watch_table N'sales.orders';
 --
--- One trigger reports all actions. It is created with the caller's rights, who needs ALTER on the table. Writers need no
--- right on the queue: if the table has the queue's owner, ownership chaining covers it. Otherwise the trigger runs as
+-- One trigger reports all actions. It is created with the rights of the caller, who needs ALTER on the table. Writers need
+-- no right on the queue: if the table has the queue's owner, ownership chaining covers it. Otherwise the trigger runs as
 -- mq_reporter, a user without a login. It may only send such messages, because the table's owner controls what the columns
 -- contain.
 

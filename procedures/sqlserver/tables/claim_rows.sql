@@ -6,6 +6,8 @@
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; claims of one table wait for each other until it ends; skips rows that others have locked
 -- Example:     EXEC mq.claim_rows N'orders', 100, N'worker-1', 60;
+--
+-- An entry is a row of mq.polled_row. It records one claimed, waiting or dead row of the table.
 
 CREATE OR ALTER PROCEDURE mq.claim_rows
     @name nvarchar(max),
