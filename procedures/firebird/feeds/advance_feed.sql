@@ -1,9 +1,10 @@
--- advance_feed: move a consumer's position forward: what it has handled is not fetched again.
--- Arguments:   p_feed, p_consumer (1 to 200 characters each), p_position (0 to the feed's last number)
--- Returns:     position (where the consumer stands now: a lower p_position changes nothing)
+-- advance_feed: move a consumer's position forward, past the rows that it has handled.
+-- Arguments:   p_feed, p_consumer (1 to 200 characters each), p_position (the last number handled: 0 to the feed's last
+--              number)
+-- Returns:     position: the consumer's position now; a lower p_position changes nothing
 -- Errors:      50002 invalid_argument, 50005 not_found
--- Transaction: joins the caller's; waits for another that moves the same consumer, in a NO WAIT transaction for two seconds,
---              and then fails with a lock conflict
+-- Transaction: joins the caller's; waits for other calls that move the same consumer; a NO WAIT transaction waits two
+--              seconds, then fails with a lock conflict
 -- Example:     SELECT * FROM mq_advance_feed('orders', 'search', 17);
 
 SET TERM ^ ;
@@ -22,7 +23,7 @@ BEGIN
     EXECUTE PROCEDURE mq_require_name('feed', p_feed, 0);
     EXECUTE PROCEDURE mq_require_name('consumer', p_consumer, 0);
     SELECT last_number FROM mq_read_feed(:p_feed) INTO v_last;
-    -- Rows that get these numbers later would be lost.
+    -- A consumer past the last number would miss the rows numbered later.
     IF (p_position IS NULL OR p_position NOT BETWEEN 0 AND v_last) THEN
         EXECUTE PROCEDURE mq_raise_error('invalid_argument',
             'position: must be 0 to ' || v_last || ', the feed''s last number' || COALESCE(', not ' || p_position, ''));

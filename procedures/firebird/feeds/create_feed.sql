@@ -1,13 +1,13 @@
--- create_feed: make a feed of a table: its rows, numbered in the order in which they are published.
--- Arguments:   p_feed (1 to 200 characters), p_table (as SQL names it), p_key_columns (names with commas between; all columns
---              of a primary key or of a unique index are among them), p_sync_column (a nullable bigint with an ascending
---              index that begins with it)
--- Returns:     created (0: the same feed was there already)
+-- create_feed: create a feed from a table: its rows, numbered in the order in which they are published.
+-- Arguments:   p_feed (1 to 200 characters), p_table (as SQL names it), p_key_columns (1 to 100 names separated by commas;
+--              they include all columns of a primary key or unique index), p_sync_column (a bigint column that allows NULL;
+--              an ascending index begins with it)
+-- Returns:     created: 1; 0 when the same feed already exists
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50007 already_exists
--- Transaction: joins the caller's; waits for another that makes the same feed, in a NO WAIT transaction for two seconds
+-- Transaction: joins the caller's; waits for a call that creates the same feed, in NO WAIT for two seconds
 -- Example:     SELECT * FROM mq_create_feed('orders', 'orders', 'id', 'sync');
 --
--- The table is read and changed with the rights of the caller: here, in publish_feed and in fetch_feed.
+-- The table is read and changed with the rights of the caller, here and in publish_feed and fetch_feed.
 
 SET TERM ^ ;
 
@@ -43,7 +43,7 @@ BEGIN
     FROM mq_find_columns('sync_column', :v_table, COALESCE(:p_sync_column, ''))
     INTO v_count, v_sync, v_sync_quoted, v_type, v_nullable;
     IF (v_count > 1 OR POSITION(',' || v_sync_quoted || ',', ',' || v_keys || ',') > 0) THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'sync_column: must be one column, and none of key_columns');
+        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'sync_column: must be one column that is not in key_columns');
 
     BEGIN
         EXECUTE PROCEDURE mq_require_rights(v_quoted, v_sync_quoted, 0);
@@ -52,17 +52,17 @@ BEGIN
     END
 
     IF (mq_has_key(v_table, v_keys) = 0) THEN
-        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'key_columns do not identify each row of ' || v_table
-            || ': they must hold all columns of its primary key, or of a unique index of NOT NULL columns');
+        EXECUTE PROCEDURE mq_raise_error('unsuitable_table',
+            'key_columns: must include all columns of the primary key of ' || v_table || ', or of a unique index of NOT NULL columns');
     IF (v_type <> 'BIGINT' OR v_nullable = 0) THEN
-        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'sync_column must be a bigint that can be NULL: ALTER TABLE '
+        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'sync_column: must be a bigint column that allows NULL: ALTER TABLE '
             || v_quoted || ' ALTER COLUMN ' || v_sync_quoted || TRIM(IIF(v_type <> 'BIGINT', ' TYPE BIGINT', ' DROP NOT NULL')));
     IF (mq_find_index(v_table, v_sync_quoted) IS NULL) THEN
     BEGIN
         v_statement = LEFT(v_table, 15) || '_' || LEFT(v_sync, 15);
         IF (OCTET_LENGTH(v_statement) > 31) THEN
             v_statement = 'SYNC_' || ABS(HASH(v_statement));
-        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'sync_column needs an ascending index: CREATE INDEX "'
+        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'sync_column: needs an ascending index: CREATE INDEX "'
             || REPLACE(v_statement, '"', '') || '" ON ' || v_quoted || ' (' || v_sync_quoted || ')');
     END
 
@@ -75,7 +75,7 @@ BEGIN
     created = IIF(v_old_feed IS NULL, 1, 0);
     IF (created = 1) THEN
     BEGIN
-        -- There is no descending index to read a MAX from: the least number that no row reaches, by halves.
+        -- Without a descending index MAX would read the whole table. A binary search finds the highest number.
         EXECUTE STATEMENT REPLACE(REPLACE(q'[EXECUTE BLOCK RETURNS (number bigint)
 AS
 DECLARE v_to bigint = 4611686018427387903;
@@ -97,10 +97,10 @@ END]', '{"table"}', v_quoted), '{"sync"}', v_sync_quoted)
         VALUES (:p_feed, :v_last, mq_utc_now(), :v_table, :v_sync, :v_keys);
     END
     ELSE IF (v_old_feed <> p_feed) THEN
-        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'sync_column serves the feed ' || v_old_feed || ' already');
+        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'sync_column: already used by feed ' || v_old_feed);
     ELSE IF (v_old_table <> v_table OR v_old_sync <> v_sync OR v_old_keys <> v_keys) THEN
         EXECUTE PROCEDURE mq_raise_error('already_exists',
-            'feed: ' || p_feed || ' is a feed of other columns or of another table');
+            'feed: ' || p_feed || ' exists with other columns or another table: drop_feed first');
     SUSPEND;
 END^
 

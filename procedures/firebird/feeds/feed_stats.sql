@@ -1,7 +1,8 @@
--- feed_stats: each feed with its consumers and how far they are.
--- Arguments:   p_feed (NULL: all)
--- Returns:     feed, table, last_position, unpublished (counted up to 10,000; NULL: the caller may not read the table), consumer,
---              position, behind, moved_at; a feed without consumers has one row
+-- feed_stats: list each feed with its consumers and their positions.
+-- Arguments:   p_feed (1 to 200 characters; NULL: all feeds)
+-- Returns:     feed, table, last_position, unpublished (counted up to 10,000; NULL: the caller cannot read the table),
+--              consumer, position, behind (last_position minus position), moved_at: one row per consumer; a feed without
+--              consumers has one row
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only, without locks
 -- Example:     SELECT * FROM mq_feed_stats;
@@ -36,7 +37,7 @@ BEGIN
             v_statement = 'SELECT COUNT(*) FROM (SELECT 1 AS one FROM {"table"} AS t WHERE t.{"sync"} IS NULL ROWS 10000) AS d';
             EXECUTE STATEMENT REPLACE(REPLACE(v_statement, '{"table"}', v_quoted), '{"sync"}', v_sync) INTO unpublished;
             WHEN ANY DO
-                -- Dropped, changed or closed to the caller: the rest is returned all the same.
+                -- The table was dropped or changed, or the caller may not read it: unpublished stays NULL.
                 unpublished = NULL;
         END
         FOR SELECT c.consumer, c."POSITION", :last_position - c."POSITION", c.moved_at

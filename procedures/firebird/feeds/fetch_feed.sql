@@ -1,9 +1,9 @@
--- fetch_feed: the rows after a consumer's position, in the order of their numbers.
--- Arguments:   p_feed, p_consumer (1 to 200 characters each; a consumer that is new begins with the first row), p_size (1 to
---              10,000; NULL: 100)
--- Returns:     position, key (a JSON object of the key columns), row (a JSON object of all columns)
+-- fetch_feed: return the rows after a consumer's position, in the order of their numbers.
+-- Arguments:   p_feed, p_consumer (1 to 200 characters each; a new consumer starts at the first row), p_size (1 to 10,000;
+--              NULL: 100)
+-- Returns:     position (the row's number), key (a JSON object of the key columns), row (a JSON object of all columns)
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: reads only, without locks: the same call again gives the same until advance_feed moves the position
+-- Transaction: reads only, without locks; returns the same rows again until advance_feed moves the position
 -- Example:     SELECT * FROM mq_fetch_feed('orders', 'search', 100);
 
 SET TERM ^ ;
@@ -31,8 +31,8 @@ BEGIN
     EXECUTE PROCEDURE mq_require_name('consumer', p_consumer, 0);
     EXECUTE PROCEDURE mq_require_record_version;
     EXECUTE PROCEDURE mq_require_range('size', p_size, 1, 10000);
-    -- The counter before the rows: all numbers up to it are committed, and nothing after it is read. On Firebird 3.0 every
-    -- statement in here, and every row, is as it is committed at its moment.
+    -- Read the counter before the rows: all numbers up to it are committed, and no row above it is read. On Firebird 3.0
+    -- each statement, and even each row, is read as committed at that moment.
     SELECT name, quoted, sync, key_columns, last_number FROM mq_find_feed(:p_feed)
     INTO v_name, v_quoted, v_sync, v_keys, v_last;
     SELECT "POSITION" FROM mq_feed_consumer WHERE feed = :p_feed AND consumer = :p_consumer INTO v_position;

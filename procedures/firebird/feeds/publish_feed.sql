@@ -1,13 +1,13 @@
 -- publish_feed: number up to p_size rows whose sync column is NULL.
 -- Arguments:   p_feed (1 to 200 characters), p_size (1 to 10,000; NULL: 500)
--- Returns:     count
+-- Returns:     count: rows numbered
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT, and holds the feed's counter until it ends:
---              publishers of one feed wait for each other, for two seconds; passes over rows that writers have locked
+-- Transaction: joins the caller's, which must be READ COMMITTED NO WAIT, and locks the feed's counter until it ends;
+--              publishers of one feed wait two seconds for each other; skips rows that writers have locked
 -- Example:     SELECT * FROM mq_publish_feed('orders', 500);
 --
--- The user's rows are read and changed with the rights of the connected user.
--- The first rows of the index, in the order of their keys. Where too many of them were locked, those after them as well.
+-- The user's rows are read and changed with the rights of the connected user. The first rows of the index are numbered in
+-- the order of their keys. If too many of them are locked, the following rows are numbered too.
 
 SET TERM ^ ;
 
@@ -39,13 +39,13 @@ BEGIN
         INTO v_any;
     IF (v_any IS NOT NULL) THEN
     BEGIN
-        -- The counter before the rows: a publisher that waits here holds no row that others want.
+        -- Lock the counter before the rows: a publisher that waits here holds no row locks.
         EXECUTE PROCEDURE mq_lock_row('feed', p_feed, NULL) RETURNING_VALUES v_last;
         IF (v_last IS NULL) THEN
             EXECUTE PROCEDURE mq_raise_error('not_found', 'feed: there is no feed ' || p_feed);
         SELECT LIST('t."' || REPLACE(name, '"', '""') || '" AS k' || n), LIST('d.k' || n)
         FROM mq_split_names('key_columns', :v_keys) INTO v_keys, v_order;
-        -- A place in it is written {"table"}: no name can bring one with it, for in a quoted name a double quote stands twice.
+        -- Placeholders look like {"table"}. A quoted name cannot contain one, because its double quotes are doubled.
         v_statement = q'[EXECUTE BLOCK (p_last bigint = ?, p_to bigint = ?, p_size bigint = ?)
 RETURNS (number bigint)
 AS
@@ -87,20 +87,20 @@ END]';
         v_statement = REPLACE(v_statement, '{"number_row_c2"}', mq_number_row('c2'));
         v_statement = REPLACE(REPLACE(v_statement, '{"keys"}', v_keys), '{"order"}', v_order);
         v_statement = REPLACE(REPLACE(v_statement, '{"table"}', v_quoted), '{"sync"}', v_sync);
-        -- On 4.0 an UPDATE that meets what was committed since this call began spoils the block: it gives no answer, or one of
-        -- these errors. The caller is to call again then, as after any other conflict.
+        -- On 4.0 an UPDATE of a row that was changed and committed since this call began breaks the block: it returns no row
+        -- or raises one of these errors. The caller must call again, as after any other conflict.
         BEGIN
             EXECUTE STATEMENT (v_statement) (v_last, v_last + COALESCE(p_size, 500), COALESCE(p_size, 500)) INTO v_number;
             WHEN GDSCODE req_sync, GDSCODE malformed_string DO
                 v_number = NULL;
         END
         IF (v_number IS NULL) THEN
-            -- We have it: this ends in a lock conflict.
+            -- This transaction holds the row: the UPDATE below raises a lock conflict.
             IN AUTONOMOUS TRANSACTION DO
                 UPDATE mq_feed SET last_number = last_number WHERE name = :p_feed;
         IF (v_number = -1) THEN
             EXECUTE PROCEDURE mq_raise_error('unsuitable_table',
-                'a trigger of ' || v_label || ' keeps its rows from being numbered');
+                'a trigger of ' || v_label || ' prevents numbering: it must not set the sync column');
         "COUNT" = v_number - v_last;
         UPDATE mq_feed SET last_number = :v_number WHERE name = :p_feed;
     END

@@ -1,9 +1,9 @@
--- rewind_feed: move a consumer's position back on purpose: rows come again.
--- Arguments:   p_feed, p_consumer (1 to 200 characters each), p_position (0 to where the consumer stands; NULL: 0)
--- Returns:     position (where the consumer stands now)
+-- rewind_feed: move a consumer's position back: the consumer fetches earlier rows again.
+-- Arguments:   p_feed, p_consumer (1 to 200 characters each), p_position (0 to the consumer's position; NULL: 0, all rows)
+-- Returns:     position: the consumer's position now
 -- Errors:      50002 invalid_argument, 50005 not_found
--- Transaction: joins the caller's; waits for another that moves the same consumer, in a NO WAIT transaction for two seconds,
---              and then fails with a lock conflict
+-- Transaction: joins the caller's; waits for other calls that move the same consumer; a NO WAIT transaction waits two
+--              seconds, then fails with a lock conflict
 -- Example:     SELECT * FROM mq_rewind_feed('orders', 'search');
 
 SET TERM ^ ;
@@ -27,7 +27,7 @@ BEGIN
     "POSITION" = COALESCE(p_position, 0);
     IF ("POSITION" NOT BETWEEN 0 AND COALESCE(v_stands, 0)) THEN
         EXECUTE PROCEDURE mq_raise_error('invalid_argument',
-            'position: must be 0 to ' || COALESCE(v_stands, 0) || ', where the consumer stands, not ' || p_position);
+            'position: must be 0 to ' || COALESCE(v_stands, 0) || ', the consumer''s position, not ' || p_position);
     UPDATE mq_feed_consumer SET "POSITION" = :"POSITION", moved_at = mq_utc_now()
     WHERE feed = :p_feed AND consumer = :p_consumer AND "POSITION" > :"POSITION";
     SUSPEND;

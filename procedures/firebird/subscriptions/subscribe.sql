@@ -1,10 +1,10 @@
--- subscribe: from now on, each such change of the table's rows sends a message to this type or topic.
--- Arguments:   p_table (a watched table), p_action (I, U or D, or several of them), p_type (1 to 200
---              characters) or p_topic (then each type that is bound to it at that moment gets one)
--- Returns:     count (subscriptions that are new)
+-- subscribe: from now on, send a message to a type or topic for each changed row of a table.
+-- Arguments:   p_table (a watched table), p_action (I, U or D, or several of them), and either p_type (1 to 200 characters)
+--              or p_topic (each type bound to it at the time of the change gets one message)
+-- Returns:     count: new subscriptions
 -- Errors:      50002 invalid_argument, 50005 not_found
--- Transaction: joins the caller's; what a transaction writes that sees its commit is told: that of a SNAPSHOT which has begun
---              before is not
+-- Transaction: joins the caller's; changes of transactions that see its commit are sent; a SNAPSHOT that started before it
+--              sends nothing
 -- Example:     SELECT * FROM mq_subscribe('stock', 'IU', 'stock.changed');
 
 SET TERM ^ ;
@@ -41,7 +41,8 @@ BEGIN
             VALUES (:v_watched, :v_action, COALESCE(:p_type, ''), COALESCE(:p_topic, ''));
             "COUNT" = "COUNT" + 1;
             WHEN GDSCODE unique_key_violation, GDSCODE no_dup DO
-                -- It is there already; one that another transaction has not committed yet may be rolled back.
+                -- The subscription exists already. If it is not visible, another transaction has not committed it and may
+                -- roll back: raise the error.
                 IF (NOT EXISTS (
                     SELECT 1 FROM mq_subscription AS s
                     WHERE s.watched = :v_watched AND s.action = :v_action AND s.type = COALESCE(:p_type, '')

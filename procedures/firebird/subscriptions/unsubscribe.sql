@@ -1,7 +1,7 @@
--- unsubscribe: take subscriptions of a table away.
--- Arguments:   p_table (a watched table), p_action (I, U or D, or several of them; NULL: all), p_type, p_topic (both
---              NULL: all; one given: that one)
--- Returns:     count (subscriptions taken away)
+-- unsubscribe: delete subscriptions of a table.
+-- Arguments:   p_table (a watched table), p_action (I, U or D, or several of them; NULL: all), p_type or p_topic (both NULL:
+--              all)
+-- Returns:     count: subscriptions deleted
 -- Errors:      50002 invalid_argument, 50005 not_found
 -- Transaction: joins the caller's; messages that were sent stay
 -- Example:     SELECT * FROM mq_unsubscribe('stock', NULL, 'stock.changed');

@@ -1,14 +1,14 @@
--- unwatch_table: take a table's subscriptions away, and its trigger by the statement that is returned.
--- Arguments:   p_table (as SQL names it; that of a table that was dropped also as messages named it)
--- Returns:     statement, to be executed after the commit by a user who may alter the table; until then the trigger finds no
---              subscription. No row where the table was dropped
+-- unwatch_table: delete a table's subscriptions, and return the statement that disables its trigger.
+-- Arguments:   p_table (as SQL names it; a dropped table: as messages name it)
+-- Returns:     statement: a user who may alter the table must execute it after the commit; until then the trigger sends
+--              nothing. No row when the table was dropped
 -- Errors:      50002 invalid_argument, 50005 not_found
 -- Transaction: joins the caller's
 -- Example:     SELECT * FROM mq_unwatch_table('stock');
 --
--- The trigger is not changed here: a session that reads the table meanwhile for the first time would take an uncommitted change
--- for the truth, and after a rollback go on without the trigger. Nor is it to be dropped beside writers: those that are about to
--- fire it may find its rights gone.
+-- The trigger is not changed here: a session that first uses the table meanwhile would load the uncommitted change, and
+-- after a rollback continue without the trigger. It must not be dropped while others write: writers that are about to fire
+-- it may find its rights gone.
 
 SET TERM ^ ;
 

@@ -1,15 +1,15 @@
--- watch_table: send messages about a table's changes to its subscriptions. Another call puts its trigger right.
+-- watch_table: create the trigger that sends messages when a table changes; another call repairs it.
 -- Arguments:   p_table (as SQL names it; it needs a primary key)
--- Returns:     no row: the trigger is made by this call
--- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, on 3.0 50001 wrong_isolation in a snapshot; the
---              engine's own (no permission) where the caller may not alter the table
--- Transaction: joins the caller's; what is prepared after its commit fires the trigger: a session goes on without it with what it
---              has prepared, or has called, before
+-- Returns:     statement: no rows, because this call creates the trigger
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table; on 3.0 in a snapshot 50001 wrong_isolation;
+--              the engine's own (no permission) when the caller may not alter the table
+-- Transaction: joins the caller's; statements prepared after its commit fire the trigger. A session that has prepared a
+--              statement, or called a procedure, before that continues without the trigger
 -- Example:     SELECT * FROM mq_watch_table('stock');
 --
--- On 3.0 the trigger gets its rights in a transaction of their own, while it is empty and inactive. There, writers who meet a new
--- trigger and its rights in one commit may be refused (no permission for SELECT access to TABLE MQ_SUBSCRIPTION), again and again
--- until they connect again; those who meet the rights first are not.
+-- On 3.0 the trigger gets its rights in a separate transaction, while it is empty and inactive. If the trigger and its
+-- rights were committed together, writers could be refused until they reconnect: no permission for SELECT access to TABLE
+-- MQ_SUBSCRIPTION.
 
 SET TERM ^ ;
 
@@ -42,14 +42,14 @@ BEGIN
     INTO v_columns;
     IF (v_columns IS NULL) THEN
         EXECUTE PROCEDURE mq_raise_error('unsuitable_table',
-            v_label || ' has no primary key, which messages name its rows by');
+            v_label || ' has no primary key: messages identify rows by it');
     v_new = mq_row_json(v_table, v_columns, 'NEW');
     v_old = mq_row_json(v_table, v_columns, 'OLD');
 
     SELECT w.id FROM mq_watched AS w WHERE w.label = :v_label INTO v_id;
     IF (v_id IS NULL) THEN
     BEGIN
-        -- That of a trigger that unwatch_table has left there.
+        -- Reuse the number of a trigger that unwatch_table has left.
         SELECT FIRST 1 SUBSTRING(TRIM(t.rdb$trigger_name) FROM 10)
         FROM rdb$triggers AS t
         WHERE t.rdb$relation_name = :v_table AND TRIM(t.rdb$trigger_name) SIMILAR TO 'MQ#_WATCH#_[0-9]+' ESCAPE '#'
@@ -71,19 +71,18 @@ BEGIN
     END
 
     v_trigger = 'MQ_WATCH_' || v_id;
-    -- From 4.0 on a call sees nothing that another transaction has committed since it began, not even its own autonomous one; nor
-    -- is there need for it.
+    -- From 4.0 on a separate transaction is not needed, and this call could not see its changes.
     IF (RDB$GET_CONTEXT('SYSTEM', 'ENGINE_VERSION') STARTING WITH '3.') THEN
     BEGIN
         IN AUTONOMOUS TRANSACTION DO
             EXECUTE PROCEDURE mq_make_trigger(v_trigger, v_quoted, v_label, v_new);
-        -- A snapshot does not see it.
+        -- A SNAPSHOT transaction does not see the new trigger.
         IF (NOT EXISTS (SELECT 1 FROM rdb$triggers AS t WHERE t.rdb$trigger_name = :v_trigger)) THEN
             EXECUTE PROCEDURE mq_require_read_committed;
     END
     ELSE
         EXECUTE PROCEDURE mq_make_trigger(v_trigger, v_quoted, v_label, v_new);
-    -- For each action a check first: writers of what nobody has subscribed to pay for no more than that.
+    -- Check for subscriptions first: without any, a write costs only this check.
     v_source = q'[AS
 BEGIN
     IF (INSERTING) THEN
@@ -100,7 +99,7 @@ BEGIN
         EXECUTE PROCEDURE mq_send_changes({"id"}, 'D', {"old"}, NULL);
 END]';
     v_source = REPLACE(REPLACE(REPLACE(v_source, '{"id"}', v_id), '{"new"}', v_new), '{"old"}', v_old);
-    -- 114: after INSERT, UPDATE and DELETE.
+    -- 114: AFTER INSERT OR UPDATE OR DELETE.
     IF (NOT EXISTS (
         SELECT 1 FROM rdb$triggers AS t
         WHERE t.rdb$trigger_name = :v_trigger AND t.rdb$relation_name = :v_table AND t.rdb$trigger_type = 114

@@ -1,14 +1,16 @@
--- adopt_table: let the rows of a table of yours be claimed as work, as the table is.
--- Arguments:   p_name, p_table, p_key_columns (NULL: all columns together, see p_equal_rows), p_order_column, p_status_column,
---              p_ready_value, p_active_value, p_done_value, p_error_value, p_on_complete (keep or delete; NULL: keep),
---              p_late_seconds (without a status and with keep), p_equal_rows (0 or 1), p_max_attempts (1 to 1,000; NULL: 10)
--- Returns:     created: 1, or 0 when it was adopted so already
+-- adopt_table: use a user's table as a queue, without changing the table.
+-- Arguments:   p_name (1 to 200 characters), p_table (as SQL names it), p_key_columns (1 to 100 names separated by commas;
+--              NULL: all columns, with p_equal_rows 1), p_order_column (NULL: the key columns), p_status_column (NULL:
+--              none), p_ready_value, p_active_value (NULL: a claim does not write the status), p_done_value, p_error_value,
+--              p_on_complete (keep or delete; NULL: keep), p_late_seconds (0 to 315,360,000; only without a status and with
+--              keep), p_equal_rows (0 or 1; NULL: 0), p_max_attempts (1 to 1,000; NULL: 10)
+-- Returns:     created: 1; 0 when the table is already adopted with the same settings
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50007 already_exists
 -- Transaction: joins the caller's
 -- Example:     SELECT * FROM mq_adopt_table('orders', 'orders', 'id', NULL, 'status', 'N', 'A', 'D', 'E');
 --
--- The table is read and changed with the rights of the caller: here and in every claim of its rows. It is long because it has 13
--- arguments to check and to keep.
+-- The table is read and changed with the rights of the caller, here and in every claim. It is long because it checks
+-- thirteen arguments against each other.
 
 SET TERM ^ ;
 
@@ -70,16 +72,16 @@ BEGIN
     ELSE
     BEGIN
         IF (',' || v_keys || ',' CONTAINING ',"' || REPLACE(v_status, '"', '""') || '",') THEN
-            EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'key_columns: must not hold the status_column');
+            EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'key_columns: must not include the status_column');
         IF (v_status = v_order) THEN
             EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'order_column: must not be the status_column');
         EXECUTE PROCEDURE mq_require_status(v_table, v_status, p_ready_value, p_active_value, p_done_value, p_error_value,
             v_delete);
     END
     IF (p_late_seconds IS NOT NULL AND (v_status IS NOT NULL OR v_delete = 1)) THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'late_seconds: only without a status_column and with keep');
+        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'late_seconds: allowed only without a status_column and with keep');
     IF (p_equal_rows = 1 AND v_keys IS NOT NULL) THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'equal_rows: only without key_columns');
+        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'equal_rows: allowed only without key_columns');
 
     v_ident = COALESCE(v_keys, mq_ident_columns(v_table, v_status));
     EXECUTE PROCEDURE mq_require_distinct_rows(v_table, v_keys, v_ident, COALESCE(p_equal_rows, 0));
@@ -91,12 +93,12 @@ BEGIN
     ELSE IF (v_delete = 0) THEN
     BEGIN
         IF (p_late_seconds IS NULL) THEN
-            EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'without a status a row of ' || v_table
-                || ' that comes late in the '
-                || 'order would be missed: give late_seconds, after which none comes any more, or 0 to accept that');
+            EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'without a status, rows of ' || v_table
+                || ' that commit late are missed: '
+                || 'give late_seconds, the longest delay, or 0 to accept this');
         IF (v_order IS NULL AND v_n IS DISTINCT FROM 1) THEN
             EXECUTE PROCEDURE mq_raise_error('unsuitable_table',
-                'without a status and with keep rows are claimed in an order: give order_column');
+                'order_column: needed without a status and with keep, unless there is exactly one key column');
         EXECUTE PROCEDURE mq_require_order(v_table, v_wanted, 1);
     END
     IF (v_by IS NOT NULL) THEN
@@ -105,7 +107,7 @@ BEGIN
 
     v_bad = '"' || REPLACE(v_status, '"', '""') || '"';
     IF (v_delete = 1 AND v_status IS NULL) THEN
-        -- A lock needs the right to change any column.
+        -- A row lock needs the right to update at least one column.
         SELECT FIRST 1 quoted FROM mq_find_columns('table', :v_table, :v_ident) INTO v_bad;
     BEGIN
         EXECUTE PROCEDURE mq_require_rights(v_quoted, v_bad, v_delete);

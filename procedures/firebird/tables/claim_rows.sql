@@ -1,10 +1,14 @@
--- claim_rows: claim up to p_size rows of an adopted table under one new batch key.
--- Arguments:   p_name, p_size (1 to 10,000; NULL: 1), p_reader (NULL: the application name), p_lease_seconds (NULL: 60)
--- Returns:     id (of the claim), key and row as JSON, attempt, batch_key, lease_until; no rows when nothing is ready, or when
---              another transaction keeps the adopted table for longer than a moment
+-- claim_rows: claim up to p_size rows of a polling table under one new batch key.
+-- Arguments:   p_name (1 to 200 characters), p_size (1 to 10,000; NULL: 1), p_reader (1 to 200 characters; NULL: the
+--              application name), p_lease_seconds (0 to 315,360,000; NULL: 60)
+-- Returns:     id, key and row (JSON objects), attempt, batch_key, lease_until: rows to retry first, then new rows in their
+--              order; no rows when none is ready, or when another claim of the table stays open for 200 milliseconds
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT; claims of one table take turns
+-- Transaction: joins the caller's, which must be READ COMMITTED NO WAIT; claims of one table wait for each other until it
+--              ends; skips rows that others have locked
 -- Example:     SELECT * FROM mq_claim_rows('orders', 10, 'worker-1', 60);
+--
+-- An entry is a row of mq_polled_row. It records one claimed, waiting or dead row of the table.
 
 SET TERM ^ ;
 
@@ -23,7 +27,7 @@ RETURNS (
     lease_until timestamp
 )
 AS
--- How long to try while another claim is at work, in milliseconds.
+-- How long to wait for another claim, in milliseconds.
 DECLARE c_patience integer = 200;
 DECLARE v_reader mq_name;
 DECLARE v_seconds integer;
@@ -44,7 +48,7 @@ BEGIN
     DELETE FROM mq_polled_write;
     v_key = LOWER(UUID_TO_CHAR(GEN_UUID()));
     EXECUTE PROCEDURE mq_pick_rows(p_name, COALESCE(p_size, 1), v_key);
-    -- What the table refuses, or what had no attempts left.
+    -- Rows that the table refused, or that had no attempts left.
     IF (EXISTS (SELECT * FROM mq_polled_write)) THEN
         EXECUTE PROCEDURE mq_settle_rows(p_name) RETURNING_VALUES v_n, v_n, v_n, v_n, v_n;
     IF (EXISTS (SELECT * FROM mq_polled_row WHERE batch_key = :v_key)) THEN

@@ -1,6 +1,6 @@
--- extend_rows: heartbeat: the claim of rows holds for so many seconds from now.
--- Arguments:   p_batch_key, p_seconds (0 to ten years; NULL: as long as the claim asked for)
--- Returns:     count of rows still held (0: the batch was lost)
+-- extend_rows: extend the lease of claimed rows: it ends p_seconds from now.
+-- Arguments:   p_batch_key, p_seconds (0 to 315,360,000; NULL: the lease_seconds of the claim)
+-- Returns:     count: rows still held; 0 when the lease was lost
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; waits for a call that is finishing the batch
 -- Example:     EXECUTE PROCEDURE mq_extend_rows('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', 60);

@@ -1,9 +1,11 @@
--- finish_rows: finish a batch of rows: all are done but the failures listed.
--- Arguments:   p_batch_key, p_failures (one a line: id,retry_after_seconds,error; an empty second field: 5 seconds, doubled with
---              each attempt up to an hour, -1: dead now)
--- Returns:     done, failed (come again), dead, gone (others have changed or deleted them); zeros when the batch was lost
+-- finish_rows: finish a batch of rows: all are done except the listed failures.
+-- Arguments:   p_batch_key, p_failures (one per line: id,retry_after_seconds,error; an empty delay means 5 seconds, doubled
+--              for each attempt up to an hour, with jitter; -1 means dead now)
+-- Returns:     done, failed (to be retried), dead, gone (changed or deleted by others): counts of rows; all 0 when the lease
+--              was lost
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50006 unsuitable_table
--- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT
+-- Transaction: joins the caller's, which must be READ COMMITTED NO WAIT; waits up to two seconds for each locked row, then
+--              fails with a lock conflict
 -- Example:     SELECT * FROM mq_finish_rows('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '17,30,busy');
 
 SET TERM ^ ;
@@ -35,7 +37,7 @@ BEGIN
     DELETE FROM mq_polled_write;
     INSERT INTO mq_polled_write (id, kind) SELECT id, 'D' FROM mq_polled_row WHERE batch_key = :p_batch_key;
     IF (OCTET_LENGTH(p_failures) > 0) THEN
-        -- Of an id that is listed twice the first line counts.
+        -- Of two lines for one row, the first counts.
         FOR SELECT id, retry, error FROM mq_read_failures(:p_failures) INTO v_id, v_retry, v_error DO
             UPDATE mq_polled_write SET kind = 'F', retry = :v_retry, error = :v_error WHERE id = :v_id AND kind = 'D';
     IF (v_name IS NOT NULL) THEN

@@ -1,6 +1,8 @@
--- peek_rows: list the rows that are claimed, wait for another attempt, or are dead.
--- Arguments:   p_name, p_state (A, N or E; NULL: all three), p_size (1 to 10,000; NULL: 100)
--- Returns:     up to p_size of them: id, key as JSON, state, attempts, reader, run_at, error
+-- peek_rows: list the rows of a polling table that are claimed, wait for a retry or are dead.
+-- Arguments:   p_name (1 to 200 characters), p_state (A claimed, N waiting, E dead; NULL: all three), p_size (1 to 10,000;
+--              NULL: 100)
+-- Returns:     id, key (a JSON object), state, attempts, reader, run_at (A: end of the lease; N: next attempt; E: time of
+--              death), error; by state, run_at and id
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: reads only, without locks
 -- Example:     SELECT id, attempts, error FROM mq_peek_rows('orders', 'E', 20);
@@ -24,14 +26,14 @@ RETURNS (
 AS
 BEGIN
     EXECUTE PROCEDURE mq_require_name('name', p_name, 0);
-    -- LIKE: = would take 'N ' for the same.
+    -- LIKE: for = 'N ' would equal 'N'.
     IF (p_state NOT LIKE 'A' AND p_state NOT LIKE 'N' AND p_state NOT LIKE 'E') THEN
         EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'state: must be A, N or E');
     EXECUTE PROCEDURE mq_require_record_version;
     EXECUTE PROCEDURE mq_require_range('size', p_size, 1, 10000);
     IF (NOT EXISTS (SELECT * FROM mq_polled WHERE name = :p_name)) THEN
         EXECUTE PROCEDURE mq_raise_error('not_found', 'name: no table is adopted as ' || p_name);
-    -- Keys and errors are the table's data: they are for those who may read it.
+    -- Keys and errors are data of the table: only those who may read the table see them.
     EXECUTE PROCEDURE mq_require_polled(p_name);
     p_size = COALESCE(p_size, 100);
     FOR SELECT p.id, p.key_json, p.state, p.attempts, p.reader, COALESCE(b.lease_until, p.run_at), p.error

@@ -1,9 +1,9 @@
--- release_table: forget an adopted table: what is claimed gets its ready_value back, and nothing is claimed any more.
--- Arguments:   p_name
--- Returns:     count: 1, or 0 when there was none
+-- release_table: forget a polling table: claimed rows get their ready_value back, and no more rows are claimed.
+-- Arguments:   p_name (1 to 200 characters)
+-- Returns:     count: 1; 0 when there is no such polling table
 -- Errors:      50002 invalid_argument, 50006 unsuitable_table
--- Transaction: joins the caller's, READ COMMITTED NO WAIT at best; works without the user's table, and without a right on it when
---              nothing stands at active_value
+-- Transaction: joins the caller's, preferably READ COMMITTED NO WAIT. Works after the table was dropped; needs no right on
+--              the table when no row is at active_value
 -- Example:     SELECT * FROM mq_release_table('orders');
 
 SET TERM ^ ;
@@ -32,8 +32,7 @@ BEGIN
             EXECUTE PROCEDURE mq_settle_rows(p_name) RETURNING_VALUES v_n, v_n, v_n, v_n, v_n;
             WHEN EXCEPTION mq_50005, EXCEPTION mq_50006 DO
             BEGIN
-                -- The table is not there any more, or not as it was: then there is nothing to give back. A right that the caller
-                -- lacks is another matter.
+                -- The table was dropped or changed: there is nothing to give back. But the caller may only lack a right.
                 SELECT '"' || REPLACE(TRIM(r.rdb$relation_name), '"', '""') || '"', '"' || REPLACE(TRIM(r.rdb$field_name), '"', '""') || '"'
                 FROM mq_polled AS p
                 JOIN rdb$relations AS t ON t.rdb$relation_name = p.table_name AND t.rdb$owner_name = p.table_owner

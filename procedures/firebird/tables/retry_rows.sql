@@ -1,8 +1,9 @@
--- retry_rows: retry dead rows, with all their attempts.
--- Arguments:   p_name, p_id (NULL: all, the oldest dead first, at most 10,000 a call)
--- Returns:     count
+-- retry_rows: retry dead rows of a polling table, with their attempts set back to 0.
+-- Arguments:   p_name (1 to 200 characters), p_id (of one row, as peek_rows lists it; NULL: all, the oldest first, up to
+--              10,000 per call)
+-- Returns:     count: rows that will be retried
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's, READ COMMITTED NO WAIT at best; claims of the table wait for it
+-- Transaction: joins the caller's, preferably READ COMMITTED NO WAIT; claims of the table wait for its end
 -- Example:     SELECT * FROM mq_retry_rows('orders');
 
 SET TERM ^ ;

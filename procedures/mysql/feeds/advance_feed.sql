@@ -1,8 +1,9 @@
--- advance_feed: move a consumer's position forward: what it has handled is not fetched again.
--- Arguments:   p_feed, p_consumer (1 to 200 characters each), p_position (0 to the feed's last number)
--- Returns:     position (where the consumer stands now: a position before that changes nothing)
+-- advance_feed: move a consumer's position forward, past the rows that it has handled.
+-- Arguments:   p_feed, p_consumer (1 to 200 characters each), p_position (the last number handled: 0 to the feed's last
+--              number)
+-- Returns:     position: the consumer's position now; a lower p_position changes nothing
 -- Errors:      50002 invalid_argument, 50005 not_found
--- Transaction: joins the caller's; waits for another that moves the same consumer
+-- Transaction: joins the caller's; waits for other calls that move the same consumer
 -- Example:     CALL mq_advance_feed('orders', 'search', 17);
 
 DROP PROCEDURE IF EXISTS mq_advance_feed;
@@ -31,7 +32,7 @@ BEGIN
     IF v_last IS NULL THEN
         CALL mq_raise_error('not_found', CONCAT('feed: there is no feed ', p_feed));
     ELSEIF p_position IS NULL OR p_position NOT BETWEEN 0 AND v_last THEN
-        -- Rows that get these numbers later would be lost.
+        -- A consumer past the last number would miss the rows numbered later.
         CALL mq_raise_error('invalid_argument', CONCAT('position: must be 0 to ', v_last, ', the feed''s last number'));
     END IF;
     INSERT INTO mq_feed_consumer (feed, consumer, position, moved_at)

@@ -1,9 +1,8 @@
 -- advance_sequence: reserve numbers of a named counter, without gaps.
 -- Arguments:   p_name (1 to 200 characters), p_count (1 to 1,000,000,000; NULL: 1)
--- Returns:     first, last
+-- Returns:     first, last: the first and the last reserved number
 -- Errors:      50002 invalid_argument
--- Transaction: joins the caller's, which holds the counter until it ends: others wait for it, and a rollback gives the
---              numbers back
+-- Transaction: joins the caller's and locks the counter until it ends; other calls wait; a rollback gives the numbers back
 -- Example:     CALL mq_advance_sequence('invoice', NULL);
 
 DROP PROCEDURE IF EXISTS mq_advance_sequence;
@@ -30,7 +29,7 @@ BEGIN
     CALL mq_begin_call(0, v_own);
     INSERT INTO mq_counter (name, last_number) VALUES (p_name, v_count)
     ON DUPLICATE KEY UPDATE last_number = last_number + v_count;
-    -- A locking read: a snapshot has the number that it began with.
+    -- A locking read: a snapshot may return an older number.
     SELECT last_number INTO v_last FROM mq_counter WHERE name = p_name FOR UPDATE;
     CALL mq_end_call(v_own);
     SELECT v_last - v_count + 1 AS first, v_last AS last;

@@ -1,8 +1,8 @@
--- create_feed: make a feed of a table: its rows, numbered in the order in which they are published.
--- Arguments:   p_feed (1 to 200 characters), p_table (table or database.table; without a database: the queue's),
---              p_key_columns (names with commas between; all columns of the primary key or of a unique index are among
---              them), p_sync_column (a nullable bigint with an index that begins with it)
--- Returns:     created (0: the same feed was there already)
+-- create_feed: create a feed from a table: its rows, numbered in the order in which they are published.
+-- Arguments:   p_feed (1 to 200 characters), p_table (table or database.table; default: the queue's database), p_key_columns
+--              (1 to 100 names separated by commas; they include all columns of a primary key or unique index),
+--              p_sync_column (a bigint column that allows NULL; an index begins with it)
+-- Returns:     created: 1; 0 when the same feed already exists
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50007 already_exists
 -- Transaction: joins the caller's
 -- Example:     CALL mq_create_feed('orders', 'shop.orders', 'id', 'sync');
@@ -21,7 +21,7 @@ SQL SECURITY INVOKER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_schema, v_name, v_sync, v_type, v_index varchar(200) CHARACTER SET utf8mb4;
-    -- As the catalog has them: with another character set the server would read all of it.
+    -- The catalog's own character set: with another one the server scans the whole catalog.
     DECLARE v_of_schema, v_of_name varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci;
     DECLARE v_quoted, v_label, v_short, v_keys, v_columns, v_names longtext CHARACTER SET utf8mb4;
     DECLARE v_nullable, v_same, v_own tinyint;
@@ -45,9 +45,9 @@ BEGIN
     INTO v_names, v_same
     FROM JSON_TABLE(v_keys, '$[*]' COLUMNS (n int PATH '$.n', name varchar(64) CHARACTER SET utf8mb4 PATH '$.name')) AS j;
     IF v_same OR JSON_LENGTH(v_columns) > 1 THEN
-        CALL mq_raise_error('invalid_argument', 'sync_column: must be one column, and none of key_columns');
+        CALL mq_raise_error('invalid_argument', 'sync_column: must be one column that is not in key_columns');
     END IF;
-    -- A message is cut at 128 characters: the database's name only where it is needed.
+    -- Error messages are cut at 128 characters: include the database's name only where it is needed.
     SET v_short = IF(v_schema = '', CONCAT('`', REPLACE(v_name, '`', '``'), '`'), v_quoted);
     CALL mq_require_rights(v_short, v_sync, 0);
     SET v_of_schema = IF(v_schema = '', DATABASE(), v_schema), v_of_name = v_name;
@@ -67,7 +67,7 @@ BEGIN
         AND s.column_name = v_sync AND s.index_type = 'BTREE' /*M! AND s.ignored = 'NO' */ /*!80000 AND s.is_visible = 'YES' */;
     IF v_unique = 0 THEN
         CALL mq_raise_error('unsuitable_table',
-            'key_columns: must hold all columns of the primary key, or of a unique index of NOT NULL columns');
+            'key_columns: must include all columns of the primary key, or of a unique index of NOT NULL columns');
     ELSEIF v_type NOT LIKE 'bigint%' OR v_type LIKE '%unsigned%' OR NOT v_nullable THEN
         CALL mq_raise_error('unsuitable_table', CONCAT('sync_column: ALTER TABLE ', v_short,
             ' MODIFY ', LEFT(v_sync, 30), ' bigint NULL'));

@@ -1,12 +1,13 @@
--- feed_stats: each feed with its consumers and how far they are.
--- Arguments:   p_feed (NULL: all)
--- Returns:     feed, table, last_position, unpublished (counted up to 10,000; NULL: the caller cannot read its table), consumer,
---              position, behind, moved_at; a feed without consumers has one row
+-- feed_stats: list each feed with its consumers and their positions.
+-- Arguments:   p_feed (1 to 200 characters; NULL: all feeds)
+-- Returns:     feed, table, last_position, unpublished (counted up to 10,000; NULL: the caller cannot read the table),
+--              consumer, position, behind (last_position minus position), moved_at: one row per consumer; a feed without
+--              consumers has one row
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only, without locks
 -- Example:     CALL mq_feed_stats(NULL);
 --
--- A caller gets one result set: what is counted table by table is put together as JSON first.
+-- The result must be one result set: the counts of the tables are first collected as JSON.
 
 DROP PROCEDURE IF EXISTS mq_feed_stats;
 
@@ -31,7 +32,7 @@ BEGIN
     WHILE v_n < COALESCE(JSON_LENGTH(v_feeds), 0) DO
         SET v_feed = JSON_UNQUOTE(JSON_EXTRACT(v_feeds, CONCAT('$[', v_n, ']'))), v_n = v_n + 1, v_unpublished = NULL;
         BEGIN
-            -- Dropped, changed or closed to the caller: the others are listed.
+            -- The table was dropped or changed, or the caller may not read it: unpublished stays NULL.
             DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN END;
             CALL mq_find_feed(v_feed, NULL, v_last, v_position, v_columns, v_keys, v_places);
             CALL mq_run_template(v_places,

@@ -1,9 +1,9 @@
--- fetch_feed: the rows after a consumer's position, in the order of their numbers.
--- Arguments:   p_feed, p_consumer (1 to 200 characters each; a consumer that is new begins with the first row), p_size (1 to
---              10,000; NULL: 100)
--- Returns:     position, key (a JSON object of the key columns), row (a JSON object of all columns)
+-- fetch_feed: return the rows after a consumer's position, in the order of their numbers.
+-- Arguments:   p_feed, p_consumer (1 to 200 characters each; a new consumer starts at the first row), p_size (1 to 10,000;
+--              NULL: 100)
+-- Returns:     position (the row's number), key (a JSON object of the key columns), row (a JSON object of all columns)
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: reads only, without locks: the same call again gives the same until advance_feed moves the position
+-- Transaction: reads only, without locks; returns the same rows again until advance_feed moves the position
 -- Example:     CALL mq_fetch_feed('orders', 'search', 100);
 
 DROP PROCEDURE IF EXISTS mq_fetch_feed;
@@ -30,7 +30,7 @@ BEGIN
     CALL mq_require_name('consumer', p_consumer, 0);
     CALL mq_require_range('size', p_size, 1, 10000);
     CALL mq_begin_call(0, v_own);
-    -- The counter before the rows: all numbers up to it are committed, and nothing after it is read.
+    -- Read the counter before the rows: all numbers up to it are committed, and no row above it is read.
     CALL mq_find_feed(p_feed, p_consumer, v_last, v_position, v_columns, v_keys, v_places);
     CALL mq_row_json(v_columns, v_keys, 't', v_key);
     CALL mq_row_json(v_columns, NULL, 't', v_row);

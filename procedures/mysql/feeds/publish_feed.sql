@@ -1,9 +1,9 @@
 -- publish_feed: number up to p_size rows whose sync column is NULL.
 -- Arguments:   p_feed (1 to 200 characters), p_size (1 to 10,000; NULL: 500)
--- Returns:     count
+-- Returns:     count: rows numbered
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's, which must be READ COMMITTED and holds the feed's counter until it ends: publishers of one
---              feed wait for each other; passes over rows that writers have locked
+-- Transaction: joins the caller's, which must be READ COMMITTED, and locks the feed's counter until it ends; publishers of
+--              one feed wait for each other; skips rows that writers have locked
 -- Example:     CALL mq_publish_feed('orders', 500);
 
 DROP PROCEDURE IF EXISTS mq_publish_feed;
@@ -22,7 +22,8 @@ BEGIN
     DECLARE v_count bigint DEFAULT 0;
     DECLARE v_any longtext CHARACTER SET utf8mb4 DEFAULT
         'SELECT EXISTS (SELECT 1 FROM {table} AS t {index} WHERE t.{sync} IS NULL) INTO @mq_n';
-    -- MariaDB 10.11 skips no locked row in what an UPDATE joins: the keys are locked first and go into it as a list of texts.
+    -- MariaDB 10.11 ignores SKIP LOCKED in an UPDATE with a join: lock the rows first, and pass their keys to the UPDATE as
+    -- a list of texts.
     DECLARE v_lock longtext CHARACTER SET utf8mb4 DEFAULT
         'SELECT COUNT(*), CONCAT(''['', GROUP_CONCAT(''['', {texts}, '']'' ORDER BY {order}), '']'') INTO @mq_n, @mq_list
         FROM (SELECT {picked} FROM {table} AS t {index} WHERE t.{sync} IS NULL LIMIT {size} FOR UPDATE SKIP LOCKED) AS r';
@@ -44,7 +45,7 @@ BEGIN
     CALL mq_find_feed(p_feed, NULL, v_last, v_position, v_all, v_keys, v_places);
     CALL mq_run_template(v_places, v_any, v_nothing);
     IF @mq_n THEN
-        -- The counter before the rows: a publisher that waits here holds no row that others want.
+        -- Lock the counter before the rows: a publisher that waits here holds no row locks.
         CALL mq_lock_feed(p_feed, v_last);
         CALL mq_feed_columns(v_places, v_keys, v_columns);
         SET v_places = JSON_SET(JSON_MERGE_PATCH(v_places, v_columns), '$.last', v_last, '$.size', COALESCE(p_size, 500));
@@ -57,7 +58,7 @@ BEGIN
         IF @mq_n < v_count THEN
             CALL mq_raise_error('unsuitable_table', CONCAT('a trigger of ',
                 LEFT(JSON_UNQUOTE(JSON_EXTRACT(v_places, '$.label')), 40),
-                ' keeps rows from being numbered'));
+                ' prevents numbering: it must not set the sync column'));
         END IF;
         CALL mq_move_feed(p_feed, v_count);
     END IF;

@@ -1,8 +1,8 @@
--- rewind_feed: move a consumer's position back on purpose: rows are fetched again.
--- Arguments:   p_feed, p_consumer (1 to 200 characters each), p_position (0 to where the consumer stands; NULL: 0)
--- Returns:     position (where the consumer stands now)
+-- rewind_feed: move a consumer's position back: the consumer fetches earlier rows again.
+-- Arguments:   p_feed, p_consumer (1 to 200 characters each), p_position (0 to the consumer's position; NULL: 0, all rows)
+-- Returns:     position: the consumer's position now
 -- Errors:      50002 invalid_argument, 50005 not_found
--- Transaction: joins the caller's; waits for another that moves the same consumer
+-- Transaction: joins the caller's; waits for other calls that move the same consumer
 -- Example:     CALL mq_rewind_feed('orders', 'search', NULL);
 
 DROP PROCEDURE IF EXISTS mq_rewind_feed;
@@ -35,7 +35,7 @@ BEGIN
     SELECT COALESCE(MAX(c.position), 0) INTO v_position
     FROM (SELECT position FROM mq_feed_consumer WHERE feed = p_feed AND consumer = p_consumer FOR UPDATE) AS c;
     IF v_new NOT BETWEEN 0 AND v_position THEN
-        CALL mq_raise_error('invalid_argument', CONCAT('position: must be 0 to ', v_position, ', where the consumer stands'));
+        CALL mq_raise_error('invalid_argument', CONCAT('position: must be 0 to ', v_position, ', the consumer''s position'));
     END IF;
     UPDATE mq_feed_consumer SET position = v_new, moved_at = UTC_TIMESTAMP(6)
     WHERE feed = p_feed AND consumer = p_consumer AND position > v_new;

@@ -1,9 +1,9 @@
--- subscribe: from now on, each such change of the table's rows sends a message of this type, or to this topic.
--- Arguments:   p_table (a watched table), p_action (I, U or D, or several of them), p_type (1 to 200 characters) or
---              p_topic (whose bound types get one message each)
--- Returns:     count (subscriptions that are new)
+-- subscribe: from now on, send a message to a type or topic for each changed row of a table.
+-- Arguments:   p_table (a watched table), p_action (I, U or D, or several of them), and either p_type (1 to 200 characters)
+--              or p_topic (each type bound to it at the time of the change gets one message)
+-- Returns:     count: new subscriptions
 -- Errors:      50002 invalid_argument, 50005 not_found
--- Transaction: joins the caller's; changes that are written after its commit are sent
+-- Transaction: joins the caller's; changes written after its commit are sent
 -- Example:     CALL mq_subscribe('stock', 'IU', 'stock.changed', NULL);
 
 DROP PROCEDURE IF EXISTS mq_subscribe;
@@ -39,12 +39,13 @@ BEGIN
     END IF;
     CALL mq_begin_call(0, v_own);
     CALL mq_find_watched(p_table, v_label, v_quoted);
-    -- No session unwatches it until this commits, or has just done so. No foreign key: its maker would need REFERENCES.
+    -- Lock the watched table: no other session can unwatch it until the commit, and one that just did is seen. A foreign key
+    -- would do the same, but creating it needs the right REFERENCES.
     SELECT COUNT(*) INTO v_count FROM mq_watched WHERE label = v_label FOR UPDATE;
     IF v_count = 0 THEN
         CALL mq_raise_error('not_found', CONCAT('table: ', LEFT(v_label, 60), ' is not watched: call watch_table first'));
     END IF;
-    -- IGNORE: a driver may let ON DUPLICATE KEY count rows that were there.
+    -- IGNORE: with some drivers ON DUPLICATE KEY also counts existing rows.
     INSERT IGNORE INTO mq_subscription (label, action, type, topic, path)
     SELECT v_label, a.action, COALESCE(p_type, ''), COALESCE(p_topic, ''), v_path
     FROM (SELECT 'I' AS action UNION ALL SELECT 'U' UNION ALL SELECT 'D') AS a

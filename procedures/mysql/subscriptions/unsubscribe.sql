@@ -1,7 +1,7 @@
--- unsubscribe: take subscriptions of a table away.
--- Arguments:   p_table (a watched table), p_action (I, U or D, or several of them; NULL: all), p_type or p_topic (both
---              NULL: all)
--- Returns:     count (subscriptions taken away)
+-- unsubscribe: delete subscriptions of a table.
+-- Arguments:   p_table (a watched table), p_action (I, U or D, or several of them; NULL: all), p_type or p_topic (both NULL:
+--              all)
+-- Returns:     count: subscriptions deleted
 -- Errors:      50002 invalid_argument, 50005 not_found
 -- Transaction: joins the caller's; messages that were sent stay
 -- Example:     CALL mq_unsubscribe('stock', NULL, 'stock.changed', NULL);
@@ -37,7 +37,7 @@ BEGIN
     END IF;
     CALL mq_begin_call(0, v_own);
     CALL mq_find_watched(p_table, v_label, v_quoted);
-    -- As subscribe does: sessions that change a table's subscriptions wait here; row by row they could end in a deadlock.
+    -- As in subscribe: sessions that change a table's subscriptions wait here. With row locks alone they could deadlock.
     SELECT COUNT(*) INTO v_count FROM mq_watched WHERE label = v_label FOR UPDATE;
     DELETE FROM mq_subscription
     WHERE label = v_label AND (p_action IS NULL OR LOCATE(action, p_action) > 0) AND (p_type IS NULL OR type = p_type)

@@ -1,9 +1,9 @@
--- unwatch_table: take a table's triggers and subscriptions away.
--- Arguments:   p_table (as SQL names it; that of a table that was dropped as messages named it)
--- Returns:     statement: what the caller is to execute, in this order: inside a procedure no trigger can be dropped; until then
---              they do nothing
+-- unwatch_table: delete a table's subscriptions, and return the statements that drop its triggers.
+-- Arguments:   p_table (as SQL names it; a dropped table: as messages name it)
+-- Returns:     statement: the caller must execute these, in this order, because a procedure cannot drop triggers. Until then
+--              the triggers send nothing
 -- Errors:      50002 invalid_argument, 50005 not_found
--- Transaction: joins the caller's; the statements that it returns commit
+-- Transaction: joins the caller's; executing the returned statements commits
 -- Example:     CALL mq_unwatch_table('stock');
 
 DROP PROCEDURE IF EXISTS mq_unwatch_table;

@@ -1,13 +1,14 @@
--- watch_table: make the triggers that send messages when a table changes; called again, it repairs them.
+-- watch_table: return the statements that create the triggers of a watched table; another call repairs them.
 -- Arguments:   p_table (as SQL names it; it needs a primary key)
--- Returns:     statement: what the caller is to execute, in this order: inside a procedure no trigger can be made
+-- Returns:     statement: the caller must execute these, in this order, because a procedure cannot create triggers
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's; the statements that it returns commit
+-- Transaction: joins the caller's; executing the returned statements commits
 -- Example:     CALL mq_watch_table('stock');
 --
--- The triggers belong to mq_owner, so that writers need no right on the queue and no user's leaving stops them. The database
--- asks for the owner's rights on the table at each write: they are checked here, or writers would fail. They evaluate values of
--- the key and nothing that a user can define: a table's definition holds no function of a user's.
+-- The triggers' definer is mq_owner. So writers need no right on the queue, and dropping a user stops no writer. The server
+-- checks the definer's rights on the table at each write: they are checked here first, because otherwise writers would fail.
+-- The triggers evaluate key columns only, and no code that a user could define: a table's definition cannot contain a user's
+-- function.
 
 DROP PROCEDURE IF EXISTS mq_watch_table;
 
@@ -21,10 +22,10 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_schema, v_name varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_quoted, v_label, v_columns, v_keys, v_new, v_old, v_queue longtext CHARACTER SET utf8mb4;
-    -- Stands for a brace that belongs to a name and begins no place, until all places are filled.
+    -- Replaces a brace in a name until all placeholders are filled: it must not start a placeholder.
     DECLARE c_brace varchar(1) CHARACTER SET utf8mb4 DEFAULT CHAR(0 USING utf8mb4);
-    -- A check first: writers of what nothing has subscribed to pay for no more than that. MIN is read while the server plans;
-    -- EXISTS, which it plans and then executes, takes twice as long.
+    -- Check for subscriptions first: without any, a write costs only this check. The server answers MIN during planning;
+    -- EXISTS takes twice as long because it is planned and executed.
     DECLARE v_trigger longtext CHARACTER SET utf8mb4 DEFAULT
         'CREATE DEFINER = ''mq_owner''@''localhost'' TRIGGER {schema}.`mq_{event}_{hash}` AFTER {event} ON {table} FOR EACH ROW
         BEGIN
@@ -50,7 +51,7 @@ BEGIN
     WHERE s.table_schema = v_schema AND s.table_name = v_name AND s.index_name = 'PRIMARY';
     IF v_keys IS NULL THEN
         CALL mq_raise_error('unsuitable_table', CONCAT(LEFT(v_label, 60),
-            ' has no primary key, which messages name rows by'));
+            ' has no primary key: messages identify rows by it'));
     END IF;
     CALL mq_add_watched(v_schema, v_name, v_label);
     CALL mq_read_columns(v_schema, v_name, v_columns);
@@ -58,9 +59,9 @@ BEGIN
 
     CALL mq_row_json(v_columns, v_keys, 'NEW', v_new);
     CALL mq_row_json(v_columns, v_keys, 'OLD', v_old);
-    -- Without the database's name where the table stands beside the queue: a dump may be restored under another.
+    -- No database name if the table is in the queue's database: a dump may be restored under another name.
     SET v_queue = IF(v_schema = DATABASE(), '', CONCAT('`', REPLACE(DATABASE(), '`', '``'), '`.'));
-    -- In digits the label means the same whatever the session's SQL mode and character set are.
+    -- The label is written in hexadecimal: its meaning does not depend on the SQL mode or character set.
     SET v_new = REPLACE(v_new, '{', c_brace), v_old = REPLACE(v_old, '{', c_brace),
         v_trigger = REPLACE(v_trigger, '{hash}', LEFT(SHA2(CONCAT(v_queue, v_quoted), 256), 12)),
         v_trigger = REPLACE(v_trigger, '{label}', CONCAT('_utf8mb4 0x', HEX(v_label))),

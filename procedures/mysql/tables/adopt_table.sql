@@ -1,13 +1,16 @@
--- adopt_table: use a table of the user's as a queue: its rows are claimed, the table itself is not changed.
--- Arguments:   p_name, p_table, p_key_columns (NULL: all columns together, see p_equal_rows), p_order_column, p_status_column,
---              p_ready_value, p_active_value, p_done_value, p_error_value, p_on_complete (keep or delete; NULL: keep),
---              p_late_seconds (without a status and with keep), p_equal_rows (0 or 1), p_max_attempts (1 to 1,000; NULL: 10)
--- Returns:     created: 1, or 0 when it was adopted so already
+-- adopt_table: use a user's table as a queue, without changing the table.
+-- Arguments:   p_name (1 to 200 characters), p_table (table or database.table; default: the queue's database), p_key_columns
+--              (1 to 100 names separated by commas; NULL: all columns, with p_equal_rows 1), p_order_column (NULL: the key
+--              columns), p_status_column (NULL: none), p_ready_value, p_active_value (NULL: a claim does not write the
+--              status), p_done_value, p_error_value, p_on_complete (keep or delete; NULL: keep), p_late_seconds (0 to
+--              315,360,000; only without a status and with keep), p_equal_rows (0 or 1; NULL: 0), p_max_attempts (1 to
+--              1,000; NULL: 10)
+-- Returns:     created: 1; 0 when the table is already adopted with the same settings
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50007 already_exists
 -- Transaction: joins the caller's
 -- Example:     CALL mq_adopt_table('orders', 'shop.orders', 'id', NULL, 'status', 'N', 'A', 'D', 'E', 'keep', NULL, NULL, NULL);
 --
--- Long because of its thirteen arguments, which are checked one against the other before anything is kept.
+-- It is long because it checks thirteen arguments against each other.
 
 DROP PROCEDURE IF EXISTS mq_adopt_table;
 
@@ -71,16 +74,16 @@ BEGIN
             CALL mq_raise_error('invalid_argument', CONCAT(v_bad, ': needs a status_column'));
         END IF;
     ELSEIF JSON_CONTAINS(COALESCE(v_keys, '[]'), JSON_QUOTE(v_status)) THEN
-        CALL mq_raise_error('invalid_argument', 'key_columns: must not hold the status_column');
+        CALL mq_raise_error('invalid_argument', 'key_columns: must not include the status_column');
     ELSEIF v_status = v_order THEN
         CALL mq_raise_error('invalid_argument', 'order_column: must not be the status_column');
     ELSE
         CALL mq_require_status(v_schema, v_table, v_status, p_ready_value, p_active_value, p_done_value, p_error_value, v_delete);
     END IF;
     IF p_late_seconds IS NOT NULL AND (v_status IS NOT NULL OR v_delete) THEN
-        CALL mq_raise_error('invalid_argument', 'late_seconds: only without a status_column and with keep');
+        CALL mq_raise_error('invalid_argument', 'late_seconds: allowed only without a status_column and with keep');
     ELSEIF p_equal_rows = 1 AND v_keys IS NOT NULL THEN
-        CALL mq_raise_error('invalid_argument', 'equal_rows: only without key_columns');
+        CALL mq_raise_error('invalid_argument', 'equal_rows: allowed only without key_columns');
     END IF;
 
     CALL mq_require_distinct_rows(v_schema, v_table, v_label, v_keys, v_status, COALESCE(p_equal_rows, 0), v_key_index);
@@ -89,10 +92,10 @@ BEGIN
     IF v_status IS NULL AND NOT v_delete THEN
         IF p_late_seconds IS NULL THEN
             CALL mq_raise_error('unsuitable_table',
-                'rows that come late in the order would be missed: give late_seconds, or 0 to accept that');
+                'without a status, rows that commit late are missed: give late_seconds, or 0 to accept this');
         ELSEIF v_order IS NULL AND COALESCE(JSON_LENGTH(v_keys), 0) <> 1 THEN
             CALL mq_raise_error('unsuitable_table',
-                'without a status and with keep rows are claimed in an order: give order_column');
+                'order_column: needed without a status and with keep, unless there is exactly one key column');
         END IF;
         SET v_order = COALESCE(v_order, JSON_UNQUOTE(JSON_EXTRACT(v_keys, '$[0]'))),
             v_wanted = CONCAT('`', REPLACE(v_order, '`', '``'), '`');
@@ -105,7 +108,7 @@ BEGIN
     END IF;
     CALL mq_require_rights(v_quoted, v_status, v_delete);
 
-    -- The columns that identify a row are those of today: a column that is added later does not make it another row.
+    -- Store the current columns as the identity: a column added later does not change a row's identity.
     CALL mq_read_columns(v_schema, v_table, v_columns);
     SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(c.name, c.kind, c.scale) ORDER BY COALESCE(j.n, c.n)), ']') INTO v_idents
     FROM JSON_TABLE(v_columns, '$[*]' COLUMNS (n int PATH '$.n', name varchar(64) CHARACTER SET utf8mb4 PATH '$.name',

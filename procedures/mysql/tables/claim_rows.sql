@@ -1,11 +1,17 @@
--- claim_rows: claim up to p_size rows of an adopted table under one new batch key.
--- Arguments:   p_name, p_size (1 to 10,000; NULL: 1), p_reader (NULL: the application name), p_lease_seconds (NULL: 60)
--- Returns:     id, key, row, attempt, batch_key, lease_until; first what is retried, then new rows in their order
+-- claim_rows: claim up to p_size rows of a polling table under one new batch key.
+-- Arguments:   p_name (1 to 200 characters), p_size (1 to 10,000; NULL: 1), p_reader (1 to 200 characters; NULL: the
+--              application name), p_lease_seconds (0 to 315,360,000; NULL: 60)
+-- Returns:     id, key and row (JSON objects), attempt, batch_key, lease_until: rows to retry first, then new rows in their
+--              order; no rows when none is ready
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's, which must be READ COMMITTED; claims of one table wait for each other until it ends
+-- Transaction: joins the caller's, which must be READ COMMITTED; claims of one table wait for each other until it ends;
+--              skips rows that others have locked
 -- Example:     CALL mq_claim_rows('orders', 100, 'worker-1', 60);
 --
--- The table is read and written with the caller's rights, the queue's own tables with mq_owner's by the procedures called.
+-- The user's table is read and written with the caller's rights. The called procedures use the queue's tables with the
+-- rights of mq_owner.
+--
+-- An entry is a row of mq_polled_row. It records one claimed, waiting or dead row of the table.
 
 DROP PROCEDURE IF EXISTS mq_claim_rows;
 
@@ -61,7 +67,7 @@ BEGIN
         SELECT v_left - COUNT(*) INTO v_left FROM JSON_TABLE(CONCAT('[', COALESCE(v_rows, ''), ']'),
             '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j;
     END IF;
-    -- At least once a second, and below whenever the claim comes back short.
+    -- Look for lost rows once a second, and below when the claim has too few rows.
     IF v_left > 0 AND v_look_for_lost THEN
         CALL mq_pick_lost(v_shape, v_table, v_key, v_left, v_more, v_count);
         SET v_rows = NULLIF(CONCAT_WS(',', v_rows, v_more), ''), v_left = v_left - v_count;
@@ -70,7 +76,7 @@ BEGIN
         CALL mq_pick_rows(v_shape, v_table, v_key, v_left, 0, v_taken, v_from_place, v_more, v_new);
         SET v_rows = NULLIF(CONCAT_WS(',', v_rows, v_more), ''), v_left = v_left - v_new;
         IF v_from_place AND v_left > 0 THEN
-            -- Something may stand before the place where the last claim ended.
+            -- Rows may have appeared before the low-water mark.
             SET v_from_place = 0;
             CALL mq_pick_rows(v_shape, v_table, v_key, v_left, 0, v_taken + v_new, 0, v_more, v_count);
             SET v_rows = NULLIF(CONCAT_WS(',', v_rows, v_more), ''), v_left = v_left - v_count, v_new = v_new + v_count;

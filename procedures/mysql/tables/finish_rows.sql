@@ -1,9 +1,10 @@
--- finish_rows: finish a batch of rows: all are done but the failures listed.
--- Arguments:   p_batch_key, p_failures (one a line: id,retry_after_seconds,error; an empty second field: 5 seconds doubled for
---              each attempt, -1: dead now)
--- Returns:     done, failed, dead, gone; all 0 when the batch was lost
+-- finish_rows: finish a batch of rows: all are done except the listed failures.
+-- Arguments:   p_batch_key, p_failures (one per line: id,retry_after_seconds,error; an empty delay means 5 seconds, doubled
+--              for each attempt up to an hour, with jitter; -1 means dead now)
+-- Returns:     done, failed (to be retried), dead, gone (changed or deleted by others): counts of rows; all 0 when the lease
+--              was lost
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's, which must be READ COMMITTED; waits for others that have locked these rows
+-- Transaction: joins the caller's, which must be READ COMMITTED; waits for transactions that have locked these rows
 -- Example:     CALL mq_finish_rows('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '17,30,busy');
 
 DROP PROCEDURE IF EXISTS mq_finish_rows;
@@ -42,7 +43,7 @@ BEGIN
             SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(j.id, 0) ORDER BY j.id), ']') INTO v_pairs
             FROM JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j;
             CALL mq_read_failures(p_failures, v_pairs, v_failed, v_others);
-            -- [id, attempt, retry, error] beside [id, ident, active, attempts] of the claims.
+            -- Combines [id, attempt, retry, error] of the failures with [id, ident, active, attempts] of the entries.
             SELECT CONCAT('[', GROUP_CONCAT(
                 IF(m.failed, JSON_ARRAY(m.id, m.ident, m.active, m.attempts, m.retry, m.error), NULL) ORDER BY m.id), ']'),
                 CONCAT('[', GROUP_CONCAT(IF(m.failed, NULL, JSON_ARRAY(m.id, m.ident, m.active, m.attempts)) ORDER BY m.id), ']')
@@ -83,7 +84,7 @@ BEGIN
                     v_gone_count = v_gone_count + JSON_LENGTH(v_ids) - COALESCE(JSON_LENGTH(v_written), 0)
                         - COALESCE(JSON_LENGTH(v_refused), 0);
                 IF v_refused IS NOT NULL THEN
-                    -- What the table refuses has failed.
+                    -- A row that the table refuses has failed.
                     SELECT CONCAT('[', CONCAT_WS(',', SUBSTRING(v_failed, 2, CHAR_LENGTH(v_failed) - 2),
                         GROUP_CONCAT(JSON_ARRAY(m.id, m.ident, m.active, m.attempts, NULL, m.error) ORDER BY m.id)), ']')
                     INTO v_failed

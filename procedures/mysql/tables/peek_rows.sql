@@ -1,8 +1,10 @@
--- peek_rows: list the rows of an adopted table that are claimed, wait for another attempt, or are dead.
--- Arguments:   p_name, p_state (A, N or E; NULL: all three), p_size (1 to 10,000; NULL: 100)
--- Returns:     id, key, state, attempts, reader, run_at, error; by state, run_at and id
+-- peek_rows: list the rows of a polling table that are claimed, wait for a retry or are dead.
+-- Arguments:   p_name (1 to 200 characters), p_state (A claimed, N waiting, E dead; NULL: all three), p_size (1 to 10,000;
+--              NULL: 100)
+-- Returns:     id, key (a JSON object), state, attempts, reader, run_at (A: end of the lease; N: next attempt; E: time of
+--              death), error; by state, run_at and id
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: reads only
+-- Transaction: reads only, without locks
 -- Example:     CALL mq_peek_rows('orders', 'E', 100);
 
 DROP PROCEDURE IF EXISTS mq_peek_rows;
@@ -23,7 +25,7 @@ BEGIN
         CALL mq_raise_error('invalid_argument', 'state: must be A, N or E');
     END IF;
     CALL mq_require_range('size', p_size, 1, 10000);
-    -- Keys and errors are the table's data.
+    -- Keys and errors are data of the table: only those who may read the table see them.
     CALL mq_use_polled(p_name, 'read');
     SET v_count = COALESCE(p_size, 100);
     SELECT e.id, e.key_json AS `key`, CONVERT(e.state USING utf8mb4) AS state, e.attempts, e.reader,

@@ -1,10 +1,9 @@
--- release_table: forget an adopted table: what is claimed gets its ready_value back, and nothing of the table is
--- claimed any more.
--- Arguments:   p_name
--- Returns:     count: 1, or 0 when there was none
+-- release_table: forget a polling table: claimed rows get their ready_value back, and no more rows are claimed.
+-- Arguments:   p_name (1 to 200 characters)
+-- Returns:     count: 1; 0 when there is no such polling table
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50006 unsuitable_table
--- Transaction: joins the caller's, which must be READ COMMITTED; waits for claims of the table and for others that have locked
---              claimed rows
+-- Transaction: joins the caller's, which must be READ COMMITTED; waits for claims of the table and for transactions that
+--              have locked claimed rows
 -- Example:     CALL mq_release_table('orders');
 
 DROP PROCEDURE IF EXISTS mq_release_table;
@@ -30,7 +29,7 @@ BEGIN
     CALL mq_open_release(p_name, v_table, v_items);
     IF v_items IS NOT NULL THEN
         BEGIN
-            -- The table is not there any more, or not as it was: then there is nothing to give back.
+            -- The table was dropped or changed: there is nothing to give back.
             DECLARE EXIT HANDLER FOR 50005, 50006, 1176 BEGIN END;
             CALL mq_polled_shape(v_table, v_shape);
             SELECT s.ready, s.active INTO v_ready, v_active

@@ -1,8 +1,9 @@
--- retry_rows: retry dead rows of an adopted table, with all their attempts.
--- Arguments:   p_name, p_id (of the row's claim; NULL: all, up to 10,000 in one call)
--- Returns:     count of rows that are retried
+-- retry_rows: retry dead rows of a polling table, with their attempts set back to 0.
+-- Arguments:   p_name (1 to 200 characters), p_id (of one row, as peek_rows lists it; NULL: all, up to 10,000 per call)
+-- Returns:     count: rows that will be retried
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's, which must be READ COMMITTED; waits for others that have locked these rows
+-- Transaction: joins the caller's, which must be READ COMMITTED; waits for claims of the table and for transactions that
+--              have locked these rows
 -- Example:     CALL mq_retry_rows('orders', NULL);
 
 DROP PROCEDURE IF EXISTS mq_retry_rows;
@@ -45,7 +46,7 @@ BEGIN
             FROM JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j;
         ELSE
             CALL mq_write_rows(v_shape, v_items, v_error, v_ready, 'set', v_written, v_refused);
-            -- Others have changed or deleted them.
+            -- Entries whose rows others have changed or deleted.
             SELECT CONCAT('[', GROUP_CONCAT(m.id), ']') INTO v_gone
             FROM (
                 SELECT u.id

@@ -1,8 +1,9 @@
--- advance_feed: move a consumer's position forward: what it has handled is not fetched again.
--- Arguments:   p_feed, p_consumer (1 to 200 characters each), p_position (0 to the feed's last number)
--- Returns:     position (where the consumer stands now: a position behind that changes nothing)
+-- advance_feed: move a consumer's position forward, past the rows that it has handled.
+-- Arguments:   p_feed, p_consumer (1 to 200 characters each), p_position (the last number handled: 0 to the feed's last
+--              number)
+-- Returns:     position: the consumer's position now; a lower p_position changes nothing
 -- Errors:      50002 invalid_argument, 50005 not_found
--- Transaction: joins the caller's; waits for another that moves the same consumer
+-- Transaction: joins the caller's; waits for other calls that move the same consumer
 -- Example:     SELECT mq.advance_feed('orders', 'search', 17);
 
 CREATE OR REPLACE FUNCTION mq.advance_feed(
@@ -26,7 +27,7 @@ BEGIN
     IF NOT FOUND THEN
         PERFORM mq.raise_error('not_found', format('feed: there is no feed %s', p_feed));
     ELSIF p_position IS NULL OR p_position NOT BETWEEN 0 AND v_last THEN
-        -- Rows that get these numbers later would be lost.
+        -- A consumer past the last number would miss the rows numbered later.
         PERFORM mq.raise_error('invalid_argument', format('position: must be 0 to %s, the feed''s last number', v_last));
     END IF;
     INSERT INTO mq.feed_consumer AS c (feed, consumer, position, moved_at)

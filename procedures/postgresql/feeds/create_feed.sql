@@ -1,8 +1,8 @@
--- create_feed: make a feed of a table: its rows, numbered in the order in which they are published.
--- Arguments:   p_feed (1 to 200 characters), p_table (table or schema.table; without a schema: public), p_key_columns (names
---              with commas between; all columns of a primary key or of a unique index are among them), p_sync_column (a
---              nullable bigint with an index that begins with it)
--- Returns:     created (0: the same feed was there already)
+-- create_feed: create a feed from a table: its rows, numbered in the order in which they are published.
+-- Arguments:   p_feed (1 to 200 characters), p_table (table or schema.table; default schema: public), p_key_columns (1 to
+--              100 names separated by commas; they include all columns of a primary key or unique index), p_sync_column (a
+--              bigint column that allows NULL; an index begins with it)
+-- Returns:     created: 1; 0 when the same feed already exists
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50007 already_exists
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.create_feed('orders', 'shop.orders', 'id', 'sync');
@@ -31,7 +31,7 @@ BEGIN
     SELECT * INTO v_table FROM mq.find_table('table', p_table);
     SELECT array_agg(c.name ORDER BY c.n), array_agg(c.attnum) INTO v_keys, v_attnums
     FROM mq.find_columns('key_columns', v_table.id, p_key_columns) AS c;
-    -- What most tables lack at first is told with the statement that makes it.
+    -- Most tables lack this column at first: the error contains the statement that adds it.
     IF NOT EXISTS (
         SELECT FROM pg_attribute AS a
         WHERE a.attrelid = v_table.id AND a.attnum > 0 AND NOT a.attisdropped
@@ -43,14 +43,13 @@ BEGIN
     SELECT c.*, count(*) OVER () AS number INTO v_sync
     FROM mq.find_columns('sync_column', v_table.id, p_sync_column) AS c LIMIT 1;
     IF v_sync.number > 1 OR v_sync.name = ANY (v_keys) THEN
-        PERFORM mq.raise_error('invalid_argument', 'sync_column: must be one column, and none of key_columns');
+        PERFORM mq.raise_error('invalid_argument', 'sync_column: must be one column that is not in key_columns');
     END IF;
 
     PERFORM mq.require_rights(v_table.id, 'publish', v_sync.name);
     IF row_security_active(v_table.id) THEN
-        PERFORM mq.raise_error('unsuitable_table', format('%s has row security that is active for %s, who would begin with a number '
-            'that hidden rows have: let a role with BYPASSRLS, or the owner of the table, create the feed', v_table.label,
-            current_user));
+        PERFORM mq.raise_error('unsuitable_table', format('%s has row security that hides rows from %s: numbers of hidden rows '
+            'would be given again. Create the feed as the owner of the table or a role with BYPASSRLS', v_table.label, current_user));
     END IF;
     IF NOT EXISTS (
         SELECT FROM pg_index AS i
@@ -62,11 +61,11 @@ BEGIN
                     AND NOT a.attnotnull
             )
     ) THEN
-        PERFORM mq.raise_error('unsuitable_table', format('key_columns do not tell the rows of %s apart: they must hold all '
-            'columns of its primary key, or of a unique index of NOT NULL columns', v_table.label));
+        PERFORM mq.raise_error('unsuitable_table', format('key_columns: must include all columns of the primary key of %s, '
+            'or of a unique index of NOT NULL columns', v_table.label));
     END IF;
     IF v_sync.type <> 'bigint' OR NOT v_sync.nullable THEN
-        PERFORM mq.raise_error('unsuitable_table', format('sync_column must be a bigint that can be NULL: '
+        PERFORM mq.raise_error('unsuitable_table', format('sync_column: must be a bigint column that allows NULL: '
             'ALTER TABLE %s ALTER COLUMN %s TYPE bigint, ALTER COLUMN %2$s DROP NOT NULL', v_table.quoted, v_sync.quoted));
     ELSIF NOT EXISTS (
         SELECT FROM pg_index AS i
@@ -75,7 +74,7 @@ BEGIN
         WHERE i.indrelid = v_table.id AND i.indkey[0] = v_sync.attnum AND i.indisvalid AND i.indpred IS NULL
             AND m.amname = 'btree'
     ) THEN
-        PERFORM mq.raise_error('unsuitable_table', format('sync_column needs an index: CREATE INDEX ON %s (%s)',
+        PERFORM mq.raise_error('unsuitable_table', format('sync_column: needs an index: CREATE INDEX ON %s (%s)',
             v_table.quoted, v_sync.quoted));
     END IF;
 

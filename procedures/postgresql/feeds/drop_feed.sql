@@ -1,8 +1,8 @@
--- drop_feed: forget a feed and its consumers; the table stays as it is, its numbers too.
+-- drop_feed: forget a feed and its consumers; the table and its numbers stay unchanged.
 -- Arguments:   p_feed (1 to 200 characters)
--- Returns:     count (1, or 0 when there was none)
+-- Returns:     count: 1; 0 when there is no such feed
 -- Errors:      50002 invalid_argument
--- Transaction: joins the caller's; waits for an open transaction that has published
+-- Transaction: joins the caller's; waits for open transactions that have published this feed
 -- Example:     SELECT mq.drop_feed('orders');
 
 CREATE OR REPLACE FUNCTION mq.drop_feed(

@@ -1,7 +1,8 @@
--- feed_stats: each feed with its consumers and how far they are.
--- Arguments:   p_feed (NULL: all)
--- Returns:     feed, table, last_position, unpublished (counted up to 10,000; NULL: the caller cannot read its table), consumer,
---              position, behind, moved_at; a feed without consumers has one row
+-- feed_stats: list each feed with its consumers and their positions.
+-- Arguments:   p_feed (1 to 200 characters; NULL: all feeds)
+-- Returns:     feed, table, last_position, unpublished (counted up to 10,000; NULL: the caller cannot read the table),
+--              consumer, position, behind (last_position minus position), moved_at: one row per consumer; a feed without
+--              consumers has one row
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only, without locks
 -- Example:     SELECT * FROM mq.feed_stats();
@@ -42,7 +43,7 @@ BEGIN
                 v_found.sync)
             INTO v_unpublished;
         EXCEPTION WHEN OTHERS THEN
-            NULL;  -- dropped, changed or closed to us: the other columns are still reported
+            NULL;  -- the table was dropped or changed, or the caller may not read it
         END;
         RETURN QUERY
             SELECT v_feed.name, CASE v_feed.table_schema WHEN 'public' THEN '' ELSE v_feed.table_schema || '.' END

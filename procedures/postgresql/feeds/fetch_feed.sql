@@ -1,9 +1,9 @@
--- fetch_feed: the rows after a consumer's position, in the order of their numbers.
--- Arguments:   p_feed, p_consumer (1 to 200 characters each; a consumer that is new begins with the first row), p_size (1 to
---              10,000; NULL: 100)
--- Returns:     position, key (a JSON object of the key columns), row (a JSON object of all columns)
+-- fetch_feed: return the rows after a consumer's position, in the order of their numbers.
+-- Arguments:   p_feed, p_consumer (1 to 200 characters each; a new consumer starts at the first row), p_size (1 to 10,000;
+--              NULL: 100)
+-- Returns:     position (the row's number), key (a JSON object of the key columns), row (a JSON object of all columns)
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: reads only, without locks: the same call again gives the same until advance_feed moves the position
+-- Transaction: reads only, without locks; returns the same rows again until advance_feed moves the position
 -- Example:     SELECT * FROM mq.fetch_feed('orders', 'search', 100);
 
 CREATE OR REPLACE FUNCTION mq.fetch_feed(
@@ -33,7 +33,7 @@ BEGIN
     PERFORM mq.require_name('feed', p_feed, false);
     PERFORM mq.require_name('consumer', p_consumer, false);
     PERFORM mq.require_range('size', p_size, 1, 10000);
-    -- The counter before the rows: all numbers up to it are committed, and nothing after it is read.
+    -- Read the counter before the rows: all numbers up to it are committed, and no row above it is read.
     SELECT * INTO v_feed FROM mq.find_feed(p_feed);
     PERFORM mq.require_rights(v_feed.id, 'show', '');
     SELECT c.position INTO v_position FROM mq.feed_positions(p_feed, p_consumer) AS c;

@@ -1,9 +1,9 @@
 -- publish_feed: number up to p_size rows whose sync column is NULL.
 -- Arguments:   p_feed (1 to 200 characters), p_size (1 to 10,000; NULL: 500)
--- Returns:     count
+-- Returns:     count: rows numbered
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's, which holds the feed's counter until it ends: publishers of one feed wait for each other;
---              passes over rows that writers have locked
+-- Transaction: joins the caller's and locks the feed's counter until it ends; publishers of one feed wait for each other;
+--              skips rows that writers have locked
 -- Example:     SELECT mq.publish_feed('orders', 500);
 
 CREATE OR REPLACE FUNCTION mq.publish_feed(
@@ -33,9 +33,9 @@ BEGIN
     IF NOT v_any THEN
         RETURN;
     END IF;
-    -- The counter before the rows: a session that waits here holds no row that others want.
+    -- Lock the counter before the rows: a publisher that waits here holds no row locks.
     v_last := mq.lock_feed(p_feed, v_feed.pass);
-    -- NO KEY: foreign keys of other tables that point at a row do not lock it for us.
+    -- NO KEY UPDATE does not conflict with the row locks of foreign key checks.
     EXECUTE format('SELECT array_agg(r.ctid ORDER BY r.key), array_agg(r.tableoid ORDER BY r.key) FROM ('
         'SELECT t.ctid, t.tableoid, ROW(%s) AS key FROM %s AS t WHERE t.%s IS NULL LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED) AS r',
         v_feed.quoted, v_feed.source, v_feed.sync)
@@ -44,7 +44,7 @@ BEGIN
     IF v_rows IS NULL THEN
         RETURN;
     END IF;
-    -- Triggers of the table are to find what stands beside it, and nothing of the queue's.
+    -- The table's triggers must find the objects of its own schema, and none of the queue's.
     PERFORM set_config('search_path', format('pg_catalog, %I, public, pg_temp', v_feed.schema), true);
     EXECUTE format('WITH numbered AS (UPDATE %s AS t SET %s = $1 + n.number FROM ROWS FROM (pg_catalog.unnest($2), '
         'pg_catalog.unnest($3)) WITH ORDINALITY AS n (row_id, part, number) WHERE t.ctid = n.row_id AND t.tableoid = n.part '
@@ -54,7 +54,8 @@ BEGIN
     USING v_last, v_rows, v_parts;
     PERFORM set_config('search_path', 'mq, pg_temp', true);
     IF count < cardinality(v_rows) THEN
-        PERFORM mq.raise_error('unsuitable_table', format('a trigger of %s keeps its rows from being numbered', v_feed.label));
+        PERFORM mq.raise_error('unsuitable_table', format('a trigger of %s prevents numbering: it must not set the sync column',
+            v_feed.label));
     END IF;
     PERFORM mq.move_feed(p_feed, v_feed.pass, v_last, count);
 END

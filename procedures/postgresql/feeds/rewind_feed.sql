@@ -1,8 +1,8 @@
--- rewind_feed: move a consumer's position back on purpose: rows come again.
--- Arguments:   p_feed, p_consumer (1 to 200 characters each), p_position (0 to where the consumer stands; NULL: 0)
--- Returns:     position (where the consumer stands now)
+-- rewind_feed: move a consumer's position back: the consumer fetches earlier rows again.
+-- Arguments:   p_feed, p_consumer (1 to 200 characters each), p_position (0 to the consumer's position; NULL: 0, all rows)
+-- Returns:     position: the consumer's position now
 -- Errors:      50002 invalid_argument, 50005 not_found
--- Transaction: joins the caller's; waits for another that moves the same consumer
+-- Transaction: joins the caller's; waits for other calls that move the same consumer
 -- Example:     SELECT mq.rewind_feed('orders', 'search');
 
 CREATE OR REPLACE FUNCTION mq.rewind_feed(
@@ -28,7 +28,7 @@ BEGIN
     SELECT c.position INTO v_position
     FROM mq.feed_consumer AS c WHERE c.feed = p_feed AND c.consumer = p_consumer FOR NO KEY UPDATE;
     IF v_new NOT BETWEEN 0 AND coalesce(v_position, 0) THEN
-        PERFORM mq.raise_error('invalid_argument', format('position: must be 0 to %s, where the consumer stands',
+        PERFORM mq.raise_error('invalid_argument', format('position: must be 0 to %s, the consumer''s position',
             coalesce(v_position, 0)));
     END IF;
     UPDATE mq.feed_consumer AS c SET position = v_new, moved_at = clock_timestamp()

@@ -1,9 +1,9 @@
--- subscribe: from now on, each such change of the table's rows sends a message to this type or topic.
--- Arguments:   p_table (a watched table), p_action (I, U or D, or several of them), p_type (1 to 200
---              characters) or p_topic (then each type that is bound to it at that moment gets one)
--- Returns:     count (subscriptions that are new)
+-- subscribe: from now on, send a message to a type or topic for each changed row of a table.
+-- Arguments:   p_table (a watched table), p_action (I, U or D, or several of them), and either p_type (1 to 200 characters)
+--              or p_topic (each type bound to it at the time of the change gets one message)
+-- Returns:     count: new subscriptions
 -- Errors:      50002 invalid_argument, 50005 not_found
--- Transaction: joins the caller's; changes that are written after its commit are sent
+-- Transaction: joins the caller's; changes written after its commit are sent
 -- Example:     SELECT mq.subscribe('stock', 'IU', 'stock.changed');
 
 CREATE OR REPLACE FUNCTION mq.subscribe(

@@ -1,9 +1,9 @@
--- unwatch_table: take a table's triggers and subscriptions away.
--- Arguments:   p_table (as SQL names it; that of a table that was dropped as messages named it)
--- Returns:     no row where the caller may drop the triggers, which only the table's owner can; else the statements that
---              its owner may execute: until then they do nothing
+-- unwatch_table: drop a table's triggers and delete its subscriptions.
+-- Arguments:   p_table (as SQL names it; a dropped table: as messages name it)
+-- Returns:     no rows when the call has dropped the triggers, which only the table's owner can. Otherwise statement: the
+--              owner must execute these; until then the triggers send nothing
 -- Errors:      50002 invalid_argument, 50005 not_found
--- Transaction: joins the caller's; waits for those that use the table, and they wait for this one
+-- Transaction: joins the caller's; waits for transactions that use the table, and they wait for its end
 -- Example:     SELECT * FROM mq.unwatch_table('stock');
 
 CREATE OR REPLACE FUNCTION mq.unwatch_table(

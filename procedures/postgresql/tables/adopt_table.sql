@@ -1,8 +1,11 @@
--- adopt_table: let the rows of a table of yours be claimed as work, as the table is.
--- Arguments:   p_name, p_table, p_key_columns (NULL: all columns together, see p_equal_rows), p_order_column, p_status_column,
---              p_ready_value, p_active_value, p_done_value, p_error_value, p_on_complete (keep or delete; NULL: keep),
---              p_late_seconds (without a status and with keep), p_equal_rows (0 or 1), p_max_attempts (1 to 1,000; NULL: 10)
--- Returns:     created: 1, or 0 when it was adopted so already
+-- adopt_table: use a user's table as a queue, without changing the table.
+-- Arguments:   p_name (1 to 200 characters), p_table (table or schema.table; default schema: public), p_key_columns (1 to
+--              100 names separated by commas; NULL: all columns, with p_equal_rows 1), p_order_column (NULL: the key
+--              columns), p_status_column (NULL: none), p_ready_value, p_active_value (NULL: a claim does not write the
+--              status), p_done_value, p_error_value, p_on_complete (keep or delete; NULL: keep), p_late_seconds (0 to
+--              315,360,000; only without a status and with keep), p_equal_rows (0 or 1; NULL: 0), p_max_attempts (1 to
+--              1,000; NULL: 10)
+-- Returns:     created: 1; 0 when the table is already adopted with the same settings
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50007 already_exists
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.adopt_table('orders', 'shop.orders', 'id', NULL, 'status', 'N', 'A', 'D', 'E');
@@ -59,8 +62,8 @@ BEGIN
     WHERE a.attrelid = v_table.id AND a.attname = ANY (v_keys || v_order || v_status) AND mq.operator_of(a.atttypid, 3) IS NULL
     LIMIT 1;
     IF v_bad IS NOT NULL THEN
-        PERFORM mq.raise_error('unsuitable_table', format('%s of %s has a type without an order of its own', quote_ident(v_bad),
-            v_table.label));
+        PERFORM mq.raise_error('unsuitable_table', format('column %s of %s has a type without a B-tree order',
+            quote_ident(v_bad), v_table.label));
     END IF;
     PERFORM mq.require_rights(v_table.id, CASE WHEN v_status IS NULL THEN CASE WHEN v_delete THEN 'delete' ELSE 'read' END
         WHEN v_delete THEN 'write, delete' ELSE 'write' END, coalesce(v_status, ''));
@@ -75,16 +78,16 @@ BEGIN
         END IF;
     ELSE
         IF v_status = ANY (v_keys) THEN
-            PERFORM mq.raise_error('invalid_argument', 'key_columns: must not hold the status_column');
+            PERFORM mq.raise_error('invalid_argument', 'key_columns: must not include the status_column');
         ELSIF v_status = v_order THEN
             PERFORM mq.raise_error('invalid_argument', 'order_column: must not be the status_column');
         END IF;
         PERFORM mq.require_status(v_table.id, v_status, p_ready_value, p_active_value, p_done_value, p_error_value, v_delete);
     END IF;
     IF p_late_seconds IS NOT NULL AND (v_status IS NOT NULL OR v_delete) THEN
-        PERFORM mq.raise_error('invalid_argument', 'late_seconds: only without a status_column and with keep');
+        PERFORM mq.raise_error('invalid_argument', 'late_seconds: allowed only without a status_column and with keep');
     ELSIF p_equal_rows = 1 AND v_keys IS NOT NULL THEN
-        PERFORM mq.raise_error('invalid_argument', 'equal_rows: only without key_columns');
+        PERFORM mq.raise_error('invalid_argument', 'equal_rows: allowed only without key_columns');
     END IF;
 
     PERFORM mq.require_distinct_rows(v_table.id, v_table.label, v_keys, v_status, coalesce(p_equal_rows, 0) = 1);
@@ -93,12 +96,12 @@ BEGIN
     IF v_status IS NULL AND NOT v_delete THEN
         IF p_late_seconds IS NULL THEN
             PERFORM mq.raise_error('unsuitable_table',
-                format('without a status a row of %s that comes late in the order would be '
-                'missed: give late_seconds, after which none comes any more, or 0 to accept that', v_table.label));
+                format('without a status, rows of %s that commit late are missed: '
+                'give late_seconds, the longest delay, or 0 to accept this', v_table.label));
         END IF;
         IF v_order IS NULL AND cardinality(v_keys) IS DISTINCT FROM 1 THEN
             PERFORM mq.raise_error('unsuitable_table',
-                'without a status and with keep rows are claimed in an order: give order_column');
+                'order_column: needed without a status and with keep, unless there is exactly one key column');
         END IF;
         v_order := coalesce(v_order, v_keys[1]);
         PERFORM mq.require_order(v_table.id, v_order);

@@ -1,12 +1,17 @@
--- claim_rows: claim up to p_size rows of an adopted table under one new batch key.
--- Arguments:   p_name, p_size (1 to 10,000; NULL: 1), p_reader (NULL: the application name), p_lease_seconds (NULL: 60)
--- Returns:     id, key, row, attempt, batch_key, lease_until; first what comes again, then new rows in their order
+-- claim_rows: claim up to p_size rows of a polling table under one new batch key.
+-- Arguments:   p_name (1 to 200 characters), p_size (1 to 10,000; NULL: 1), p_reader (1 to 200 characters; NULL: the
+--              application name), p_lease_seconds (0 to 315,360,000; NULL: 60)
+-- Returns:     id, key and row (JSON objects), attempt, batch_key, lease_until: rows to retry first, then new rows in their
+--              order; no rows when none is ready
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's; claims of one table wait for each other until then
+-- Transaction: joins the caller's, which must be READ COMMITTED; claims of one table wait for each other until it ends;
+--              skips rows that others have locked
 -- Example:     SELECT * FROM mq.claim_rows('orders', 100, 'worker-1', 60);
 --
--- It runs with the rights of its caller, who needs them on the table: SELECT, UPDATE where there is a status, DELETE where rows
--- are deleted. What it writes of the queue's own goes through functions that ask for a pass (see my_pass).
+-- It runs with the rights of its caller. The caller needs SELECT on the table, UPDATE if there is a status, and DELETE if
+-- rows are deleted. The queue's own tables are written by functions that require a pass (see my_pass).
+--
+-- An entry is a row of mq.polled_row. It records one claimed, waiting or dead row of the table.
 
 CREATE OR REPLACE FUNCTION mq.claim_rows(
     p_name text,
@@ -56,7 +61,7 @@ BEGIN
     SELECT * INTO v_new FROM mq.take_new(v_polled, v_shape, v_left, v_now);
 
     IF v_polled.active_value IS NOT NULL THEN
-        -- What was lost stands at active_value already.
+        -- Lost rows are at active_value already.
         v_errors := mq.write_rows(v_shape, false, v_polled.active_value, v_again.parts || v_new.parts[:v_new.fresh],
             v_again.places || v_new.places[:v_new.fresh]) || array_fill(NULL::text, ARRAY[cardinality(v_new.hashes) - v_new.fresh]);
     ELSE
@@ -74,7 +79,7 @@ BEGIN
     SELECT array_agg(u.id) AS ids, array_agg(u.error) AS errors INTO v_refused
     FROM unnest(v_held.ids, v_errors) AS u (id, error) WHERE u.error IS NOT NULL;
     IF v_refused.ids IS NOT NULL THEN
-        -- What the table itself will not have claimed must not stop the others.
+        -- A row whose claim the table refuses must not stop the others.
         PERFORM mq.fail_rows(v_polled, v_shape, v_refused.ids, array_fill(NULL::integer, ARRAY[cardinality(v_refused.ids)]),
             v_refused.errors);
     END IF;

@@ -1,10 +1,10 @@
--- finish_rows: finish a batch of rows: all are done but the failures listed.
--- Arguments:   p_batch_key, p_failures (one a line: id,retry_after_seconds,error; an empty second field: 5 seconds
---              doubled for each
---              attempt, -1: dead now)
--- Returns:     done, failed, dead, gone; all 0 when the batch was lost
+-- finish_rows: finish a batch of rows: all are done except the listed failures.
+-- Arguments:   p_batch_key, p_failures (one per line: id,retry_after_seconds,error; an empty delay means 5 seconds, doubled
+--              for each attempt up to an hour, with jitter; -1 means dead now)
+-- Returns:     done, failed (to be retried), dead, gone (changed or deleted by others): counts of rows; all 0 when the lease
+--              was lost
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's; waits for others that have locked these rows
+-- Transaction: joins the caller's, which must be READ COMMITTED; waits for transactions that have locked these rows
 -- Example:     SELECT * FROM mq.finish_rows('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '17,30,busy');
 
 CREATE OR REPLACE FUNCTION mq.finish_rows(
@@ -69,7 +69,7 @@ BEGIN
         FROM mq.find_rows(v_polled, v_shape, v_ids, false) AS f;
         gone := cardinality(v_ids) - coalesce(cardinality(v_found.ids), 0);
         v_errors := mq.write_rows(v_shape, v_polled.on_complete = 'delete', v_polled.done_value, v_found.parts, v_found.places);
-        -- What the table refuses has failed.
+        -- A row that the table refuses has failed.
         SELECT v_fails.ids || array_agg(u.id) AS ids, v_fails.retries || array_agg(NULL::integer) AS retries,
             v_fails.errors || array_agg(u.error) AS errors
         INTO v_fails

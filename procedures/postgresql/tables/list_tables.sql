@@ -1,8 +1,8 @@
--- list_tables: the polling tables, how each was adopted, and how many of its rows are claimed, wait or are dead.
--- Arguments:   p_name (NULL: all)
+-- list_tables: list the polling tables, their settings, and how many rows are claimed, wait for a retry or are dead.
+-- Arguments:   p_name (1 to 200 characters; NULL: all)
 -- Returns:     one row per polling table, by name; active, waiting and dead are counted up to 10,000
 -- Errors:      50002 invalid_argument
--- Transaction: reads only; the tables themselves are not read
+-- Transaction: reads only, without locks; does not read the polling tables themselves
 -- Example:     SELECT name, "table", active, dead FROM mq.list_tables();
 
 CREATE OR REPLACE FUNCTION mq.list_tables(

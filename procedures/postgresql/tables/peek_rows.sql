@@ -1,8 +1,10 @@
--- peek_rows: list the rows of an adopted table that are claimed, wait for another attempt, or are dead.
--- Arguments:   p_name, p_state (A, N or E; NULL: all three), p_size (1 to 10,000; NULL: 100)
--- Returns:     id, key, state, attempts, reader, run_at, error; by state, run_at and id
+-- peek_rows: list the rows of a polling table that are claimed, wait for a retry or are dead.
+-- Arguments:   p_name (1 to 200 characters), p_state (A claimed, N waiting, E dead; NULL: all three), p_size (1 to 10,000;
+--              NULL: 100)
+-- Returns:     id, key (a JSON object), state, attempts, reader, run_at (A: end of the lease; N: next attempt; E: time of
+--              death), error; by state, run_at and id
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: reads only
+-- Transaction: reads only, without locks
 -- Example:     SELECT * FROM mq.peek_rows('orders', 'E');
 
 CREATE OR REPLACE FUNCTION mq.peek_rows(
@@ -40,10 +42,10 @@ BEGIN
     IF v_table IS NULL THEN
         PERFORM mq.raise_error('not_found', format('table: there is no %I.%I any more', v_polled.table_schema, v_polled.table_name));
     ELSIF v_table <> v_polled.table_id AND v_polled.queue_id = 'mq.polled'::regclass THEN
-        PERFORM mq.raise_error('unsuitable_table', format('%I.%I is another table than was adopted: release_table, then adopt_table '
-            'again', v_polled.table_schema, v_polled.table_name));
+        PERFORM mq.raise_error('unsuitable_table', format('%I.%I is not the table that was adopted: release_table, '
+            'then adopt_table again', v_polled.table_schema, v_polled.table_name));
     END IF;
-    -- Keys and errors are the table's data.
+    -- Keys and errors are data of the table: only those who may read the table see them.
     PERFORM mq.require_rights(v_table, 'read', '');
     RETURN QUERY
     SELECT e.id, e.key_json, e.state::text, e.attempts::integer, e.reader, e.run_at, e.error

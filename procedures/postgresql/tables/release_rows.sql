@@ -1,8 +1,8 @@
--- release_rows: give claimed rows back without costing an attempt.
+-- release_rows: give claimed rows back without counting an attempt.
 -- Arguments:   p_batch_key
--- Returns:     count of rows given back (0: the batch was lost)
+-- Returns:     count: rows given back; 0 when the lease was lost
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's; waits for others that have locked these rows
+-- Transaction: joins the caller's, which must be READ COMMITTED; waits for transactions that have locked these rows
 -- Example:     SELECT mq.release_rows('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
 
 CREATE OR REPLACE FUNCTION mq.release_rows(

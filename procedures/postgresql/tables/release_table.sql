@@ -1,9 +1,9 @@
--- release_table: forget an adopted table: what is claimed gets its ready_value back, and nothing of the table is
--- claimed any more.
--- Arguments:   p_name
--- Returns:     count: 1, or 0 when there was none
+-- release_table: forget a polling table: claimed rows get their ready_value back, and no more rows are claimed.
+-- Arguments:   p_name (1 to 200 characters)
+-- Returns:     count: 1; 0 when there is no such polling table
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50006 unsuitable_table
--- Transaction: joins the caller's; waits for claims of the table and for others that have locked claimed rows
+-- Transaction: joins the caller's, which must be READ COMMITTED; waits for claims of the table and for transactions that
+--              have locked claimed rows
 -- Example:     SELECT mq.release_table('orders');
 
 CREATE OR REPLACE FUNCTION mq.release_table(
@@ -34,7 +34,7 @@ BEGIN
     END IF;
     v_table := mq.relation_of(v_polled.table_schema, v_polled.table_name);
     IF v_table <> v_polled.table_id AND v_polled.queue_id = 'mq.polled'::regclass THEN
-        v_table := NULL;  -- another table of that name
+        v_table := NULL;  -- another table has this name now
     END IF;
     v_need := CASE WHEN EXISTS (SELECT FROM pg_attribute AS a WHERE a.attrelid = v_table AND a.attname = v_polled.status_column)
         OR v_polled.status_column IS NULL THEN mq.polled_need(v_polled) ELSE 'read' END;
@@ -52,7 +52,7 @@ BEGIN
             PERFORM mq.write_rows(v_shape, false, v_polled.ready_value, v_found.parts, v_found.places);
         END IF;
     EXCEPTION WHEN SQLSTATE '50005' OR SQLSTATE '50006' THEN
-        NULL;  -- the table is not there any more, or not as it was: then there is nothing to give back
+        NULL;  -- the table was dropped or changed: there is nothing to give back
     END;
     count := mq.drop_polled(p_name, (
         SELECT m.pass FROM mq.my_pass AS m

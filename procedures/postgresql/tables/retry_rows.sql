@@ -1,8 +1,9 @@
--- retry_rows: retry dead rows of an adopted table, with all their attempts.
--- Arguments:   p_name, p_id (of the row's claim; NULL: all, up to 10,000 in one call)
--- Returns:     count of rows that are retried
+-- retry_rows: retry dead rows of a polling table, with their attempts set back to 0.
+-- Arguments:   p_name (1 to 200 characters), p_id (of one row, as peek_rows lists it; NULL: all, up to 10,000 per call)
+-- Returns:     count: rows that will be retried
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's; waits for others that have locked these rows
+-- Transaction: joins the caller's, which must be READ COMMITTED; waits for claims of the table and for transactions that
+--              have locked these rows
 -- Example:     SELECT mq.retry_rows('orders');
 
 CREATE OR REPLACE FUNCTION mq.retry_rows(
@@ -37,7 +38,7 @@ BEGIN
     ) AS d;
     count := 0;
     IF v_polled.status_column IS NOT NULL AND v_ids IS NOT NULL THEN
-        -- The dead are looked for where they were left: at error_value, or, when the table refused that, where they were before.
+        -- Dead rows are at error_value or, if the table refused that, still at their previous status.
         v_as_dead := v_polled;
         v_as_dead.ready_value := v_polled.error_value;
         SELECT array_agg(f.id) AS ids, array_agg(f.part) AS parts, array_agg(f.place) AS places

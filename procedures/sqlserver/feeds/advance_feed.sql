@@ -1,8 +1,8 @@
--- advance_feed: move a consumer's position forward: what it has handled is not fetched again.
--- Arguments:   @feed, @consumer, @position (0 to the feed's last number)
--- Returns:     position (where the consumer stands now: a lower position changes nothing)
+-- advance_feed: move a consumer's position forward, past the rows that it has handled.
+-- Arguments:   @feed, @consumer (1 to 200 characters each), @position (the last number handled: 0 to the feed's last number)
+-- Returns:     position: the consumer's position now; a lower @position changes nothing
 -- Errors:      50002 invalid_argument, 50005 not_found
--- Transaction: joins the caller's; calls for one consumer wait for each other
+-- Transaction: joins the caller's; waits for other calls that move the same consumer
 -- Example:     EXEC mq.advance_feed N'orders', N'search', 100;
 
 CREATE OR ALTER PROCEDURE mq.advance_feed
@@ -13,7 +13,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: it acts on what is there now, and a snapshot shows what was.
+    -- For this call only: it needs the current rows, and a snapshot may show older ones.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @id nvarchar(400), @who nvarchar(400), @last bigint, @stands bigint, @resource nvarchar(255);
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
@@ -31,11 +31,12 @@ BEGIN
         SELECT @stands = position FROM mq.feed_consumer WITH (UPDLOCK, ROWLOCK) WHERE feed = @id AND consumer = @who;
         IF @stands IS NULL
         BEGIN
-            -- Of two first calls the second waits here, and finds the row then. No lock of a range: see send_message.
+            -- Of two parallel first calls, the second waits here and then finds the row. This is not a range lock: see
+            -- send_message.
             SET @resource = mq.lock_name('feed_consumer', @id, @who);
             EXEC sp_getapplock @Resource = @resource, @LockMode = 'Exclusive', @LockOwner = 'Transaction', @LockTimeout = -1;
             SELECT @stands = position FROM mq.feed_consumer WITH (UPDLOCK, ROWLOCK) WHERE feed = @id AND consumer = @who;
-            -- Locked until the end: drop_feed waits, and takes the new row too.
+            -- The feed stays locked until the end: drop_feed waits, and deletes the new row too.
             IF @stands IS NULL
                 INSERT INTO mq.feed_consumer (feed, consumer, position, moved_at)
                 SELECT name, @who, 0, SYSUTCDATETIME() FROM mq.feed WITH (REPEATABLEREAD, ROWLOCK) WHERE name = @id;

@@ -1,8 +1,8 @@
 -- advance_sequence: reserve numbers of a named counter, without gaps.
--- Arguments:   @name, @count (1 to 1,000,000,000; NULL: 1)
--- Returns:     first, last
+-- Arguments:   @name (1 to 200 characters), @count (1 to 1,000,000,000; NULL: 1)
+-- Returns:     first, last: the first and the last reserved number
 -- Errors:      50002 invalid_argument
--- Transaction: joins the caller's; the counter stays locked until it ends: others wait, and a rollback gives the numbers back
+-- Transaction: joins the caller's and locks the counter until it ends; other calls wait; a rollback gives the numbers back
 -- Example:     EXEC mq.advance_sequence N'invoice', 10;
 
 CREATE OR ALTER PROCEDURE mq.advance_sequence
@@ -12,7 +12,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: a snapshot would show the number that was.
+    -- For this call only: a snapshot may show an older number.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @counter nvarchar(400), @value bigint, @resource nvarchar(255);
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
@@ -25,7 +25,8 @@ BEGIN
         SELECT @value = last_number FROM mq.counter WITH (UPDLOCK, ROWLOCK) WHERE name = @counter;
         IF @value IS NULL
         BEGIN
-            -- Of two first calls the second waits here, and finds the row then. No lock of a range: see send_message.
+            -- Of two parallel first calls, the second waits here and then finds the row. This is not a range lock: see
+            -- send_message.
             SET @resource = mq.lock_name('counter', @counter, N'');
             EXEC sp_getapplock @Resource = @resource, @LockMode = 'Exclusive', @LockOwner = 'Transaction', @LockTimeout = -1;
             SELECT @value = last_number FROM mq.counter WITH (UPDLOCK, ROWLOCK) WHERE name = @counter;

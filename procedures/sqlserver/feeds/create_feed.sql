@@ -1,13 +1,13 @@
--- create_feed: make a feed of a user's table: its rows, numbered in the order in which they are published.
--- Arguments:   @feed, @table (schema.table; without a schema: dbo's), @key_columns (with commas between them; those of a
---              primary key or unique index are among them), @sync_column (a bigint that takes NULL, with an index that
---              begins with it)
--- Returns:     created (0: the same feed was there already)
+-- create_feed: create a feed from a table: its rows, numbered in the order in which they are published.
+-- Arguments:   @feed (1 to 200 characters), @table (table or schema.table; default schema: dbo), @key_columns (1 to 100
+--              names separated by commas; they include all columns of a primary key or unique index), @sync_column (a bigint
+--              column that allows NULL; an index begins with it)
+-- Returns:     created: 1; 0 when the same feed already exists
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50007 already_exists
 -- Transaction: joins the caller's; calls wait for each other
 -- Example:     EXEC mq.create_feed N'orders', N'sales.orders', N'id', N'sync';
 --
--- Each later call numbers or reads the table with the rights of its own caller, so this call gives nobody a right.
+-- Later calls read and number the table with the rights of their own callers: this call grants nothing.
 
 CREATE OR ALTER PROCEDURE mq.create_feed
     @feed nvarchar(max),
@@ -33,7 +33,7 @@ BEGIN
         IF (SELECT COUNT(*) FROM mq.columns_of(@object_id, @syncs)) > 1 OR EXISTS (
             SELECT * FROM mq.columns_of(@object_id, @keys) WHERE quoted = @syncs
         )
-            EXEC mq.raise_error 'invalid_argument', N'sync_column: must be one column, and none of key_columns';
+            EXEC mq.raise_error 'invalid_argument', N'sync_column: must be one column that is not in key_columns';
         SET @sync = @syncs;
         SELECT @number = column_id, @type = type, @nullable = nullable FROM mq.columns_of(@object_id, @sync);
         SELECT @computed = is_computed FROM sys.columns WHERE object_id = @object_id AND column_id = @number;
@@ -44,14 +44,15 @@ BEGIN
         INSERT INTO @pieces (name, piece)
         VALUES ('label', @label), ('table', @quoted), ('sync', @sync), ('index', QUOTENAME(LEFT(@name, 110) + N'_sync'));
         IF mq.has_key(@object_id, @keys) = 0
-            SET @detail = N'key_columns do not tell the rows of {label} apart: they must hold all columns of its primary key, '
+            SET @detail = N'key_columns: must include all columns of the primary key of {label}, '
                 + N'or of a unique index of NOT NULL columns';
         ELSE IF @computed = 1
-            SET @detail = N'sync_column must not be a computed column: ALTER TABLE {table} ADD sync bigint NULL';
+            SET @detail = N'sync_column: must not be a computed column: ALTER TABLE {table} ADD sync bigint NULL';
         ELSE IF @type <> N'bigint' OR @nullable = 0
-            SET @detail = N'sync_column must be a bigint that can be NULL: ALTER TABLE {table} ALTER COLUMN {sync} bigint NULL';
+            SET @detail = N'sync_column: must be a bigint column that allows NULL: '
+                + N'ALTER TABLE {table} ALTER COLUMN {sync} bigint NULL';
         ELSE IF mq.index_hint(@object_id, @sync) IS NULL
-            SET @detail = N'sync_column needs an index: CREATE INDEX {index} ON {table} ({sync})';
+            SET @detail = N'sync_column: needs an index: CREATE INDEX {index} ON {table} ({sync})';
         SET @detail = mq.fill(@detail, @pieces);
         IF @detail IS NOT NULL
             EXEC mq.raise_error 'unsuitable_table', @detail;
@@ -69,14 +70,14 @@ BEGIN
         FROM mq.feed WITH (READCOMMITTEDLOCK)
         WHERE name <> @id AND table_schema = @schema AND table_name = @name AND sync_column = @sync;
         IF @same = 0
-            EXEC mq.raise_error 'already_exists', N'feed: {} is a feed of other columns or of another table', @id;
+            EXEC mq.raise_error 'already_exists', N'feed: {} exists with other columns or another table: drop_feed first', @id;
         IF @other IS NOT NULL
-            EXEC mq.raise_error 'unsuitable_table', N'sync_column serves the feed {} already', @other;
+            EXEC mq.raise_error 'unsuitable_table', N'sync_column: already used by feed {}', @other;
         IF @same = 1
             SET @created = 0;
         ELSE
         BEGIN
-            -- A feed that is created again goes on above the numbers that the rows have.
+            -- A feed that is created again continues above the highest number in the table.
             EXEC mq.highest_number @object_id, @sync, @highest OUTPUT;
             INSERT INTO mq.feed (name, table_schema, table_name, key_columns, sync_column)
             VALUES (@id, @schema, @name, @keys, @sync);

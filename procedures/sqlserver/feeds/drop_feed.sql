@@ -1,8 +1,8 @@
--- drop_feed: forget a feed and its consumers; the table stays as it is.
--- Arguments:   @feed
--- Returns:     count (0: there was none)
+-- drop_feed: forget a feed and its consumers; the table and its numbers stay unchanged.
+-- Arguments:   @feed (1 to 200 characters)
+-- Returns:     count: 1; 0 when there is no such feed
 -- Errors:      50002 invalid_argument
--- Transaction: joins the caller's; waits for an open publish_feed of the feed
+-- Transaction: joins the caller's; waits for open transactions that have published this feed
 -- Example:     EXEC mq.drop_feed N'orders';
 
 CREATE OR ALTER PROCEDURE mq.drop_feed
@@ -18,7 +18,7 @@ BEGIN
         SET @id = @feed;
         IF @own = 1
             BEGIN TRANSACTION;
-        -- The counter first, as publishers do; then nobody can add a consumer.
+        -- Delete the counter first, in the lock order of publishers. After that nobody can add a consumer.
         DELETE FROM mq.feed_counter WITH (ROWLOCK) WHERE feed = @id;
         DELETE FROM mq.feed WITH (ROWLOCK) WHERE name = @id;
         SET @count = @@ROWCOUNT;

@@ -1,9 +1,10 @@
--- feed_stats: each feed with its consumers and how far they are.
--- Arguments:   @feed (NULL: all)
--- Returns:     feed, table, last_position, unpublished (counted up to 10,000; NULL: the caller cannot read its table), consumer,
---              position, behind, moved_at; a feed without consumers has one row
+-- feed_stats: list each feed with its consumers and their positions.
+-- Arguments:   @feed (1 to 200 characters; NULL: all feeds)
+-- Returns:     feed, table, last_position, unpublished (counted up to 10,000; NULL: the caller cannot read the table),
+--              consumer, position, behind (last_position minus position), moved_at: one row per consumer; a feed without
+--              consumers has one row
 -- Errors:      50002 invalid_argument
--- Transaction: reads only, waits for nobody; without row versions (READ_COMMITTED_SNAPSHOT) it also shows uncommitted rows
+-- Transaction: reads only, without locks; without READ_COMMITTED_SNAPSHOT it also counts uncommitted rows
 -- Example:     EXEC mq.feed_stats;
 
 CREATE OR ALTER PROCEDURE mq.feed_stats
@@ -12,7 +13,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- A name may begin with a character that comes before the blank, and to this server N'' is all blanks.
+    -- Start below all names: a name may begin with a character that sorts before the blank, and N'' equals blanks.
     DECLARE @next nvarchar(400) = NCHAR(1), @schema nvarchar(128), @name nvarchar(128), @sync nvarchar(300);
     DECLARE @object_id int, @quoted nvarchar(600), @last bigint, @unpublished bigint, @statement nvarchar(max);
     DECLARE @pieces mq.pieces;

@@ -1,13 +1,14 @@
--- fetch_feed: the rows after a consumer's position, in the order of their numbers.
--- Arguments:   @feed, @consumer (one that is new begins with the first row), @size (1 to 10,000; NULL: 100)
--- Returns:     position, key (a JSON object of the key columns), row (one of all columns)
+-- fetch_feed: return the rows after a consumer's position, in the order of their numbers.
+-- Arguments:   @feed, @consumer (1 to 200 characters each; a new consumer starts at the first row), @size (1 to 10,000;
+--              NULL: 100)
+-- Returns:     position (the row's number), key (a JSON object of the key columns), row (a JSON object of all columns)
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's; changes nothing; without row versions it waits for an open publish_feed and for transactions that
---              are changing one of the rows
+-- Transaction: reads only; without READ_COMMITTED_SNAPSHOT it waits for an open publish_feed and for transactions that are
+--              changing one of the rows
 -- Example:     EXEC mq.fetch_feed N'orders', N'search', 100;
 --
--- The feed's last number is read first: rows that commit meanwhile have higher ones. A locked row is not passed over: its writer may
--- roll back, and the row would stay below the consumer's position, unread.
+-- The feed's last number is read first: rows that commit meanwhile have higher numbers. Locked rows are not skipped: their
+-- writer may roll back, and the consumer would miss them.
 
 CREATE OR ALTER PROCEDURE mq.fetch_feed
     @feed nvarchar(max),
@@ -17,7 +18,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: an older snapshot lacks the rows that belong to the number.
+    -- For this call only: an older snapshot would lack rows up to the number that was read.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @id nvarchar(400), @who nvarchar(400), @from bigint, @to bigint, @top int;
     DECLARE @object_id int, @quoted nvarchar(600), @keys nvarchar(4000), @sync nvarchar(300), @hint nvarchar(300);

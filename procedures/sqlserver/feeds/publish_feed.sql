@@ -1,14 +1,14 @@
 -- publish_feed: number up to @size rows whose sync column is NULL.
--- Arguments:   @feed, @size (1 to 10,000; NULL: 500)
--- Returns:     count (rows numbered)
+-- Arguments:   @feed (1 to 200 characters), @size (1 to 10,000; NULL: 500)
+-- Returns:     count: rows numbered
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's; publishers of one feed wait for each other; rows that writers have locked are passed over, and
---              writers of the rows that it numbers wait for its end
+-- Transaction: joins the caller's and locks the feed's counter until it ends; publishers of one feed, and writers of the
+--              numbered rows, wait for its end; skips rows that writers have locked
 -- Example:     EXEC mq.publish_feed N'orders', 500;
 --
--- Numbers are assigned under the lock of the feed's counter, which is kept until the commit. So they become visible in their order, and
--- a rollback gives them back. The rows are found without keeping a lock (s) and then locked by their key (b), as writers do. A row
--- that a writer has locked by then is passed over.
+-- Numbers are assigned under the lock of the feed's counter, which is kept until the commit. So they become visible in their
+-- order, and a rollback gives them back. The rows are found without keeping a lock (s) and then locked by their key (b), as
+-- writers do. Rows that a writer has locked by then are skipped.
 
 CREATE OR ALTER PROCEDURE mq.publish_feed
     @feed nvarchar(max),
@@ -17,7 +17,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: it passes over locked rows, which no higher level allows.
+    -- For this call only: it skips locked rows, which higher isolation levels do not allow.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @id nvarchar(400), @object_id int, @quoted nvarchar(600);
     DECLARE @keys nvarchar(4000), @sync nvarchar(300), @hint nvarchar(300);
@@ -77,12 +77,14 @@ WHERE {sync} > @last AND {sync} <= @last + @took;', @pieces);
                 SET @top = CASE WHEN @left < 1000 THEN @left ELSE 1000 END;
                 EXEC sp_executesql @statement, N'@last bigint, @top int, @took int OUTPUT', @last = @last, @top = @top,
                     @took = @took OUTPUT;
-                -- A trigger of the table may have kept a number away; the catalog shows triggers to the table's owner alone.
+                -- A trigger of the table may have removed a number. Always check: only the table's owner can see triggers in
+                -- the catalog.
                 IF @took > 0
                     EXEC sp_executesql @check, N'@last bigint, @took int, @kept int OUTPUT', @last = @last, @took = @took,
                         @kept = @kept OUTPUT;
                 IF @kept < @took
-                    EXEC mq.raise_error 'unsuitable_table', N'a trigger of {} keeps its rows from being numbered', @quoted;
+                    EXEC mq.raise_error 'unsuitable_table',
+                        N'a trigger of {} prevents numbering: it must not set the sync column', @quoted;
                 SELECT @last = @last + @took, @count = @count + @took, @left = @left - @took;
                 IF @took < @top
                     SET @took = 0;

@@ -1,8 +1,8 @@
--- rewind_feed: move a consumer's position back on purpose: rows come again.
--- Arguments:   @feed, @consumer, @position (0 to where the consumer stands; NULL: 0, all of it again)
--- Returns:     position (where the consumer stands now)
+-- rewind_feed: move a consumer's position back: the consumer fetches earlier rows again.
+-- Arguments:   @feed, @consumer (1 to 200 characters each), @position (0 to the consumer's position; NULL: 0, all rows)
+-- Returns:     position: the consumer's position now
 -- Errors:      50002 invalid_argument, 50005 not_found
--- Transaction: joins the caller's; waits for an open advance_feed of the consumer
+-- Transaction: joins the caller's; waits for other calls that move the same consumer
 -- Example:     EXEC mq.rewind_feed N'orders', N'search', 0;
 
 CREATE OR ALTER PROCEDURE mq.rewind_feed
@@ -13,7 +13,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: it acts on what is there now, and a snapshot shows what was.
+    -- For this call only: it needs the current rows, and a snapshot may show older ones.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @id nvarchar(400), @who nvarchar(400), @stands bigint;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
@@ -28,7 +28,7 @@ BEGIN
         SELECT @stands = position FROM mq.feed_consumer WITH (UPDLOCK, ROWLOCK) WHERE feed = @id AND consumer = @who;
         SET @stands = COALESCE(@stands, 0);
         IF @position NOT BETWEEN 0 AND @stands
-            EXEC mq.raise_error 'invalid_argument', N'position: must be 0 to {}, where the consumer stands', @stands;
+            EXEC mq.raise_error 'invalid_argument', N'position: must be 0 to {}, the consumer''s position', @stands;
         UPDATE mq.feed_consumer
         SET position = @position, moved_at = SYSUTCDATETIME()
         WHERE feed = @id AND consumer = @who AND position <> @position;

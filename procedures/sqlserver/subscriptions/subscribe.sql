@@ -1,9 +1,10 @@
--- subscribe: from now on, each such change of the table's rows sends a message of this type, or is published to this topic.
--- Arguments:   @table (a watched table), @action (I, U or D, or several of them), @type (1 to 200 characters) or @topic (words with dots
---              between them)
--- Returns:     count (subscriptions that are new)
+-- subscribe: from now on, send a message to a type or topic for each changed row of a table.
+-- Arguments:   @table (a watched table), @action (I, U or D, or several of them), and either @type (1 to 200 characters) or
+--              @topic (each type bound to it at the time of the change gets one message)
+-- Returns:     count: new subscriptions
 -- Errors:      50002 invalid_argument, 50005 not_found
--- Transaction: joins the caller's; changes are reported from its commit on; without row versions writers of the table wait for it
+-- Transaction: joins the caller's; changes written after its commit are sent; without READ_COMMITTED_SNAPSHOT writers of the
+--              table wait for its end
 -- Example:     EXEC mq.subscribe N'sales.orders', N'IU', N'order.changed';
 
 CREATE OR ALTER PROCEDURE mq.subscribe
@@ -29,7 +30,7 @@ BEGIN
         EXEC mq.find_watched @table, @id OUTPUT, @object_id OUTPUT, @schema OUTPUT, @label OUTPUT;
         IF @own = 1
             BEGIN TRANSACTION;
-        -- One at a time: of two that are the same the second finds what the first has written.
+        -- One call at a time: of two equal calls, the second finds the rows of the first.
         EXEC sp_getapplock @Resource = N'mq.watch_table', @LockMode = 'Exclusive',
             @LockOwner = 'Transaction', @LockTimeout = -1;
         INSERT INTO mq.subscription (watched_id, action, type, topic)

@@ -1,9 +1,10 @@
--- unsubscribe: take subscriptions of a table away.
--- Arguments:   @table (a watched table), @action (I, U or D, or several of them; NULL: all), @type or @topic (NULL: all)
--- Returns:     count (subscriptions taken away)
+-- unsubscribe: delete subscriptions of a table.
+-- Arguments:   @table (a watched table), @action (I, U or D, or several of them; NULL: all), @type or @topic (both NULL:
+--              all)
+-- Returns:     count: subscriptions deleted
 -- Errors:      50002 invalid_argument, 50005 not_found
--- Transaction: joins the caller's; messages that were sent stay. Writers of the table wait for its end where the database does
---              not keep versions
+-- Transaction: joins the caller's; messages that were sent stay; without READ_COMMITTED_SNAPSHOT writers of the table wait
+--              for its end
 -- Example:     EXEC mq.unsubscribe N'sales.orders', NULL, N'order.changed';
 
 CREATE OR ALTER PROCEDURE mq.unsubscribe

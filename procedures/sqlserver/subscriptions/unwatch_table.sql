@@ -1,8 +1,8 @@
--- unwatch_table: take a table's trigger and subscriptions away.
--- Arguments:   @table (schema.table; without a schema: dbo's; one that was dropped as messages named it)
--- Returns:     statement (no row: the trigger is dropped by this call)
+-- unwatch_table: drop a table's trigger and delete its subscriptions.
+-- Arguments:   @table (table or schema.table, default schema: dbo; a dropped table: as messages name it)
+-- Returns:     statement: no rows, because this call drops the trigger
 -- Errors:      50002 invalid_argument, 50005 not_found
--- Transaction: joins the caller's; waits for all transactions that use the table, and they wait for this one
+-- Transaction: joins the caller's; waits for transactions that use the table, and they wait for its end
 -- Example:     EXEC mq.unwatch_table N'sales.orders';
 
 CREATE OR ALTER PROCEDURE mq.unwatch_table

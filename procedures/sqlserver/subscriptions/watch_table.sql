@@ -1,13 +1,14 @@
--- watch_table: send the changes of a table to its subscriptions; called again, it makes the trigger again.
--- Arguments:   @table (schema.table; without a schema: dbo's; it needs a primary key)
--- Returns:     statement (no row: the trigger is made by this call)
+-- watch_table: create the trigger that sends messages when a table changes; another call repairs it.
+-- Arguments:   @table (table or schema.table, default schema: dbo; it needs a primary key)
+-- Returns:     statement: no rows, because this call creates the trigger
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's; waits for all transactions that use the table, and they wait for this one
+-- Transaction: joins the caller's; waits for transactions that use the table, and they wait for its end
 -- Example:     EXEC mq.watch_table N'sales.orders';
 --
--- One trigger reports all actions. It is made with the caller's rights: they need ALTER on the table. A writer needs no right on
--- the queue: if the table has the queue's owner, ownership chaining covers it. Else the trigger runs as mq_reporter, a user without a login
--- that may send such messages and nothing else, because the table's owner can change what its columns hold.
+-- One trigger reports all actions. It is created with the rights of the caller, who needs ALTER on the table. Writers need
+-- no right on the queue: if the table has the queue's owner, ownership chaining covers it. Otherwise the trigger runs as
+-- mq_reporter, a user without a login. It may only send such messages, because the table's owner controls what the columns
+-- contain.
 
 CREATE OR ALTER PROCEDURE mq.watch_table
     @table nvarchar(max)
@@ -36,8 +37,8 @@ BEGIN
             SET @n = @n + 1;
         END;
         IF @keys IS NULL
-            EXEC mq.raise_error 'unsuitable_table', N'{} has no primary key, which messages name its rows by', @label;
-        -- Only columns that the server itself converts to text: no function of a user's runs in here.
+            EXEC mq.raise_error 'unsuitable_table', N'{} has no primary key: messages identify rows by it', @label;
+        -- Only columns that the server itself converts to text: the trigger must not run a user's function.
         SELECT TOP (1) @made = c.name
         FROM mq.columns_of(@object_id, @keys) AS c
         INNER JOIN sys.columns AS s ON s.object_id = @object_id AND s.column_id = c.column_id
@@ -45,7 +46,7 @@ BEGIN
         WHERE s.is_computed = 1 OR (y.is_assembly_type = 1 AND y.is_user_defined = 1)
         ORDER BY c.n;
         IF @made IS NOT NULL
-            SET @detail = CONCAT(@label, N' has a key column that is computed, or of a type that was made with .NET: ', @made);
+            SET @detail = CONCAT(@label, N' has a key column that is computed or of a .NET type: ', @made);
         ELSE IF HAS_PERMS_BY_NAME(@quoted, 'OBJECT', 'ALTER') = 0
         BEGIN
             INSERT INTO @pieces (name, piece) VALUES ('table', @quoted), ('user', QUOTENAME(CAST(USER_NAME() AS nvarchar(128))));
@@ -57,7 +58,7 @@ BEGIN
         INNER JOIN sys.schemas AS s ON s.schema_id = t.schema_id
         WHERE q.name = N'mq' AND q.principal_id <> COALESCE(t.principal_id, s.principal_id);
         IF @detail IS NULL AND @owner IS NOT NULL AND COALESCE(HAS_PERMS_BY_NAME(N'mq_reporter', 'USER', 'IMPERSONATE'), 0) = 0
-            SET @detail = CONCAT(@label, N' has another owner than the queue: a member of db_owner must watch it');
+            SET @detail = CONCAT(@label, N' has another owner than the queue: a member of db_owner must call watch_table');
         IF @detail IS NOT NULL
             EXEC mq.raise_error 'unsuitable_table', @detail;
         IF @own = 1

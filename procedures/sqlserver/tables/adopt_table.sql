@@ -1,14 +1,15 @@
--- adopt_table: make a user's table a polling table: its rows can be claimed, and its columns stay as they are.
--- Arguments:   @name, @table (schema.table; without a schema: dbo's), @key_columns (NULL: all columns together, see @equal_rows),
---              @order_column, @status_column, @ready_value, @active_value, @done_value, @error_value, @on_complete (keep or delete;
---              NULL: keep), @late_seconds (without a status and with keep), @equal_rows (0 or 1), @max_attempts (1 to 1,000;
---              NULL: 10)
--- Returns:     created: 1, or 0 when it was adopted so already
+-- adopt_table: use a user's table as a queue, without changing the table.
+-- Arguments:   @name (1 to 200 characters), @table (table or schema.table; default schema: dbo), @key_columns (1 to 100
+--              names separated by commas; NULL: all columns, with @equal_rows 1), @order_column (NULL: the key columns),
+--              @status_column (NULL: none), @ready_value, @active_value (NULL: a claim does not write the status),
+--              @done_value, @error_value, @on_complete (keep or delete; NULL: keep), @late_seconds (0 to 315,360,000; only
+--              without a status and with keep), @equal_rows (0 or 1; NULL: 0), @max_attempts (1 to 1,000; NULL: 10)
+-- Returns:     created: 1; 0 when the table is already adopted with the same settings
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50007 already_exists
 -- Transaction: joins the caller's; calls wait for each other
 -- Example:     EXEC mq.adopt_table N'orders', N'sales.orders', N'id', NULL, N'status', N'N', N'A', N'D', N'E';
 --
--- Each later call uses the table with the rights of its own caller, so this call gives nobody a right.
+-- Later calls use the table with the rights of their own callers: this call grants nothing.
 
 CREATE OR ALTER PROCEDURE mq.adopt_table
     @name nvarchar(max),
@@ -58,7 +59,7 @@ BEGIN
         IF @bad IS NOT NULL
             SET @detail = @bad + N': needs a status_column';
         ELSE IF EXISTS (SELECT * FROM mq.columns_of(@object_id, @keys) WHERE @keys IS NOT NULL AND quoted = @status)
-            SET @detail = N'key_columns: must not hold the status_column';
+            SET @detail = N'key_columns: must not include the status_column';
         ELSE IF @order = @status
             SET @detail = N'order_column: must not be the status_column';
         IF @detail IS NOT NULL
@@ -66,13 +67,13 @@ BEGIN
         IF @status IS NOT NULL
             EXEC mq.require_status @object_id, @status, @ready_value, @active_value, @done_value, @error_value, @delete;
         IF @late_seconds IS NOT NULL AND (@status IS NOT NULL OR @delete = 1)
-            EXEC mq.raise_error 'invalid_argument', N'late_seconds: only without a status_column and with keep';
+            EXEC mq.raise_error 'invalid_argument', N'late_seconds: allowed only without a status_column and with keep';
         IF @equal_rows = 1 AND @keys IS NOT NULL
-            EXEC mq.raise_error 'invalid_argument', N'equal_rows: only without key_columns';
+            EXEC mq.raise_error 'invalid_argument', N'equal_rows: allowed only without key_columns';
 
         EXEC mq.require_claimable @object_id, @quoted, @label, @keys, @order, @status, @delete, @equal, @late_seconds;
 
-        -- Without a key the columns of today identify a row: a column that is added later does not change that.
+        -- Without a key, store the current columns as the identity: a column added later does not change a row's identity.
         IF @keys IS NULL
             SET @idents = mq.row_identity(@object_id, NULL, @status, 'list');
         SET @all = CONCAT(COALESCE(@keys, @idents), N', ' + @order, N', ' + @status);

@@ -1,10 +1,13 @@
--- claim_rows: claim up to @size rows of an adopted table under one new batch key.
--- Arguments:   @name, @size (1 to 10,000; NULL: 1), @reader (NULL: the connection's application name), @lease_seconds (NULL: 60)
--- Returns:     id, key, row, attempt, batch_key, lease_until; in the order of the ids
+-- claim_rows: claim up to @size rows of a polling table under one new batch key.
+-- Arguments:   @name (1 to 200 characters), @size (1 to 10,000; NULL: 1), @reader (1 to 200 characters; NULL: the
+--              application name), @lease_seconds (0 to 315,360,000; NULL: 60)
+-- Returns:     id, key and row (JSON objects), attempt, batch_key, lease_until: rows to retry first, then new rows in their
+--              order; no rows when none is ready
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's; claims of one table wait for each other until its end; rows that others have locked are passed
---              over
+-- Transaction: joins the caller's; claims of one table wait for each other until it ends; skips rows that others have locked
 -- Example:     EXEC mq.claim_rows N'orders', 100, N'worker-1', 60;
+--
+-- An entry is a row of mq.polled_row. It records one claimed, waiting or dead row of the table.
 
 CREATE OR ALTER PROCEDURE mq.claim_rows
     @name nvarchar(max),
@@ -15,7 +18,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: it passes over locked rows, which no higher level allows.
+    -- For this call only: it skips locked rows, which higher isolation levels do not allow.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @table nvarchar(400), @who nvarchar(400);
     DECLARE @key uniqueidentifier = NEWID(), @left int, @seconds int, @now datetime2(7), @until datetime2(7);
@@ -41,11 +44,11 @@ BEGIN
         SET @until = DATEADD(SECOND, @seconds, @now);
 
         EXEC mq.rescue_rows @table, @now;
-        -- What waits for another attempt comes first.
+        -- Rows to retry come first.
         EXEC mq.take_due @table, @key, @left, @now, @who, @count OUTPUT;
         SET @left = @left - @count;
 
-        -- What stands at active_value without an entry is searched for once a second, and when the claim comes back short.
+        -- Look for rows at active_value without an entry once a second, and when the claim has too few rows.
         IF @left > 0 AND EXISTS (
             SELECT * FROM mq.polled_place
             WHERE name = @table AND (swept_at IS NULL OR swept_at NOT BETWEEN DATEADD(SECOND, -1, @now) AND @now)
@@ -57,7 +60,7 @@ BEGIN
             UPDATE mq.polled_place SET swept_at = @now WHERE name = @table;
         END;
 
-        -- A claim of the last second has scanned from the start: what it came to is where this one goes on.
+        -- A claim within the last second has scanned from the start: continue at its low-water mark.
         SELECT @from_place = CASE
             WHEN @status IS NULL AND @place = 1 AND place IS NOT NULL AND scanned_at BETWEEN DATEADD(SECOND, -1, @now) AND @now
                 AND EXISTS (SELECT * FROM mq.polled WHERE name = @table AND on_complete = 'delete') THEN 1
@@ -78,7 +81,7 @@ BEGIN
             SET @left = @left - @took;
             IF @took < @top AND @from_place = 0
                 BREAK;
-            -- Something may stand before the place where the last claim ended.
+            -- Rows may have appeared before the low-water mark.
             IF @took < @top
                 SET @from_place = 0;
         END;

@@ -1,6 +1,6 @@
--- extend_rows: heartbeat: the claim of rows holds for so many seconds from now.
--- Arguments:   @batch_key, @seconds (0 to ten years; NULL: as long as the claim asked for)
--- Returns:     count of rows still held; 0 when the batch was lost
+-- extend_rows: extend the lease of claimed rows: it ends @seconds from now.
+-- Arguments:   @batch_key, @seconds (0 to 315,360,000; NULL: the lease_seconds of the claim)
+-- Returns:     count: rows still held; 0 when the lease was lost
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.extend_rows '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', 60;
@@ -20,7 +20,7 @@ BEGIN
         EXEC mq.require_range 'seconds', @seconds, 0, 315360000;
         IF @own = 1
             BEGIN TRANSACTION;
-        -- First the row, then its new time: an update that finds its row by this lock cannot meet a deadlock.
+        -- Lock the row before the UPDATE: an UPDATE that already holds the row's lock cannot deadlock.
         SELECT @lease = lease_seconds FROM mq.polled_batch WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK) WHERE batch_key = @key;
         IF @lease IS NOT NULL
         BEGIN

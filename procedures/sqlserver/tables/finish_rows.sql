@@ -1,9 +1,10 @@
--- finish_rows: finish a batch of rows: all are done but the failures listed.
--- Arguments:   @batch_key, @failures (one a line: id,retry_after_seconds,error; an empty second field: 5 seconds doubled for each
---              attempt, -1: dead now)
--- Returns:     done, failed, dead, gone; all 0 when the batch was lost
+-- finish_rows: finish a batch of rows: all are done except the listed failures.
+-- Arguments:   @batch_key, @failures (one per line: id,retry_after_seconds,error; an empty delay means 5 seconds, doubled
+--              for each attempt up to an hour, with jitter; -1 means dead now)
+-- Returns:     done, failed (to be retried), dead, gone (changed or deleted by others): counts of rows; all 0 when the lease
+--              was lost
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's; waits for others that have locked these rows
+-- Transaction: joins the caller's; waits for transactions that have locked these rows
 -- Example:     EXEC mq.finish_rows '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', N'17,30,busy';
 
 CREATE OR ALTER PROCEDURE mq.finish_rows
@@ -13,7 +14,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: each statement must see what others have committed.
+    -- For this call only: each statement must see what others have committed.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @key uniqueidentifier, @name nvarchar(400);
     DECLARE @done bigint = 0, @failed bigint = 0, @dead bigint = 0, @gone bigint = 0, @lost bigint, @took int = 1;
@@ -46,7 +47,7 @@ BEGIN
                 SELECT n, id, retry, error, valid, valid_error FROM mq.read_failures(@failures);
                 SELECT @bad = MIN(CASE valid WHEN 0 THEN n END), @bad_error = MIN(CASE valid_error WHEN 0 THEN n END) FROM @lines;
                 EXEC mq.require_failures @bad, @bad_error;
-                -- Of two lines for one row the first counts. Without a status nothing is written for a row that has failed.
+                -- Of two lines for one row, the first counts. Without a status, nothing is written to a failed row.
                 WHILE @from <= (SELECT MAX(n) FROM @lines)
                 BEGIN
                     UPDATE e
@@ -82,7 +83,7 @@ BEGIN
             END;
             EXEC mq.fail_rows @name, @key, 1, @failed OUTPUT, @dead OUTPUT, @lost OUTPUT;
             SET @gone = @gone + @lost;
-            -- What the table refuses has failed.
+            -- A row that the table refuses has failed.
             SET @took = 1;
             WHILE @took > 0
             BEGIN

@@ -1,8 +1,8 @@
--- list_tables: the polling tables, how each was adopted, and how many of its rows are claimed, wait or are dead.
--- Arguments:   @name (NULL: all)
+-- list_tables: list the polling tables, their settings, and how many rows are claimed, wait for a retry or are dead.
+-- Arguments:   @name (1 to 200 characters; NULL: all)
 -- Returns:     one row per polling table, by name; active, waiting and dead are counted up to 10,000
 -- Errors:      50002 invalid_argument
--- Transaction: reads only, and waits for nobody: passes over what another call is changing; the tables themselves are not read
+-- Transaction: reads only; skips entries that another call is changing; does not read the polling tables themselves
 -- Example:     EXEC mq.list_tables;
 
 CREATE OR ALTER PROCEDURE mq.list_tables
@@ -11,7 +11,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: it passes over locked rows, which no higher level allows.
+    -- For this call only: it skips locked rows, which higher isolation levels do not allow.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @id nvarchar(400);
     EXEC mq.require_name 'name', @name, 1;

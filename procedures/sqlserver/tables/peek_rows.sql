@@ -1,8 +1,10 @@
--- peek_rows: list the rows of an adopted table that are claimed, wait for another attempt, or are dead.
--- Arguments:   @name, @state (A, N or E; NULL: all three), @size (1 to 10,000; NULL: 100)
--- Returns:     id, key, state, attempts, reader, run_at, error; by state, run_at and id
+-- peek_rows: list the rows of a polling table that are claimed, wait for a retry or are dead.
+-- Arguments:   @name (1 to 200 characters), @state (A claimed, N waiting, E dead; NULL: all three), @size (1 to 10,000;
+--              NULL: 100)
+-- Returns:     id, key (a JSON object), state, attempts, reader, run_at (A: end of the lease; N: next attempt; E: time of
+--              death), error; by state, run_at and id
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table (the caller may not read the table)
--- Transaction: reads only; passes over what another call is changing
+-- Transaction: reads only; skips entries that another call is changing
 -- Example:     EXEC mq.peek_rows N'orders', 'E';
 
 CREATE OR ALTER PROCEDURE mq.peek_rows
@@ -22,7 +24,7 @@ BEGIN
     SELECT @id = @name, @top = COALESCE(@size, 100), @which = @state;
     IF NOT EXISTS (SELECT * FROM mq.polled WHERE name = @id)
         EXEC mq.raise_error 'not_found', N'name: no table is adopted as {}', @id;
-    -- Keys and errors are the table's data.
+    -- Keys and errors are data of the table: only those who may read the table see them.
     EXEC mq.require_rights @id, 0;
     SELECT TOP (@top) e.id, e.key_json AS [key], e.state, e.attempts, e.reader, COALESCE(b.lease_until, e.run_at) AS run_at, e.error
     FROM mq.polled_row AS e WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)

@@ -1,8 +1,8 @@
--- release_rows: give claimed rows back without costing an attempt.
+-- release_rows: give claimed rows back without counting an attempt.
 -- Arguments:   @batch_key
--- Returns:     count of rows given back; 0 when the batch was lost
+-- Returns:     count: rows given back; 0 when the lease was lost
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's; waits for others that have locked these rows
+-- Transaction: joins the caller's; waits for transactions that have locked these rows
 -- Example:     EXEC mq.release_rows '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2';
 
 CREATE OR ALTER PROCEDURE mq.release_rows
@@ -11,7 +11,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: each statement must see what others have committed.
+    -- For this call only: each statement must see what others have committed.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @key uniqueidentifier, @name nvarchar(400);
     DECLARE @count bigint = 0, @dead bigint, @gone bigint, @took int = 1;

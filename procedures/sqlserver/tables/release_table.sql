@@ -1,9 +1,8 @@
--- release_table: forget an adopted table: what stands at active_value gets its ready_value back, and nothing of the table is claimed
---                any more.
--- Arguments:   @name
--- Returns:     count: 1, or 0 when there was none
+-- release_table: forget a polling table: claimed rows get their ready_value back, and no more rows are claimed.
+-- Arguments:   @name (1 to 200 characters)
+-- Returns:     count: 1; 0 when there is no such polling table
 -- Errors:      50002 invalid_argument, 50006 unsuitable_table (the caller may not change the table)
--- Transaction: joins the caller's; waits for claims of the table and for others that have locked claimed rows
+-- Transaction: joins the caller's; waits for claims of the table and for transactions that have locked claimed rows
 -- Example:     EXEC mq.release_table N'orders';
 
 CREATE OR ALTER PROCEDURE mq.release_table
@@ -12,7 +11,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: each statement must see what others have committed.
+    -- For this call only: each statement must see what others have committed.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @key uniqueidentifier = NEWID(), @table nvarchar(400);
     DECLARE @ready nvarchar(max), @count bigint = 0, @took int = 1, @there int, @problem varchar(200), @detail nvarchar(2000);
@@ -27,10 +26,10 @@ BEGIN
         BEGIN
             SELECT @ready = ready_value, @there = mq.table_facts(CONCAT(QUOTENAME(table_schema), N'.', QUOTENAME(table_name)))
             FROM mq.polled WHERE name = @table;
-            -- Every caller with the role can release a table that was dropped.
+            -- To release a table that was dropped, the role is enough.
             IF @there > 0
                 EXEC mq.require_rights @table, 1;
-            -- First the keys, then each row by its primary key, as everywhere.
+            -- Read the keys first, then delete each row by its primary key, to avoid deadlocks.
             INSERT INTO @batches (batch_key) SELECT batch_key FROM mq.polled_batch WITH (READCOMMITTEDLOCK) WHERE name = @table;
             DELETE b FROM @batches AS k INNER JOIN mq.polled_batch AS b WITH (ROWLOCK) ON b.batch_key = k.batch_key
             OPTION (FORCE ORDER, LOOP JOIN);
@@ -41,8 +40,8 @@ BEGIN
                 WHERE name = @table AND active = 1 AND state <> 'E' AND todo IS NULL;
                 SET @took = @@ROWCOUNT;
             END;
-            -- In a table that was dropped there is nothing to give back. Where a column was changed, and for rows without an
-            -- entry, only the status shows what was claimed.
+            -- Nothing is written if the table was dropped. reset_active also finds claimed rows without an entry, and works
+            -- after a column was changed, because it reads only the status.
             EXEC mq.write_rows @table, @key, @ready, 0, @problem OUTPUT, @detail OUTPUT;
             EXEC mq.reset_active @table;
             SET @took = 1;

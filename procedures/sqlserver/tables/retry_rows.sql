@@ -1,8 +1,8 @@
--- retry_rows: send dead rows of an adopted table round again, with all their attempts.
--- Arguments:   @name, @id (of the row's claim; NULL: all, up to 10,000 in one call)
--- Returns:     count of rows sent round again
+-- retry_rows: retry dead rows of a polling table, with their attempts set back to 0.
+-- Arguments:   @name (1 to 200 characters), @id (of one row, as peek_rows lists it; NULL: all, up to 10,000 per call)
+-- Returns:     count: rows that will be retried
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's; waits for claims of the table and for others that have locked these rows
+-- Transaction: joins the caller's; waits for claims of the table and for transactions that have locked these rows
 -- Example:     EXEC mq.retry_rows N'orders';
 
 CREATE OR ALTER PROCEDURE mq.retry_rows
@@ -12,7 +12,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: each statement must see what others have committed.
+    -- For this call only: each statement must see what others have committed.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @key uniqueidentifier = NEWID(), @table nvarchar(400);
     DECLARE @error nvarchar(max), @status nvarchar(300), @count bigint = 0, @problem varchar(200), @detail nvarchar(2000);
@@ -43,7 +43,7 @@ BEGIN
                 IF @problem IS NOT NULL
                     EXEC mq.raise_error @problem, @detail;
                 DELETE FROM mq.polled_row WHERE batch_key = @key AND todo = 'Y' AND hit <> 1;
-                -- What the table does not take stays dead.
+                -- Rows whose new status the table refuses stay dead.
                 UPDATE mq.polled_row SET todo = 'Z' WHERE batch_key = @key AND todo = 'Y' AND refused = 1;
             END;
             UPDATE mq.polled_row

@@ -1,12 +1,13 @@
--- add_number: insert a counter, or the position of a feed's consumer, that lock_row has not found.
--- Arguments:   p_table (counter, feed_consumer), p_name (of the counter or the feed), p_consumer (of feed_consumer; else NULL),
+-- add_number: insert a counter, or a consumer's position, that lock_row did not find.
+-- Arguments:   p_table (counter or feed_consumer), p_name (of the counter or the feed), p_consumer (NULL for a counter),
 --              p_number
 -- Returns:     nothing
--- Errors:      the engine's lock conflict or unique violation when the key stays taken for longer than two seconds
--- Transaction: joins the caller's, which has the row of mq_stripe
+-- Errors:      the engine's lock conflict or unique violation, when another transaction holds the key for more than two
+--              seconds
+-- Transaction: joins the caller's, which has locked the row of mq_stripe
 -- Example:     EXECUTE PROCEDURE mq_add_number('counter', 'invoice', NULL, 1);
 --
--- While a rollback goes on, the stripe may be free before the key is.
+-- During a rollback the stripe may be free before the key is.
 
 SET TERM ^ ;
 

@@ -1,7 +1,7 @@
--- find_feed: a feed, with its table and columns as the catalog has them now.
+-- find_feed: return a feed, with its table and columns ready for SQL.
 -- Arguments:   p_feed
--- Returns:     name (of the table, as the catalog has it), quoted and label (as find_table has them), sync (its sync column, for
---              SQL), key_columns (for row_json), last_number
+-- Returns:     name (of the table, as in the catalog), quoted and label (as find_table returns them), sync (the sync column,
+--              quoted), key_columns (for row_json), last_number
 -- Errors:      50005 not_found, 50006 unsuitable_table
 -- Transaction: reads only
 -- Example:     SELECT quoted, sync FROM mq_find_feed('orders');
@@ -30,8 +30,8 @@ BEGIN
     BEGIN
         SELECT COUNT(*) FROM mq_find_columns('table', :name, :key_columns || ', ' || :sync) INTO v_columns;
         WHEN EXCEPTION mq_50002 DO
-            EXECUTE PROCEDURE mq_raise_error('unsuitable_table', label || ' has lost a column of the feed ' || p_feed
-                || ', whose columns are ' || CAST(SUBSTRING(key_columns FROM 1 FOR 400) AS varchar(400)) || ' and ' || sync);
+            EXECUTE PROCEDURE mq_raise_error('unsuitable_table', label || ' no longer has all columns of the feed ' || p_feed
+                || ': ' || CAST(SUBSTRING(key_columns FROM 1 FOR 400) AS varchar(400)) || ' and ' || sync);
     END
     SUSPEND;
 END^

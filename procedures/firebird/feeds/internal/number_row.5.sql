@@ -1,13 +1,13 @@
--- number_row: the statement that numbers a row of a feed, unless another transaction has locked it.
--- Arguments:   p_cursor (a name that no other cursor has there)
--- Returns:     its text, for publish_feed, with the places {"table"} and {"sync"}: of the row at v_place it makes v_last + 1 the
---              number, and adds 1 to v_last; v_given is what the row has then
+-- number_row: return the statement that numbers one row of a feed, unless another transaction has locked the row.
+-- Arguments:   p_cursor (a cursor name that the statement does not use yet)
+-- Returns:     the text for publish_feed, with the placeholders {"table"} and {"sync"}. It gives the row at v_place the
+--              number v_last + 1 and adds 1 to v_last; v_given is the number that the row has afterwards
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     SELECT mq_number_row('c1') FROM rdb$database;
 --
--- This is the body for Firebird 5.0 and later, beside number_row.sql: a row that a writer has changed and committed since this
--- call began is passed over as well, where the other body makes the engine begin the whole call again.
+-- This is the body for Firebird 5.0 and later; number_row.sql is for older versions. It also skips rows that a writer has
+-- changed and committed since this call began. With the other body such a row makes the engine restart the whole call.
 
 SET TERM ^ ;
 

@@ -1,11 +1,11 @@
--- read_feed: the row of a feed in mq_feed.
+-- read_feed: return a feed's row of mq_feed.
 -- Arguments:   p_feed
 -- Returns:     table_name, sync_column, key_columns, last_number
 -- Errors:      50005 not_found
 -- Transaction: reads only
 -- Example:     SELECT last_number FROM mq_read_feed('orders');
 --
--- Firebird 3.0 can miss a row that another transaction changes at this moment, as publishers do: see lock_row.
+-- Firebird 3.0 can miss a row that another transaction, such as a publisher, is changing: see lock_row.
 
 SET TERM ^ ;
 

@@ -1,5 +1,5 @@
--- find_watched: the watched table that an argument names.
--- Arguments:   p_table (as SQL names it; that of a table that was dropped also as messages named it)
+-- find_watched: find the watched table that an argument names.
+-- Arguments:   p_table (as SQL names it; a dropped table: as messages name it)
 -- Returns:     id, label
 -- Errors:      50002 invalid_argument, 50005 not_found
 -- Transaction: reads only

@@ -1,12 +1,12 @@
--- make_trigger: make the trigger of a watched table, empty and inactive, and give it its rights, as far as they are not there.
--- Arguments:   p_trigger (its name), p_table (quoted), p_label (the table's), p_expression (SQL with functions of ours that the
---              trigger is to call)
+-- make_trigger: create the trigger of a watched table, empty and inactive, and grant it its rights, where they are missing.
+-- Arguments:   p_trigger (its name), p_table (quoted), p_label (the table, as messages name it), p_expression (SQL with the
+--              queue's functions that the trigger will call)
 -- Returns:     nothing
--- Errors:      50006 unsuitable_table; the engine's own (no permission) where the caller may not alter the table
+-- Errors:      50006 unsuitable_table; the engine's own (no permission) when the caller may not alter the table
 -- Transaction: joins the caller's
 -- Example:     EXECUTE PROCEDURE mq_make_trigger('MQ_WATCH_1', '"STOCK"', 'STOCK', 'mq_escape_json(NEW.id)');
 --
--- The rights are the trigger's: writers of the table need none.
+-- The rights are granted to the trigger: writers of the table need none.
 
 SET TERM ^ ;
 
@@ -23,7 +23,7 @@ BEGIN
     IF (NOT EXISTS (SELECT 1 FROM rdb$triggers WHERE rdb$trigger_name = :p_trigger)) THEN
         EXECUTE STATEMENT 'CREATE TRIGGER ' || p_trigger || ' FOR ' || p_table
             || ' INACTIVE AFTER INSERT OR UPDATE OR DELETE POSITION 0 AS BEGIN END';
-    -- Somebody else's of that name, made a moment ago, is not to get the rights.
+    -- Another user may just have created a trigger of that name: it must not get the rights.
     IF (NOT EXISTS (SELECT 1 FROM rdb$triggers AS t WHERE t.rdb$trigger_name = :p_trigger AND t.rdb$relation_name = :p_label)) THEN
         EXECUTE PROCEDURE mq_raise_error('unsuitable_table', p_label || ': ' || p_trigger
             || ' is the trigger of another table: call watch_table again');
@@ -49,8 +49,8 @@ BEGIN
         EXECUTE STATEMENT 'GRANT ' || v_right || ' TO TRIGGER ' || p_trigger;
         WHEN ANY DO
             EXECUTE PROCEDURE mq_raise_error('unsuitable_table', p_label || ': ' || TRIM(CURRENT_USER)
-                || ' may not give its trigger the right ' || TRIM(v_right) || ': let ' || v_owner
-                || ' call this, who owns the queue, or somebody who has all rights');
+                || ' may not grant its trigger ' || TRIM(v_right) || ': let ' || v_owner
+                || ' call this, the owner of the queue, or a user with all rights');
     END
 END^
 

@@ -1,4 +1,4 @@
--- require_actions: refuse what is not one or more of the letters I, U and D, each once.
+-- require_actions: refuse an action that is not one or more of the letters I, U and D, each once.
 -- Arguments:   p_action, p_optional (1: NULL is allowed)
 -- Returns:     nothing
 -- Errors:      50002 invalid_argument
@@ -15,7 +15,7 @@ AS
 BEGIN
     IF (p_action IS NULL AND p_optional = 1) THEN
         EXIT;
-    -- In a text that is longer, or has another letter, something is left.
+    -- Remove each letter once: nothing may be left.
     IF (p_action IS NULL OR CHAR_LENGTH(p_action) NOT BETWEEN 1 AND 3
         OR CHAR_LENGTH(REPLACE(REPLACE(REPLACE(p_action, 'I', ''), 'U', ''), 'D', '')) > 0
         OR CHAR_LENGTH(REPLACE(p_action, 'I', '')) < CHAR_LENGTH(p_action) - 1

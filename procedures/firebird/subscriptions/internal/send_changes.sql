@@ -1,8 +1,9 @@
--- send_changes: send a message for a changed row to each of the subscribed types, and to those of subscribed topics.
--- Arguments:   p_watched (the table's id in mq_watched), p_action (I, U or D), p_key and p_old_key (JSON; NULL unless U)
+-- send_changes: send the messages of one changed row: to each subscribed type, and to each type bound to a subscribed topic.
+-- Arguments:   p_watched (the table's id in mq_watched), p_action (I, U or D), p_key and p_old_key (JSON; p_old_key is NULL
+--              unless U)
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: the writer's; what it changes is new rows only, so that writers do not meet each other
+-- Transaction: the writer's; it only inserts rows, and writers do not wait for each other
 -- Example:     EXECUTE PROCEDURE mq_send_changes(1, 'I', '{"ID":7}', NULL);
 
 SET TERM ^ ;
@@ -30,10 +31,10 @@ BEGIN
     v_now = mq_utc_now();
     v_source = mq_reader_name(NULL);
     SELECT w.head FROM mq_watched AS w WHERE w.id = :p_watched INTO v_head;
-    -- Keys are compared as texts: in another case, say, it is another one, whatever the column's collation says.
+    -- Keys are compared as texts, without the column's collation: a key in another case is another key.
     IF (MAXVALUE(OCTET_LENGTH(p_key), COALESCE(OCTET_LENGTH(p_old_key), 0)) <= c_short) THEN
     BEGIN
-        -- Each || of a BLOB makes another BLOB, which stays until the transaction ends.
+        -- Each || of a BLOB creates another BLOB, which stays until the transaction ends.
         v_key = p_key;
         v_old_key = p_old_key;
         v_body = v_head || p_action || '","key":' || v_key || IIF(v_old_key <> v_key, ',"old_key":' || v_old_key, '') || '}';
@@ -52,7 +53,7 @@ BEGIN
                     '{"topic":"' || v_topic || '"}', v_source);
         ELSE
         BEGIN
-            -- What write_message does with a message that is due, without its calls: each takes as long as half an insert.
+            -- The same as write_message for a due message, without procedure calls: each takes half the time of an insert.
             v_grouped = NULL;
             SELECT grouped, notify FROM mq_queue WHERE type = :v_type INTO v_grouped, v_notify;
             IF (v_grouped IS NULL) THEN

@@ -1,6 +1,6 @@
--- add_polled_row: note a row of an adopted table that was claimed for the first time.
--- Arguments:   p_name, p_batch_key, p_hash and p_ident (its identity), p_active (1: it stands at active_value), p_json (its key),
---              p_content (the row; NULL: the table has refused it), p_error (what the table said then)
+-- add_polled_row: add the entry of a row that was claimed for the first time.
+-- Arguments:   p_name, p_batch_key, p_hash and p_ident (the row's identity), p_active (1: the row is at active_value),
+--              p_json (its key), p_content (the row; NULL: the table refused the change), p_error (the text of that refusal)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's

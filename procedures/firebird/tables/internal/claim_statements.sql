@@ -1,12 +1,12 @@
--- claim_statements: the statements that claim rows of an adopted table.
--- Arguments:   p_name (of an adopted table)
--- Returns:     kind, counted, quoted, status, order_column, place, ident and to_write (as polled_shape has them), claim_index
---              (quoted), and texts to execute: see below
+-- claim_statements: return the statements that claim rows of a polling table.
+-- Arguments:   p_name (of the polling table)
+-- Returns:     kind, counted, quoted, status, order_column, place, ident and to_write (see polled_shape), claim_index
+--              (quoted), and the texts of the statements: see the comments on the columns
 -- Errors:      as polled_shape and require_claim_index
 -- Transaction: reads the catalog only
 -- Example:     EXECUTE PROCEDURE mq_claim_statements('orders') RETURNING_VALUES v_kind, v_counted, ...
 --
--- It is long because it is four templates, written as the statements will be. They have the rights of the connected user only.
+-- It is long because it contains four complete statements. They run with the rights of the connected user only.
 
 SET TERM ^ ;
 
@@ -27,7 +27,7 @@ RETURNS (
     take mq_text,
     -- finds the rows of an identity at a status
     find mq_text,
-    -- reads rows by the index; {"condition"} is to be filled with a WHERE
+    -- reads rows by the index; the caller fills {"condition"} with a WHERE
     walk mq_text,
     -- counts the rows at a status
     count_rows mq_text
@@ -50,9 +50,9 @@ BEGIN
     SELECT table_name, active_value FROM mq_polled WHERE name = :p_name INTO v_table, v_active;
     EXECUTE PROCEDURE mq_require_claim_index(v_table, v_wanted) RETURNING_VALUES claim_index;
     v_check = IIF(status IS NULL, '', ' AND r.{"status"} IS NOT DISTINCT FROM :s_status');
-    -- The row at p_place, if it still is the one that was seen: mine is 1 when it is ours now, 0 when it is locked or was changed,
-    -- 2 when the table refuses it. One WHEN: of several that fit, the engine runs one after the other. The numbers are those of
-    -- deadlock, lock_conflict, update_conflict, random, no_cur_rec, and of what is cancelled.
+    -- Claims the row at p_place if it has not changed. mine is 1 when the row is claimed, 0 when it is locked or changed, 2
+    -- when the table refuses it. There is one WHEN, because the engine runs all that match, one after another. The numbers
+    -- are deadlock, lock_conflict, update_conflict, random, no_cur_rec, and cancelled.
     take = q'[EXECUTE BLOCK (p_place char(8) CHARACTER SET OCTETS = ?, p_ident mq_ident = ?, p_to mq_status = ?,
     p_write smallint = ?, p_status mq_status = ?)
 RETURNS (mine smallint, json mq_text, content mq_text, error mq_error)
@@ -95,7 +95,7 @@ END]';
     take = REPLACE(REPLACE(take, '{"check"}', v_check), '{"error"}', mq_error_expression());
     take = REPLACE(REPLACE(REPLACE(take, '{"ident"}', ident), '{"json"}', v_json), '{"content"}', v_content);
     take = mq_fill_names(take, quoted, status, order_column, NULL);
-    -- The rows of an identity.
+    -- Finds the rows of an identity.
     find = q'[EXECUTE BLOCK (p_ident mq_ident = ?, p_status mq_status = ?)
 RETURNS (place char(8) CHARACTER SET OCTETS)
 AS
@@ -115,7 +115,7 @@ END]';
     find = REPLACE(REPLACE(find, '{"declares"}', v_declares), '{"parse"}', v_parse);
     find = REPLACE(REPLACE(find, '{"matches"}', v_matches), '{"check"}', v_check);
     find = mq_fill_names(find, quoted, status, order_column, NULL);
-    -- The rows that an index finds.
+    -- Reads rows by the index.
     walk = q'[EXECUTE BLOCK (p_from mq_ident = ?, p_status mq_status = ?)
 RETURNS (place char(8) CHARACTER SET OCTETS, ident mq_ident, order_text mq_ident)
 AS
@@ -134,7 +134,7 @@ END]';
     walk = REPLACE(walk, '{"plan"}', IIF(claim_index IS NULL, '', 'PLAN (r ORDER {"index"})'));
     walk = REPLACE(REPLACE(walk, '{"sorting"}', COALESCE('ORDER BY ' || v_sorting, '')), '{"ident"}', ident);
     walk = mq_fill_names(walk, quoted, status, order_column, claim_index);
-    -- How many rows stand at a status, counted up to p_most.
+    -- Counts the rows at a status, up to p_most.
     count_rows = mq_fill_names(q'[EXECUTE BLOCK (p_most bigint = ?, p_status mq_status = ?)
 RETURNS (n bigint)
 AS

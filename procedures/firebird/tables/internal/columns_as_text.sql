@@ -1,7 +1,7 @@
--- columns_as_text: expressions of a row r that are a column's values as text, exactly, in bytes.
--- Arguments:   p_argument (its name in the contract), p_table (as find_table returns its name), p_list (of columns)
--- Returns:     n (from 1), name, quoted, as_text (NULL: it has none that reads back as the same, as a BLOB), kind
---              (RDB$FIELD_TYPE), nullable, bytes (the most that a text can have), type (as find_columns has it)
+-- columns_as_text: return expressions that give the columns of a row r as exact texts, in bytes.
+-- Arguments:   p_argument (its name in errors), p_table (as find_table returns it), p_list (column names)
+-- Returns:     n (from 1), name, quoted, as_text (NULL: no text reads back as the same value, for example of a BLOB), kind
+--              (RDBp_FIELD_TYPE), nullable, bytes (the longest text), type (as find_columns returns it)
 -- Errors:      50002 invalid_argument
 -- Transaction: reads the catalog only
 -- Example:     SELECT as_text FROM mq_columns_as_text('key_columns', 'ORDERS', 'id');
@@ -40,7 +40,7 @@ BEGIN
         ELSE
         BEGIN
             IF (kind IN (14, 37)) THEN
-                -- A character of NONE, OCTETS and ASCII is a byte.
+                -- In NONE, OCTETS and ASCII a character has one byte.
                 bytes = MINVALUE(32000, v_room * IIF(v_charset IN (0, 1, 2), 1, 4));
             ELSE IF (kind IN (24, 25)) THEN
                 as_text = 'NORMALIZE_DECFLOAT(' || as_text || ')';

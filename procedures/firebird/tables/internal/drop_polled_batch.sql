@@ -1,7 +1,7 @@
--- drop_polled_batch: end a claim of rows. The transaction that deletes its row owns what it held, which is still in mq_polled_row.
+-- drop_polled_batch: end a claim. The transaction that deletes its batch owns the entries, which stay for the caller.
 -- Arguments:   p_batch_key
--- Returns:     name of the adopted table; NULL when the claim was lost
--- Errors:      the engine's lock conflict when another transaction keeps the row for longer than two seconds
+-- Returns:     name of the polling table; NULL when the lease was lost
+-- Errors:      the engine's lock conflict, when another transaction holds the batch for more than two seconds
 -- Transaction: joins the caller's
 -- Example:     EXECUTE PROCEDURE mq_drop_polled_batch(p_batch_key) RETURNING_VALUES v_name;
 

@@ -1,11 +1,11 @@
--- error_expression: what tells, in a WHEN of a statement that is put together, of the error that was caught.
+-- error_expression: return the expression for the text of a caught error, for a WHEN in dynamic SQL.
 -- Arguments:   none
--- Returns:     an expression of a text
+-- Returns:     the expression
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     'WHEN ANY DO v_error = ' || mq_error_expression()
 --
--- This is the body for Firebird 4.0 and later, beside error_expression.sql for 3.0.
+-- This is the body for Firebird 4.0 and later; error_expression.sql is for 3.0.
 
 SET TERM ^ ;
 

@@ -1,11 +1,12 @@
--- fill_names: put the names of an adopted table into the template of a statement.
--- Arguments:   p_template, p_table, p_status, p_order, p_index (quoted, as polled_shape has them; NULL: the template has no such place)
+-- fill_names: fill the names of a polling table into the template of a statement.
+-- Arguments:   p_template, p_table, p_status, p_order, p_index (quoted, see polled_shape; NULL: the template does not use
+--              it)
 -- Returns:     the statement
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     v_statement = mq_fill_names('SELECT COUNT(*) FROM {"table"}', v_quoted, NULL, NULL, NULL);
 --
--- A place is written {"table"}. No name can bring a place with it: in a quoted name, a double quote stands twice.
+-- Placeholders look like {"table"}. A quoted name cannot contain one, because its double quotes are doubled.
 
 SET TERM ^ ;
 

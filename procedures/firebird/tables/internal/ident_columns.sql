@@ -1,6 +1,6 @@
--- ident_columns: the columns that identify a row without a key: all but the status and what is computed.
--- Arguments:   p_table (as find_table returns its name), p_status (as the catalog has it, or NULL)
--- Returns:     their names in quotes, with commas between them
+-- ident_columns: return the columns that identify a row without a key: all but the status and computed columns.
+-- Arguments:   p_table (as find_table returns it), p_status (as in the catalog, or NULL)
+-- Returns:     the names, quoted and separated by commas
 -- Errors:      none
 -- Transaction: reads the catalog only
 -- Example:     SELECT mq_ident_columns('EVENTS', NULL) FROM rdb$database;

@@ -1,12 +1,12 @@
--- lock_polled: lock the row of an adopted table until the transaction ends: claims of one table take turns.
--- Arguments:   p_name, p_reader (the reader that claims; NULL: this is no claim), p_milliseconds (how long to try)
--- Returns:     locked: 1, or 0 when another transaction has kept it for so long and p_reader is given
+-- lock_polled: lock a polling table's row until the transaction ends; claims of one table wait for each other.
+-- Arguments:   p_name, p_reader (the claiming reader; NULL: not a claim), p_milliseconds (how long to try)
+-- Returns:     locked: 1; 0 when p_reader is given and another transaction held the row for that long
 -- Errors:      50005 not_found; without p_reader the engine's lock conflict
 -- Transaction: joins the caller's
 -- Example:     EXECUTE PROCEDURE mq_lock_polled('orders', 'worker-1', 200) RETURNING_VALUES v_locked;
 --
--- What another claim has committed since this call began must be seen: see lock_row. A place that was rolled back and stays would
--- pass over rows for good where the table has no status and keeps its rows.
+-- The lock must return what another claim has committed since this call began: see lock_row. Without a status, and with rows
+-- that stay, an outdated low-water mark would skip rows for good.
 
 SET TERM ^ ;
 
@@ -22,7 +22,7 @@ AS
 BEGIN
     EXECUTE PROCEDURE mq_lock_row('polled', p_name, NULL, IIF(p_reader IS NULL, NULL, p_milliseconds))
     RETURNING_VALUES locked;
-    -- Where the engine is about to begin the call again, nothing is found any more.
+    -- When the engine is about to restart the call, queries find no rows.
     IF (locked IS NULL AND NOT EXISTS (SELECT * FROM mq_polled WHERE name = :p_name)) THEN
         EXECUTE PROCEDURE mq_raise_error('not_found', 'name: no table is adopted as ' || p_name);
     locked = IIF(locked = 1, 1, 0);

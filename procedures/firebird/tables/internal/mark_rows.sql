@@ -1,6 +1,6 @@
--- mark_rows: write in the user's table what mq_polled_write says; what could not be marked as done has failed.
--- Arguments:   p_name; in mq_polled_write: id, kind and retry (as settle_rows has them)
--- Returns:     nothing; in mq_polled_write: outcome and error (as write_rows has them)
+-- mark_rows: write the changes listed in mq_polled_write to the user's table; a row that cannot be set to done has failed.
+-- Arguments:   p_name; in mq_polled_write: id, kind and retry (see settle_rows)
+-- Returns:     nothing; in mq_polled_write: outcome and error (see write_rows)
 -- Errors:      as write_rows
 -- Transaction: joins the caller's
 -- Example:     EXECUTE PROCEDURE mq_mark_rows('orders');
@@ -27,7 +27,7 @@ BEGIN
     INTO v_status, v_has_active, v_on_complete, v_max;
     WHILE (v_again = 1) DO
     BEGIN
-        -- In a table without a status nothing but DELETE is written.
+        -- In a table without a status the only write is DELETE.
         FOR SELECT w.id, w.kind, w.retry, p.attempts, p.active
             FROM mq_polled_write AS w JOIN mq_polled_row AS p ON p.id = w.id
             WHERE w.outcome IS NULL
@@ -47,7 +47,7 @@ BEGIN
                     ELSE 'L' END
             WHERE id = :v_id;
         EXECUTE PROCEDURE mq_write_rows(p_name);
-        -- What could not be marked as done has failed.
+        -- A row that could not be set to done has failed.
         v_again = 0;
         FOR SELECT id FROM mq_polled_write WHERE kind = 'D' AND outcome = 'X' INTO v_id DO
         BEGIN

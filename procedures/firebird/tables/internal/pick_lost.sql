@@ -1,14 +1,14 @@
--- pick_lost: claim again rows of an adopted table that stand at active_value though no claim knows of them.
--- Arguments:   p_name, p_batch_key, p_size, p_counted (as polled_shape has it), p_active (active_value; NULL: there is none),
---              p_count (a statement that counts rows at a status), p_walk and p_take (as pick_new has them)
--- Returns:     still_wanted: p_size less what was claimed
+-- pick_lost: claim rows at active_value that have no entry.
+-- Arguments:   p_name, p_batch_key, p_size, p_counted (see polled_shape), p_active (active_value; NULL: none), p_count (a
+--              statement that counts rows at a status), p_walk and p_take (see pick_new)
+-- Returns:     still_wanted: p_size minus the rows claimed
 -- Errors:      those of the statements
--- Transaction: joins the caller's, which has the row of mq_polled
+-- Transaction: joins the caller's, which has locked the row of mq_polled
 -- Example:     EXECUTE PROCEDURE mq_pick_lost('orders', v_key, 10, 0, 'A', v_count, v_walk, v_take) RETURNING_VALUES v_left;
 --
--- Such a row has got another key under its claim, or was put there by somebody. While the entry of the old key is there, there are
--- as many entries as rows, and nothing is claimed twice. Entries are counted first: what is finished meanwhile is then missing
--- among the rows, and not the other way round.
+-- Such a row's key changed while it was claimed, or another program set its status. While the old entry exists, there are as
+-- many entries as rows, and no row is claimed twice. Entries are counted before rows: rows finished in between make the
+-- count of rows smaller, never larger.
 
 SET TERM ^ ;
 

@@ -1,10 +1,10 @@
--- pick_new: claim rows of an adopted table that no entry stands for.
--- Arguments:   p_name, p_batch_key, p_size, p_kind (as polled_shape has it; A: rows that stand at active_value), p_counted,
---              p_status (of the rows wanted), p_active (the status that they get; NULL: none), p_walk (a statement
---              that finds rows, of p_from and a status), p_take (one that takes a row: see pick_rows), p_from (where to begin)
--- Returns:     still_wanted: p_size less what was claimed; last_text: the order column of the last row
+-- pick_new: claim rows of a polling table that have no entry.
+-- Arguments:   p_name, p_batch_key, p_size, p_kind (see polled_shape; A: rows at active_value), p_counted, p_status (of the
+--              rows to claim), p_active (their new status; NULL: none), p_walk (a statement that finds rows, with a start
+--              and a status as parameters), p_take (a statement that takes one row: see pick_rows), p_from (where to start)
+-- Returns:     still_wanted: p_size minus the rows claimed; last_text: the order column of the last row
 -- Errors:      those of the statements
--- Transaction: joins the caller's, which has the row of mq_polled
+-- Transaction: joins the caller's, which has locked the row of mq_polled
 -- Example:     EXECUTE PROCEDURE mq_pick_new('orders', v_key, 10, 'S', 0, 'N', 'A', v_walk, v_take, NULL)
 --                  RETURNING_VALUES v_left, v_last;
 
@@ -41,12 +41,12 @@ DECLARE v_content mq_text;
 DECLARE v_error mq_error;
 BEGIN
     still_wanted = p_size;
-    -- What an entry says of a row at this status.
+    -- The active flag of entries for rows at this status.
     v_active = IIF(p_kind = 'A', 1, 0);
     DELETE FROM mq_polled_seen;
     IF (p_counted = 1) THEN
-        -- As many equal rows are passed over as have entries. Entries first: 3.0 reads each row as it is by then, and one that is
-        -- finished meanwhile would free the claimed row beside it.
+        -- Of equal rows, skip as many as have entries. Read the entries before the rows: 3.0 reads each row as committed at
+        -- that moment, and a row finished in between would make a claimed equal row look free.
         FOR SELECT p.ident_hash, p.ident FROM mq_polled_row AS p
             WHERE p.name = :p_name AND (:p_kind = 'D' OR p.active = :v_active AND (:p_kind = 'A' OR p.state <> 'E'))
             INTO v_hash, v_ident
@@ -64,8 +64,8 @@ BEGIN
         v_free = 1;
         IF (p_counted = 0) THEN
         BEGIN
-            -- Of a dead row that was made ready again by hand the old entry does not count; nor does, for a row at active_value,
-            -- one that waits at ready_value.
+            -- The old entry of a dead row that was set back to ready does not count. For a row at active_value, an entry
+            -- that waits at ready_value does not count either.
             IF (EXISTS (
                 SELECT * FROM mq_polled_row AS p
                 WHERE p.name = :p_name AND p.ident_hash = :v_hash AND p.ident = :v_ident
@@ -90,7 +90,7 @@ BEGIN
             BEGIN
                 EXECUTE STATEMENT (p_take) (v_place, v_ident, p_active, IIF(p_active IS NULL, 0, 1), p_status)
                     INTO v_mine, v_json, v_content, v_error;
-                -- As in write_rows: this may be no answer.
+                -- As in write_rows: the block may have returned no valid result.
                 WHEN GDSCODE req_sync, GDSCODE malformed_string, GDSCODE arith_except DO
                     IF (RDB$GET_CONTEXT('USER_TRANSACTION', 'MQ_ANSWER') IS DISTINCT FROM 'begun') THEN
                         EXCEPTION;

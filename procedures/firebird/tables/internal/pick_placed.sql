@@ -1,12 +1,12 @@
--- pick_placed: claim rows of an adopted table without a status whose rows are kept: those after the place that claims have come to.
--- Arguments:   p_name, p_batch_key, p_size, p_quoted, p_order and p_index (the table, its order column and its index, for SQL),
---              p_place and p_ident (expressions: the order column as text, the identity), p_take (as pick_new has it)
+-- pick_placed: claim the rows after the low-water mark, in a table without a status that keeps its rows.
+-- Arguments:   p_name, p_batch_key, p_size, p_quoted, p_order and p_index (the table, its order column and its index,
+--              quoted), p_place and p_ident (expressions: the order column as text, the identity), p_take (see pick_new)
 -- Returns:     nothing
 -- Errors:      those of the statements
--- Transaction: joins the caller's, which has the row of mq_polled
+-- Transaction: joins the caller's, which has locked the row of mq_polled
 -- Example:     EXECUTE PROCEDURE mq_pick_placed('events', v_key, 10, '"EVENTS"', '"MADE"', '"EVENTS_MADE"', v_place, v_ident, v_take);
 --
--- It is long because half of it is two templates, written as the statements will be.
+-- It is long because it contains two complete statements.
 
 SET TERM ^ ;
 
@@ -47,13 +47,13 @@ BEGIN
     INTO v_late, v_from, v_from_ident, v_from_copies;
     IF (v_late > 0) THEN
     BEGIN
-        -- The highest value there is, at most once a second; what lay below it late_seconds ago is settled.
+        -- Store the highest order value, at most once a second. Rows up to the value of late_seconds ago may be claimed.
         SELECT seen_at, place FROM mq_polled_mark WHERE name = :p_name ORDER BY name DESC, seen_at DESC ROWS 1
         INTO v_seen_at, v_settled;
         IF (v_seen_at IS NULL OR v_seen_at NOT BETWEEN DATEADD(-MAXVALUE(1000, CAST(v_late AS bigint) * 100) MILLISECOND TO v_now)
             AND v_now) THEN
         BEGIN
-            -- A clock that was set back: the same values, seen now.
+            -- Delete marks in the future: the clock was set back.
             DELETE FROM mq_polled_mark WHERE name = :p_name AND seen_at > :v_now;
             v_statement = REPLACE(q'[EXECUTE BLOCK (p_from mq_ident = ?)
 RETURNS (place mq_ident)
@@ -87,7 +87,7 @@ END]', '{"as_text"}', REPLACE(p_place, 'r.' || p_order, 'r.x'));
     IF (p_size <= 0) THEN
         EXIT;
 
-    -- Up to the value of the last row wanted, so that a sort is of no more than these and their equals.
+    -- Find the last order value first: then only rows up to it are sorted.
     v_statement = q'[EXECUTE BLOCK (p_from mq_ident = ?, p_settled mq_ident = ?, p_size bigint = ?)
 RETURNS (place char(8) CHARACTER SET OCTETS, ident mq_ident, order_text mq_ident, past smallint)
 AS
@@ -123,7 +123,7 @@ END]';
     BEGIN
         IF (p_size <= 0) THEN
             LEAVE;
-        -- The order column is a part of the identity of rows that are equal to each other.
+        -- Equal rows have the same order value, because the order column is part of their identity.
         v_copies = IIF(v_ident = v_last_ident, v_copies + 1, 1);
         v_last_ident = v_ident;
         IF (v_past = 1 OR v_ident > v_from_ident OR v_ident = v_from_ident AND v_copies > v_from_copies) THEN
@@ -132,7 +132,7 @@ END]';
             v_set = RDB$SET_CONTEXT('USER_TRANSACTION', 'MQ_ANSWER', NULL);
             BEGIN
                 EXECUTE STATEMENT (p_take) (v_place, v_ident, NULL, 0, NULL) INTO v_mine, v_json, v_content, v_error;
-                -- As in write_rows: this may be no answer.
+                -- As in write_rows: the block may have returned no valid result.
                 WHEN GDSCODE req_sync, GDSCODE malformed_string, GDSCODE arith_except DO
                     IF (RDB$GET_CONTEXT('USER_TRANSACTION', 'MQ_ANSWER') IS DISTINCT FROM 'begun') THEN
                         EXCEPTION;

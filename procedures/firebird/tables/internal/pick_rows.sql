@@ -1,16 +1,16 @@
--- pick_rows: claim rows of an adopted table: those that wait for another attempt, then new ones, then those whose claim was lost.
+-- pick_rows: claim rows of a polling table: due retries first, then new rows, then lost rows.
 -- Arguments:   p_name, p_size, p_batch_key (of the new batch)
--- Returns:     nothing: what was claimed stands in mq_polled_row, and as it was before in mq_polled_taken. What has used up its
---              attempts or was refused by the table stands in mq_polled_write: the caller settles that
+-- Returns:     nothing; claimed rows are in mq_polled_row, and as they were before in mq_polled_taken. Rows without attempts
+--              left, and rows that the table refused, are in mq_polled_write: the caller settles them
 -- Errors:      as claim_statements and require_rights
--- Transaction: joins the caller's, which is NO WAIT and has the row of mq_polled
+-- Transaction: joins the caller's, which is NO WAIT and has locked the row of mq_polled
 -- Example:     EXECUTE PROCEDURE mq_pick_rows('orders', 10, v_key);
 --
--- The user's table is read and written by dynamic statements, which have the rights of the connected user only; the queue's tables
--- by static ones, which have ours. So each row of a cursor over the table is looked up here, and locked or changed by a statement
--- of its own, which takes its values as parameters and is prepared once for all rows.
--- Entries are read after the row was read and before it is locked: a row whose claim was finished meanwhile is gone or has
--- another status by then.
+-- Dynamic statements, with the rights of the connected user only, read and write the user's table. Static statements, with
+-- the owner's rights, read and write the queue's tables. So a cursor reads the table, the row's entry is checked here, and a
+-- second dynamic statement locks or changes the row. It takes its values as parameters and is prepared once for all rows.
+-- Entries are read after the row was read and before it is locked: if a claim was finished in between, the row is gone or
+-- has another status.
 
 SET TERM ^ ;
 
@@ -20,7 +20,7 @@ CREATE OR ALTER PROCEDURE mq_pick_rows (
     p_batch_key mq_key
 )
 AS
--- A scan from the very start is made so often, in milliseconds; and as often one for lost claims.
+-- How often a claim scans from the start, and for lost rows, in milliseconds.
 DECLARE c_look integer = 1000;
 DECLARE v_kind varchar(1) CHARACTER SET ASCII;
 DECLARE v_counted smallint;

@@ -1,9 +1,10 @@
--- pick_waiting: claim rows of an adopted table that wait for another attempt.
--- Arguments:   p_name, p_batch_key, p_size, p_kind and p_counted (as polled_shape has them), p_active and p_ready (the values),
---              p_find (a statement that finds the rows of an identity at a status), p_take (one that takes a row: see pick_rows)
--- Returns:     still_wanted: p_size less what was claimed
+-- pick_waiting: claim rows of a polling table whose retry is due.
+-- Arguments:   p_name, p_batch_key, p_size, p_kind and p_counted (see polled_shape), p_active and p_ready (the status
+--              values), p_find (a statement that finds rows by identity and status), p_take (a statement that takes one row:
+--              see pick_rows)
+-- Returns:     still_wanted: p_size minus the rows claimed
 -- Errors:      those of the statements
--- Transaction: joins the caller's, which has the row of mq_polled
+-- Transaction: joins the caller's, which has locked the row of mq_polled
 -- Example:     EXECUTE PROCEDURE mq_pick_waiting('orders', v_key, 10, 'S', 0, 'A', 'N', v_find, v_take) RETURNING_VALUES v_left;
 
 SET TERM ^ ;
@@ -34,7 +35,7 @@ DECLARE v_active smallint;
 DECLARE v_status mq_status;
 DECLARE v_held integer;
 DECLARE v_place char(8) CHARACTER SET OCTETS;
--- -1: not there, 0: locked, 1: ours, 2: refused by the table, 3: without attempts left.
+-- -1: gone, 0: locked, 1: claimed, 2: refused by the table, 3: without attempts left.
 DECLARE v_mine smallint;
 DECLARE v_set smallint;
 DECLARE v_json mq_text;
@@ -58,7 +59,7 @@ BEGIN
         v_status = IIF(v_active = 1 AND p_active IS NOT NULL, p_active, p_ready);
         v_held = 0;
         IF (p_counted = 1 AND p_kind <> 'K') THEN
-            -- Of equal rows, those that others hold are passed over.
+            -- Of equal rows, skip as many as others hold.
             SELECT COUNT(*) FROM mq_polled_row AS p
             WHERE p.name = :p_name AND p.ident_hash = :v_hash AND p.ident = :v_ident AND p.active = :v_active
                 AND (p.state = 'A' OR p.state = 'E' AND :p_kind = 'D')
@@ -76,7 +77,7 @@ BEGIN
                     BEGIN
                         EXECUTE STATEMENT (p_take) (v_place, v_ident, p_active, IIF(v_active = 0 AND p_active IS NOT NULL, 1, 0), v_status)
                             INTO v_mine, v_json, v_content, v_error;
-                        -- As in write_rows: this may be no answer.
+                        -- As in write_rows: the block may have returned no valid result.
                         WHEN GDSCODE req_sync, GDSCODE malformed_string, GDSCODE arith_except DO
                             IF (RDB$GET_CONTEXT('USER_TRANSACTION', 'MQ_ANSWER') IS DISTINCT FROM 'begun') THEN
                                 EXCEPTION;

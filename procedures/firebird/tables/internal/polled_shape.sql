@@ -1,17 +1,17 @@
--- polled_shape: the pieces of SQL that an adopted table is read and written by.
--- Arguments:   p_name (of an adopted table)
--- Returns:     kind (S: has a status, D: none, rows are deleted, K: none, rows are kept), counted (1: equal rows), the names in
---              quotes of the table, the status and the first order column, wanted (the columns of the index that claims read
---              by), and expressions of a row r: see below
--- Errors:      50005 not_found, 50006 unsuitable_table: the table is not as it was adopted
+-- polled_shape: return the SQL fragments that read and write a polling table.
+-- Arguments:   p_name (of the polling table)
+-- Returns:     kind (S: has a status; D: no status, done rows are deleted; K: no status, rows are kept), counted (1: equal
+--              rows), the table, the status and the first order column (quoted), wanted (the columns of the index for
+--              claims), and expressions over a row r: see the comments on the columns
+-- Errors:      50005 not_found, 50006 unsuitable_table (the table has changed since it was adopted)
 -- Transaction: reads the catalog only
 -- Example:     EXECUTE PROCEDURE mq_polled_shape('orders') RETURNING_VALUES v_kind, v_counted, ...
 --
--- A row is found again by its identity: the key, or all columns but the status, as text, each value with its length before it
--- (see mq_ident). Statements read the values back into variables k1, k2 and so on, of the columns' own types, so no value of a
--- user's is ever a part of the text of a statement.
+-- A row is found by its identity: the key, or all columns except the status, as text, each value after its length (see
+-- mq_ident). Statements read the values back into variables k1, k2 and so on, of the columns' own types: the text of a
+-- statement never contains a user's value.
 --
--- It is long because it returns fifteen pieces of SQL, and each column has a part in most of them.
+-- It is long because it returns fifteen fragments, and each column contributes to most of them.
 
 SET TERM ^ ;
 
@@ -29,9 +29,9 @@ RETURNS (
     sorting mq_text,
     -- the order column as text
     place mq_text,
-    -- a column that a lock may be asked for, quoted
+    -- a column whose UPDATE right allows a row lock, quoted
     to_write varchar(130) CHARACTER SET UTF8,
-    -- declarations of k1, k2 and so on, statements that fill them from v_ident, a condition that finds the row then
+    -- declarations of k1, k2 and so on, statements that fill them from v_ident, a condition that finds the row
     declares mq_text,
     parse mq_text,
     matches mq_text,
@@ -61,7 +61,7 @@ BEGIN
     FROM mq_polled WHERE name = :p_name
     INTO v_table, v_owner, v_keys, v_list, v_types_then, v_order, v_status, v_on_complete;
     SELECT quoted FROM mq_find_table('table', '"' || REPLACE(:v_table, '"', '""') || '"') INTO quoted;
-    -- The entries are about the rows of this table. The owner of another one of its name must not see them.
+    -- The entries belong to the rows of the adopted table. The owner of a new table of that name must not see them.
     IF (NOT EXISTS (SELECT * FROM rdb$relations WHERE rdb$relation_name = :v_table AND rdb$owner_name = :v_owner)) THEN
         EXECUTE PROCEDURE mq_require_polled(p_name);
     kind = IIF(v_status IS NOT NULL, 'S', IIF(v_on_complete = 'delete', 'D', 'K'));
@@ -85,7 +85,7 @@ BEGIN
             || ' ELSE BEGIN v_end = POSITION(x''3A'', v_ident, v_at); v_length = SUBSTRING(v_ident FROM v_at FOR v_end - v_at); k'
             || v_n || ' = CAST(SUBSTRING(v_ident FROM v_end + 1 FOR v_length) AS ' || v_type
             || '); v_at = v_end + 1 + v_length; END ';
-        -- What IIF gives is as long as the longer text: TRIM.
+        -- TRIM: IIF pads its result to the longer text.
         matches = matches || IIF(v_n > 1, ' AND ', '') || 'r.' || v_quoted
             || TRIM(TRAILING FROM IIF(v_keys IS NULL, ' IS NOT DISTINCT FROM :k', ' = :k')) || v_n;
         ident = ident || IIF(v_n > 1, ' || ', '') || 'COALESCE(CAST(OCTET_LENGTH(' || v_text
@@ -94,12 +94,12 @@ BEGIN
         sorting = COALESCE(sorting || ', ', '') || 'r.' || v_quoted;
         wanted = COALESCE(wanted || ',', '') || v_quoted;
     END
-    -- All columns together are a row's identity as texts, and those differ from type to type.
+    -- Without a key, the identity is the texts of all columns, and they depend on the types.
     IF (v_keys IS NULL AND v_types <> v_types_then) THEN
         EXECUTE PROCEDURE mq_raise_error('unsuitable_table', LEFT(p_name, 100) || ': ' || quoted
-            || ' has got a column of another type since it was adopted: call release_table, then adopt_table again');
+            || ' has a column whose type has changed since it was adopted: call release_table, then adopt_table again');
     ident = 'CAST(' || ident || ' AS mq_ident)';
-    -- Texts that are equal to each other need not be the same.
+    -- To a collation different texts may be equal: compare the identity too.
     IF (v_keys IS NULL) THEN
         matches = matches || ' AND ' || ident || ' = :v_ident';
     content = mq_row_json(v_table, NULL, 'R');
@@ -128,7 +128,7 @@ BEGIN
     to_write = COALESCE(status, IIF(kind = 'D', to_write, NULL));
     WHEN EXCEPTION mq_50002 DO
         EXECUTE PROCEDURE mq_raise_error('unsuitable_table', LEFT(p_name, 100) || ': ' || quoted
-            || ' has lost a column that it was adopted with: call release_table, then adopt_table again');
+            || ' no longer has a column that it was adopted with: call release_table, then adopt_table again');
 END^
 
 SET TERM ; ^

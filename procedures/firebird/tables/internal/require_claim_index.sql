@@ -1,5 +1,5 @@
--- require_claim_index: the index that claims of an adopted table read by; without one they would read the whole table.
--- Arguments:   p_table (as the catalog has it), p_columns (quoted, with commas between them; NULL: none is needed)
+-- require_claim_index: return the index for claims of a polling table; refuse a table that has none.
+-- Arguments:   p_table (as in the catalog), p_columns (quoted, separated by commas; NULL: no index is needed)
 -- Returns:     claim_index: its name, quoted, or NULL
 -- Errors:      50006 unsuitable_table, with the CREATE INDEX to run
 -- Transaction: reads the catalog only
@@ -18,7 +18,7 @@ AS
 BEGIN
     claim_index = mq_find_index(p_table, p_columns);
     IF (p_columns IS NOT NULL AND claim_index IS NULL) THEN
-        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'claims would read the whole table, it needs: CREATE INDEX "'
+        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'without this index claims would scan the table: CREATE INDEX "'
             || REPLACE(LEFT(p_table, 20), '"', '') || '_CLAIM" ON "' || REPLACE(p_table, '"', '""') || '" ('
             || REPLACE(p_columns, ',', ', ') || ')');
 END^

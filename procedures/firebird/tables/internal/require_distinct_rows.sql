@@ -1,6 +1,6 @@
--- require_distinct_rows: refuse a table whose rows cannot be told apart.
--- Arguments:   p_table (as find_table returns its name), p_keys (quoted, with commas between; NULL: all columns but the status
---              together), p_ident (the columns of its identity, quoted, with commas between), p_equal_rows (1: the caller accepts
+-- require_distinct_rows: refuse a table whose rows cannot be distinguished.
+-- Arguments:   p_table (as find_table returns it), p_keys (quoted, separated by commas; NULL: all columns except the
+--              status), p_ident (the columns that identify a row, quoted, separated by commas), p_equal_rows (1: accept
 --              equal rows)
 -- Returns:     nothing
 -- Errors:      50006 unsuitable_table
@@ -16,28 +16,29 @@ CREATE OR ALTER PROCEDURE mq_require_distinct_rows (
     p_equal_rows smallint
 )
 AS
--- As many bytes as mq_ident can hold, less the lengths that it keeps beside the values.
+-- The size of mq_ident in bytes, minus room for the lengths of the values.
 DECLARE c_most integer = 15000;
 DECLARE v_bad varchar(63) CHARACTER SET UTF8;
 DECLARE v_bytes bigint;
 BEGIN
     IF (p_keys IS NULL AND p_equal_rows = 0) THEN
         EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'equal rows of ' || p_table
-            || ' cannot be told apart: give key_columns, or accept that with equal_rows 1');
+            || ' cannot be distinguished: give key_columns, or equal_rows 1 to accept this');
     SELECT MIN(IIF(kind IN (10, 27) OR as_text IS NULL, name, NULL)), SUM(bytes + 7)
     FROM mq_columns_as_text('key_columns', :p_table, :p_ident)
     INTO v_bad, v_bytes;
     IF (v_bad IS NOT NULL) THEN
         EXECUTE PROCEDURE mq_raise_error('unsuitable_table',
-            TRIM(IIF(p_keys IS NULL, 'without key_columns all columns are compared, and', 'key_columns:')) || ' ' || v_bad || ' of '
-            || p_table || ' cannot be: a BLOB, an array or a floating point number has no exact equality');
+            TRIM(IIF(p_keys IS NULL, 'key_columns: needed, because', 'key_columns:')) || ' ' || v_bad || ' of '
+            || p_table || ' cannot be compared: a BLOB, an array or a floating point number has no exact equality');
     IF (v_bytes > c_most) THEN
-        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'the columns that identify a row of ' || p_table || ' may have '
-            || v_bytes || ' bytes, at most 15,000 are possible'
+        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'the columns that identify a row of ' || p_table || ' can have '
+            || v_bytes || ' bytes; the limit is 15,000'
             || TRIM(TRAILING FROM IIF(p_keys IS NULL, ': give key_columns', '')));
     IF (p_keys IS NOT NULL AND mq_has_key(p_table, p_keys) = 0) THEN
         EXECUTE PROCEDURE mq_raise_error('unsuitable_table',
-            'key_columns: ' || p_table || ' has no primary key or unique index of NOT NULL columns within them');
+            'key_columns: must include all columns of the primary key of ' || p_table
+                || ', or of a unique index of NOT NULL columns');
 END^
 
 SET TERM ; ^

@@ -1,5 +1,5 @@
--- require_order: refuse a column whose order does not show what a claim has seen.
--- Arguments:   p_table (as find_table returns its name), p_column (quoted), p_exact (1: claims remember their place in it)
+-- require_order: refuse an order column that claims cannot continue from.
+-- Arguments:   p_table (as find_table returns it), p_column (quoted), p_exact (1: claims store a low-water mark in it)
 -- Returns:     nothing
 -- Errors:      50006 unsuitable_table
 -- Transaction: reads the catalog only
@@ -20,7 +20,7 @@ DECLARE v_as_text varchar(400) CHARACTER SET UTF8;
 BEGIN
     SELECT name, kind, nullable, as_text FROM mq_columns_as_text('order_column', :p_table, :p_column)
     INTO v_name, v_kind, v_nullable, v_as_text;
-    -- A floating point number as text does not read back as the same here, and rows would be lost at its place.
+    -- The text of a floating point number does not read back as the same number: rows would be missed at the low-water mark.
     IF (p_exact = 1 AND (v_nullable = 1 OR v_kind IN (10, 23, 27, 261))) THEN
         EXECUTE PROCEDURE mq_raise_error('unsuitable_table',
             'order_column: ' || v_name || ' must be NOT NULL, and an exact number, a text or a time');

@@ -1,5 +1,5 @@
--- require_polled: refuse a caller who may not read an adopted table, or when another table of its name stands there by now.
--- Arguments:   p_name (of an adopted table)
+-- require_polled: refuse a caller who may not read a polling table, and a table that has replaced the adopted one.
+-- Arguments:   p_name (of the polling table)
 -- Returns:     nothing
 -- Errors:      50005 not_found, 50006 unsuitable_table
 -- Transaction: reads the catalog only

@@ -1,12 +1,12 @@
--- require_status: refuse values of a status that its column cannot hold or keep distinct.
--- Arguments:   p_table, p_column (as the catalog has them), p_ready, p_active, p_done, p_error, p_delete (1: rows are deleted)
+-- require_status: refuse status values that the column cannot hold or distinguish.
+-- Arguments:   p_table, p_column (as in the catalog), p_ready, p_active, p_done, p_error, p_delete (1: delete done rows)
 -- Returns:     nothing
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
 -- Example:     EXECUTE PROCEDURE mq_require_status('ORDERS', 'STATUS', 'N', 'A', 'D', 'E', 0);
 --
--- Only the value is tried, no row is: against the type, against the CHECK of a domain, and against such CHECKs of the table as
--- need no other column.
+-- The value alone is tried, not a row: against the type, the CHECK of a domain, and CHECKs of the table that need no other
+-- column.
 
 SET TERM ^ ;
 
@@ -38,7 +38,8 @@ BEGIN
     IF (p_done IS NULL AND p_delete = 0) THEN
         EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'done_value: must not be NULL with a status_column and keep');
     IF (p_ready IS NULL AND v_nullable = 0) THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'ready_value: must not be NULL, ' || p_column || ' is NOT NULL');
+        EXECUTE PROCEDURE mq_raise_error('invalid_argument',
+            'ready_value: must not be NULL, because ' || p_column || ' is NOT NULL');
     SELECT '"' || REPLACE(TRIM(rdb$field_source), '"', '""') || '"' FROM rdb$relation_fields
     WHERE rdb$relation_name = :p_table AND rdb$field_name = :p_column AND rdb$field_source NOT STARTING WITH 'RDB$'
     INTO v_domain;
@@ -73,7 +74,7 @@ BEGIN
                         || ' FROM rdb$database) AS r WHERE NOT (' || SUBSTRING(v_check FROM 6) || ')') (v_value)
                         INTO v_bad;
                     WHEN ANY DO
-                        -- It needs other columns too.
+                        -- This CHECK needs other columns.
                         v_check = NULL;
                 END
             IF (v_bad = 1) THEN

@@ -1,8 +1,8 @@
--- rescue_rows: what claims of an adopted table held whose lease is over waits for another attempt.
+-- rescue_rows: make the entries of expired leases due again.
 -- Arguments:   p_name
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's, which is NO WAIT; passes over claims that are being finished or extended at this moment
+-- Transaction: joins the caller's, which is NO WAIT; skips claims that are being finished or extended
 -- Example:     EXECUTE PROCEDURE mq_rescue_rows('orders');
 
 SET TERM ^ ;
@@ -23,7 +23,7 @@ BEGIN
     DO
     BEGIN
         BEGIN
-            -- The lease once more: a heartbeat may have extended it since.
+            -- Check the lease again: a heartbeat may have extended it since.
             DELETE FROM mq_polled_batch WHERE batch_key = :v_key AND lease_until <= :v_now;
             v_mine = ROW_COUNT;
             WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO

@@ -1,12 +1,12 @@
--- row_lock: how a statement that is put together ends that locks one row of a user's table and reads it.
+-- row_lock: return the end of a dynamic FOR SELECT that locks and reads one row of a user's table.
 -- Arguments:   none
--- Returns:     the last words of FOR SELECT
+-- Returns:     the last words of the FOR SELECT
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     'FOR SELECT ... FROM "T" AS r WHERE r.RDB$DB_KEY = p_place ' || mq_row_lock() || ' DO'
 --
--- This is the text for Firebird 5.0 and later, beside row_lock.sql: what another has changed since this call began is passed over
--- as well, where the other makes the engine begin the whole call again.
+-- This is the body for Firebird 5.0 and later; row_lock.sql is for older versions. It also skips rows that others have
+-- changed since this call began. With the other body such a row makes the engine restart the whole call.
 
 SET TERM ^ ;
 

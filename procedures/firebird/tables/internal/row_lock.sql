@@ -1,11 +1,11 @@
--- row_lock: how a statement that is put together ends that locks one row of a user's table and reads it.
+-- row_lock: return the end of a dynamic FOR SELECT that locks and reads one row of a user's table.
 -- Arguments:   none
--- Returns:     the last words of FOR SELECT
+-- Returns:     the last words of the FOR SELECT
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     'FOR SELECT ... FROM "T" AS r WHERE r.RDB$DB_KEY = p_place ' || mq_row_lock() || ' DO'
 --
--- row_lock.5.sql is the text for Firebird 5.0 and later, which has SKIP LOCKED.
+-- row_lock.5.sql is the body for Firebird 5.0 and later, which has SKIP LOCKED.
 
 SET TERM ^ ;
 

@@ -1,7 +1,7 @@
--- settle_rows: do what mq_polled_write says with claims of rows: in the user's table first, then here.
--- Arguments:   p_name; in mq_polled_write: id, kind (D: done, F: failed, with retry and error, R: released, T: a dead one comes
---              again), retry (as in read_failures), error
--- Returns:     done, failed (come again), dead, gone, back (released or sent round again)
+-- settle_rows: apply the changes listed in mq_polled_write: to the user's table first, then to the entries.
+-- Arguments:   p_name; in mq_polled_write: id, kind (D: done; F: failed, with retry and error; R: released; T: retry of a
+--              dead row), retry (see read_failures), error
+-- Returns:     done, failed (to be retried), dead, gone, back (released, or dead rows to be retried)
 -- Errors:      as mark_rows
 -- Transaction: joins the caller's
 -- Example:     EXECUTE PROCEDURE mq_settle_rows('orders') RETURNING_VALUES done, failed, dead, gone, v_back;
@@ -57,7 +57,8 @@ BEGIN
         END
         ELSE IF (v_kind = 'F' AND (v_retry = -1 OR v_attempts >= v_max)) THEN
         BEGIN
-            -- active stays 1 where error_value could not be written: the row is not to be claimed though it may look ready.
+            -- active stays 1 when error_value could not be written: the row must not be claimed, although its status may be
+            -- ready.
             UPDATE mq_polled_row
             SET state = 'E', batch_key = NULL, run_at = :v_now, error = :v_error,
                 active = IIF(:v_outcome = 'X', 1, 0)
@@ -66,7 +67,7 @@ BEGIN
         END
         ELSE IF (v_kind = 'F') THEN
         BEGIN
-            -- Jitter between half and the whole, so that what failed together does not come back together.
+            -- Jitter: half to all of the delay. Rows that failed together are then not retried together.
             v_delay = COALESCE(v_retry, MINVALUE(3600, 5 * POWER(2e0, MINVALUE(v_attempts - 1, 40))) * (0.5e0 + RAND() / 2));
             UPDATE mq_polled_row
             SET state = 'N', batch_key = NULL, run_at = DATEADD(CAST(:v_delay * 1000 AS bigint) MILLISECOND TO :v_now),

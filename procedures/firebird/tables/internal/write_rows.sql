@@ -1,16 +1,16 @@
--- write_rows: set the status of rows of an adopted table, or delete them, as mq_polled_write says.
+-- write_rows: set the status of rows, or delete them, as listed in mq_polled_write.
 -- Arguments:   p_name
--- Returns:     nothing. to_status: D, E, R (done_value, error_value, ready_value), X (delete), L (only look); outcome: W
---              (written), G (gone: it is not there any more as we left it) or X (the table refuses it, with the error)
--- Errors:      as polled_shape and require_rights; the engine's lock conflict when another transaction keeps a row for longer than
---              two seconds
+-- Returns:     nothing. In mq_polled_write, to_status: D, E, R (done_value, error_value, ready_value), X (delete), L (only
+--              check); outcome: W (written), G (gone, or changed by others), X (refused by the table, with the error)
+-- Errors:      as polled_shape and require_rights; the engine's lock conflict when another transaction holds a row for more
+--              than two seconds
 -- Transaction: joins the caller's, which is NO WAIT
 -- Example:     EXECUTE PROCEDURE mq_write_rows('orders');
 --
--- A row at a time, each by a statement of its own, with the rights of the connected user: what a trigger or a constraint refuses
--- does not stop the others. Of equal rows each turn changes one.
+-- Each row is written by its own statement, with the rights of the connected user: a row that a trigger or constraint
+-- refuses does not stop the others. Of equal rows, each statement changes one.
 --
--- It is long because half of it is a template, written as the statement will be.
+-- It is long because it contains a complete statement.
 
 SET TERM ^ ;
 
@@ -59,8 +59,8 @@ BEGIN
     SELECT IIF(on_complete = 'delete', 1, 0), ready_value, active_value, done_value, error_value
     FROM mq_polled WHERE name = :p_name
     INTO v_delete, v_ready, v_active, v_done, v_dead;
-    -- The numbers are those of deadlock, lock_conflict, update_conflict, random, no_cur_rec, and then of what is cancelled and of no
-    -- right: not by a WHEN of their own, see pick_rows.
+    -- The numbers are deadlock, lock_conflict, update_conflict, random, no_cur_rec, then cancelled and no_priv. There is one
+    -- WHEN for all of them: see claim_statements.
     v_write = q'[EXECUTE BLOCK (p_ident mq_ident = ?, p_from mq_status = ?, p_to mq_status = ?, p_do varchar(1) = ?, p_last smallint = ?)
 RETURNS (outcome varchar(1), error mq_error)
 AS
@@ -120,10 +120,10 @@ BEGIN
 END]';
     v_write = REPLACE(v_write, '{"update"}', IIF(v_kind = 'S', q'[IF (p_do NOT IN ('L', 'X')) THEN
                     UPDATE {"table"} SET {"status"} = :s_to WHERE CURRENT OF c;]', ''));
-    -- Where nothing is ever deleted, nobody needs the right to.
+    -- Without deletes the statement must not need the DELETE right.
     v_write = REPLACE(v_write, '{"delete"}', IIF(v_delete = 1,
         'IF (p_do = ''X'') THEN DELETE FROM {"table"} WHERE CURRENT OF c;', ''));
-    -- A trigger may have set it to something else.
+    -- A trigger may have set another status.
     v_write = REPLACE(v_write, '{"check"}', IIF(v_kind = 'S', q'[IF (outcome = 'W' AND p_do NOT IN ('L', 'X')) THEN
             BEGIN
                 SELECT r.{"status"} FROM {"table"} AS r WHERE r.RDB$DB_KEY = :v_place INTO s_is;
@@ -152,7 +152,7 @@ END]';
             v_error = NULL;
             v_now = mq_utc_now();
             v_until = COALESCE(v_until, DATEADD(c_seconds SECOND TO v_now));
-            -- Nobody waits for longer than that, however the server's clock is set back meanwhile.
+            -- This limits the wait even if the clock is set back.
             v_until = MINVALUE(v_until, DATEADD(c_seconds SECOND TO v_now));
             v_set = RDB$SET_CONTEXT('USER_TRANSACTION', 'MQ_ANSWER', NULL);
             BEGIN
@@ -160,7 +160,8 @@ END]';
                         CASE v_from WHEN 'A' THEN v_active WHEN 'E' THEN v_dead ELSE v_ready END,
                         CASE v_to WHEN 'D' THEN v_done WHEN 'E' THEN v_dead ELSE v_ready END, v_to, IIF(v_now >= v_until, 1, 0))
                     INTO v_outcome, v_error;
-                -- An UPDATE that meets what was committed meanwhile can end the block: what comes out then is no answer (decision 8).
+                -- An UPDATE of a row that was changed and committed meanwhile can end the block without a valid result
+                -- (decision 8).
                 WHEN GDSCODE req_sync, GDSCODE malformed_string, GDSCODE arith_except DO
                     IF (v_now >= v_until OR RDB$GET_CONTEXT('USER_TRANSACTION', 'MQ_ANSWER') IS DISTINCT FROM 'begun') THEN
                         EXCEPTION;

@@ -1,7 +1,7 @@
--- add_feed: keep what a feed was made with.
+-- add_feed: store a new feed.
 -- Arguments:   p_feed, p_schema, p_table, p_sync (names as the catalog has them), p_keys (a JSON array of names), p_last (the
 --              highest number in the table)
--- Returns:     p_created: 1, or 0 when the same feed was there
+-- Returns:     p_created: 1; 0 when the same feed already exists
 -- Errors:      50006 unsuitable_table, 50007 already_exists
 -- Transaction: joins the caller's
 -- Example:     CALL mq_add_feed('orders', 'shop', 'orders', 'sync', '["id"]', 0, v_created);
@@ -44,9 +44,10 @@ BEGIN
         LIMIT 1
         FOR UPDATE;
         IF CAST(v_found AS binary) <> CAST(p_feed AS binary) THEN
-            CALL mq_raise_error('unsuitable_table', CONCAT('sync_column: it serves feed ', v_found));
+            CALL mq_raise_error('unsuitable_table', CONCAT('sync_column: already used by feed ', v_found));
         ELSEIF NOT v_same THEN
-            CALL mq_raise_error('already_exists', CONCAT('feed: ', p_feed, ' is a feed of other columns or of another table'));
+            CALL mq_raise_error('already_exists', CONCAT('feed: ', p_feed,
+                ' exists with other columns or another table: drop_feed first'));
         END IF;
     END IF;
 END//

@@ -1,8 +1,9 @@
--- feed_columns: how publish_feed reads and compares the key of a feed's table.
--- Arguments:   p_places and p_keys (mq_find_feed)
--- Returns:     p_columns: a JSON object of more places: picked (the key's columns with names), order (these names), texts (their
---              values as a JSON list), columns (the types of such a list, for JSON_TABLE), equal (the condition that a row of the
---              list c is one of the table t), kept (what an UPDATE must leave as it is), unique (a hint)
+-- feed_columns: return the SQL by which publish_feed reads and compares the key of a feed's table.
+-- Arguments:   p_places and p_keys (as mq_find_feed returns them)
+-- Returns:     p_columns: a JSON object of placeholders for mq_run_template: picked (the key columns with aliases), order
+--              (these aliases), texts (their values as a JSON list), columns (the types in such a list, for JSON_TABLE),
+--              equal (compares a row c of the list with a row t of the table), kept (columns that the UPDATE must not
+--              change), unique (an index hint)
 -- Errors:      none
 -- Transaction: reads the catalog only
 -- Example:     CALL mq_feed_columns(v_places, v_keys, v_columns);
@@ -19,19 +20,19 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_feed_columns(
 SQL SECURITY INVOKER
 MODIFIES SQL DATA
 BEGIN
-    -- As the catalog has them: with another character set the server would read all of it.
+    -- The catalog's own character set: with another one the server scans the whole catalog.
     DECLARE v_schema varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci
         DEFAULT JSON_UNQUOTE(JSON_EXTRACT(p_places, '$.schema'));
     DECLARE v_name varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci
         DEFAULT JSON_UNQUOTE(JSON_EXTRACT(p_places, '$.name'));
     DECLARE v_kept, v_unique longtext CHARACTER SET utf8mb4;
-    -- Columns that an UPDATE sets by itself keep what the writer's has set.
+    -- ON UPDATE columns must keep the writer's value.
     SELECT GROUP_CONCAT(', t.`', REPLACE(c.column_name, '`', '``'), '` = t.`',
         REPLACE(c.column_name, '`', '``'), '`' SEPARATOR '')
     INTO v_kept
     FROM information_schema.columns AS c
     WHERE c.table_schema = v_schema AND c.table_name = v_name AND c.extra LIKE '%on update%';
-    -- By the unique index: a scan would wait for rows that others have locked.
+    -- Use the unique index: a scan would wait for rows that others have locked.
     SELECT MAX(CONCAT('FORCE INDEX (`', REPLACE(u.index_name, '`', '``'), '`)')) INTO v_unique
     FROM (
         SELECT s.index_name
@@ -45,7 +46,7 @@ BEGIN
         ORDER BY s.index_name <> 'PRIMARY', s.index_name
         LIMIT 1
     ) AS u;
-    -- Of each type: the text of a value, its type in the list, and how the column compares with it.
+    -- For each type: a value as text, its type in the list, and the value that the column is compared with.
     SELECT JSON_OBJECT('picked', GROUP_CONCAT('t.', k.quoted, ' AS k', k.n), 'order', GROUP_CONCAT('r.k', k.n ORDER BY k.n),
         'texts', GROUP_CONCAT(k.text ORDER BY k.n SEPARATOR ', '','', '),
         'columns', GROUP_CONCAT('k', k.n, ' ', k.type, ' PATH ''$[', k.n - 1, ']''' SEPARATOR ', '),

@@ -1,6 +1,6 @@
--- feed_names: the names of feeds.
+-- feed_names: list the names of the feeds.
 -- Arguments:   p_feed (NULL: all)
--- Returns:     p_feeds: a JSON array of names, NULL for none
+-- Returns:     p_feeds: a JSON array of names; NULL when there are none
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     CALL mq_feed_names(NULL, v_feeds);

@@ -1,4 +1,4 @@
--- feed_settings: what a feed was made with, and how far it is.
+-- feed_settings: return a feed's settings and a consumer's position.
 -- Arguments:   p_feed, p_consumer (NULL: none)
 -- Returns:     p_settings: a JSON object: schema, table, label, sync, keys (a JSON array), last, position
 -- Errors:      50005 not_found

@@ -1,9 +1,9 @@
--- find_feed: a feed and how its table is read.
+-- find_feed: return a feed, with its table and columns ready for SQL.
 -- Arguments:   p_feed, p_consumer (NULL: none)
--- Returns:     p_last_number, p_position; p_columns (mq_read_columns), p_keys (as mq_find_columns has columns); p_places, for
---              mq_run_template: table and sync (for SQL), index (a hint: the one that begins with the sync column), schema,
---              name, label
--- Errors:      50005 not_found (also when the table was dropped), 50006 unsuitable_table (when a column was)
+-- Returns:     p_last_number, p_position; p_columns (as mq_read_columns returns them), p_keys (as mq_find_columns returns
+--              columns); p_places, for mq_run_template: table and sync (quoted), index (a hint to use the index on the sync
+--              column), schema, name, label
+-- Errors:      50005 not_found (no feed, or its table was dropped), 50006 unsuitable_table (a column was dropped)
 -- Transaction: reads only
 -- Example:     CALL mq_find_feed('orders', NULL, v_last, v_position, v_columns, v_keys, v_places);
 
@@ -24,7 +24,7 @@ SQL SECURITY INVOKER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_settings, v_keys, v_label longtext CHARACTER SET utf8mb4;
-    -- As the catalog has them: with another character set the server would read all of it.
+    -- The catalog's own character set: with another one the server scans the whole catalog.
     DECLARE v_schema, v_name, v_sync varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci;
     DECLARE v_index varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_found, v_keys_found int;
@@ -45,8 +45,8 @@ BEGIN
     LEFT JOIN JSON_TABLE(v_keys, '$[*]' COLUMNS (n FOR ORDINALITY, name varchar(64) CHARACTER SET utf8mb4 PATH '$')) AS j
         ON CAST(j.name AS binary) = CAST(c.name AS binary);
     IF v_found = 0 OR v_keys_found < JSON_LENGTH(v_keys) THEN
-        CALL mq_raise_error('unsuitable_table', CONCAT(LEFT(v_label, 50), ' has lost column ', LEFT(v_sync, 20),
-            ' or one of its key'));
+        CALL mq_raise_error('unsuitable_table', CONCAT(LEFT(v_label, 50), ' has no column ', LEFT(v_sync, 20),
+            ' or key column any more'));
     END IF;
     SELECT CONCAT('FORCE INDEX (`', REPLACE(MIN(s.index_name), '`', '``'), '`)') INTO v_index
     FROM information_schema.statistics AS s

@@ -1,4 +1,4 @@
--- lock_feed: lock the counter of a feed, for a caller with the right to number its rows.
+-- lock_feed: lock a feed's counter, for a caller with the right to publish the feed.
 -- Arguments:   p_feed
 -- Returns:     p_last_number
 -- Errors:      50005 not_found, 50006 unsuitable_table

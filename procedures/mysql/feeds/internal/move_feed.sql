@@ -1,5 +1,5 @@
--- move_feed: move the counter of a feed over the numbers that were given.
--- Arguments:   p_feed, p_count (1 to 10,000)
+-- move_feed: advance a feed's counter, for a caller with the right to publish the feed.
+-- Arguments:   p_feed, p_count (numbers given: 1 to 10,000)
 -- Returns:     nothing
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's

@@ -1,6 +1,6 @@
--- show_feeds: the result of feed_stats.
+-- show_feeds: return the rows of feed_stats.
 -- Arguments:   p_counts (a JSON array of [feed, unpublished])
--- Returns:     one row a feed and consumer, as feed_stats does
+-- Returns:     the result set of feed_stats
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     CALL mq_show_feeds('[["orders",3]]');

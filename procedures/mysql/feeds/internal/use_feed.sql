@@ -1,4 +1,4 @@
--- use_feed: refuse a caller without the right to number the rows of a feed.
+-- use_feed: refuse a caller without the right to publish a feed.
 -- Arguments:   p_feed
 -- Returns:     nothing
 -- Errors:      50005 not_found, 50006 unsuitable_table

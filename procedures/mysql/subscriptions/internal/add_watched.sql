@@ -1,5 +1,5 @@
--- add_watched: keep that a table is watched, for a caller who may put triggers on it.
--- Arguments:   p_schema, p_table (names as the catalog has them), p_label
+-- add_watched: store a watched table, for a caller with the right to create triggers on it.
+-- Arguments:   p_schema, p_table (names as in the catalog), p_label
 -- Returns:     nothing
 -- Errors:      50006 unsuitable_table
 -- Transaction: joins the caller's

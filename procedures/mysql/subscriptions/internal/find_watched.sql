@@ -1,6 +1,6 @@
--- find_watched: the watched table that an argument names.
--- Arguments:   p_table (as SQL names it; that of a table that was dropped as messages named it)
--- Returns:     p_label, p_quoted (for SQL; NULL when the table was dropped)
+-- find_watched: find the watched table that an argument names.
+-- Arguments:   p_table (as SQL names it; a dropped table: as messages name it)
+-- Returns:     p_label; p_quoted (for SQL; NULL when the table was dropped)
 -- Errors:      50002 invalid_argument, 50005 not_found
 -- Transaction: reads only
 -- Example:     CALL mq_find_watched('stock', v_label, v_quoted);
@@ -24,8 +24,8 @@ BEGIN
     BEGIN
         DECLARE CONTINUE HANDLER FOR SQLSTATE '45000'
         BEGIN
-            -- On MySQL the last one: a routine that is read for the first time may leave warnings before the error. MariaDB
-            -- notes after it where it was raised.
+            -- On MySQL read the last condition: loading a routine for the first time may add warnings before the error. On
+            -- MariaDB read the first: the server adds the place of the error after it.
             /*!80000 GET DIAGNOSTICS v_conditions = NUMBER; */
             GET DIAGNOSTICS CONDITION v_conditions v_message = MESSAGE_TEXT;
             SET p_quoted = NULL;

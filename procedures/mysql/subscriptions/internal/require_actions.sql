@@ -1,4 +1,4 @@
--- require_actions: refuse what is not one or more of the letters I, U and D, each once.
+-- require_actions: refuse an action that is not one or more of the letters I, U and D, each once.
 -- Arguments:   p_action, p_optional (1: NULL is allowed)
 -- Returns:     nothing
 -- Errors:      50002 invalid_argument
@@ -16,7 +16,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_require_actions(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    -- As bytes: to a collation small letters may be the same, and blanks at the end nothing.
+    -- Compare bytes: a collation may ignore case and trailing blanks.
     IF NOT COALESCE(CAST(p_action AS binary) IN ('I', 'U', 'D', 'IU', 'UI', 'ID', 'DI', 'UD', 'DU', 'IUD', 'IDU', 'UID', 'UDI',
         'DIU', 'DUI'), p_optional) THEN
         CALL mq_raise_error('invalid_argument', 'action: must be I, U or D (insert, update, delete), or several of them');

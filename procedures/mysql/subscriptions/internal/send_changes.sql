@@ -1,15 +1,15 @@
--- send_changes: send a message of one changed row to each of its subscriptions, and for a topic to each type that is bound to it; the triggers of watched tables call it.
--- Arguments:   p_label (the table, as messages name it), p_action (I, U or D), p_key, p_old_key (JSON; NULL: none)
+-- send_changes: send the messages of one changed row: to each subscribed type, and to each type bound to a subscribed topic.
+-- Arguments:   p_label (the table, as messages name it), p_action (I, U or D), p_key, p_old_key (JSON; NULL: no old key)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: the writer's
 -- Example:     CALL mq_send_changes('stock', 'I', '{"id":17}', NULL);
 --
--- Not mq_send: inside of a trigger nothing may begin, commit or return rows. Nor send_one: the writer's statement opens each table that
--- any procedure names which it could reach.
+-- It does not call mq_send, because a trigger may not begin or commit a transaction or return rows. It does not call
+-- send_one either: the server opens all tables of all procedures that a statement's triggers could call.
 --
--- Types are read one after the other by MIN and MAX, which need no plan: a cursor over them all, with their policies, took as long as the two
--- inserts and the rest together.
+-- Types are read one by one with MIN and MAX, which the server answers during planning. A cursor over all types and their
+-- policies took as long as everything else together.
 
 DROP PROCEDURE IF EXISTS mq_send_changes;
 
@@ -40,7 +40,7 @@ BEGIN
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_type = NULL;
     CALL mq_reader_name(NULL, v_source);
     SELECT MIN(s.type), MAX(s.type) INTO v_type, v_last FROM mq_subscription AS s WHERE s.label = p_label AND s.action = p_action;
-    -- By length: to the variables' collation other texts may be as good as empty.
+    -- Compare the length: the collation may treat other texts as empty.
     SET v_topics = LENGTH(v_type) = 0;
     WHILE v_type IS NOT NULL DO
         IF LENGTH(v_type) > 0 THEN
@@ -64,7 +64,7 @@ BEGIN
             SELECT MIN(s.type) INTO v_type FROM mq_subscription AS s
             WHERE s.label = p_label AND s.action = p_action AND s.type > v_type;
         END IF;
-        -- Whoever has no subscription to a topic pays for none.
+        -- Tables without a subscribed topic skip the cursor.
         IF v_part = 1 AND v_type IS NULL AND v_topics THEN
             OPEN bound;
             SET v_part = 2;

@@ -1,10 +1,10 @@
--- add_claims: claim rows that no entry stands for.
--- Arguments:   p_batch_key (mq_open_claim), p_active (1: the rows stand at active_value), p_rows (a JSON array of [ident, key,
---              place, row, copies], in their order; copies NULL: counted here), p_held (mq_held_copies, when entries were
---              counted before the rows were read; NULL: they are counted here), p_size
--- Returns:     p_added: '[id,row],...' of what is claimed, NULL for none; p_count
+-- add_claims: claim rows that have no entry yet.
+-- Arguments:   p_batch_key (from mq_open_claim), p_active (1: the rows are at active_value), p_rows (a JSON array of [ident,
+--              key, place, row, copies], in claim order; copies NULL: counted here), p_held (from mq_held_copies, when
+--              entries were counted before the rows were read; NULL: counted here), p_size
+-- Returns:     p_added: '[id,row],...' of the claimed rows, NULL when there are none; p_count
 -- Errors:      none
--- Transaction: joins the caller's, which holds the adopted table's row
+-- Transaction: joins the caller's, which has locked the polling table's row
 -- Example:     CALL mq_add_claims(v_key, 0, v_rows, NULL, 100, v_added, v_count);
 
 DROP PROCEDURE IF EXISTS mq_add_claims;
@@ -33,13 +33,13 @@ BEGIN
     FROM mq_polled_batch AS b JOIN mq_polled AS p ON p.name = b.name WHERE b.batch_key = p_batch_key;
     SET p_count = 0, p_added = NULL;
     IF v_name IS NOT NULL AND p_rows IS NOT NULL THEN
-        -- With a status, dead rows have a value of their own: one that was set back to ready by hand is claimed again. Of equal
-        -- rows as many are free as no entry stands for. A row that is claimed by its place is claimed once.
+        -- With a status, dead rows are at error_value: a dead row that is ready again was set back by hand and is claimed.
+        -- Of equal rows, those in excess of the entries are free. Rows claimed by a low-water mark are claimed once.
         INSERT INTO mq_polled_row (batch_key, run_at, attempts, active, state, name, reader, ident_hash, ident, key_json,
             place, copies)
         SELECT p_batch_key, v_now, 1, p_active, 'A', v_name, v_reader, x.ident_hash, x.ident, x.key_, x.place, x.copies
         FROM (
-            -- Side by side instead of a join, for which JSON_TABLE would be read once a row.
+            -- UNION ALL with a window function: a join would read JSON_TABLE once per row.
             SELECT u.n, u.ident_hash, u.ident, u.key_, u.place, u.copies, MAX(u.held) OVER (PARTITION BY u.ident_hash) AS held
             FROM (
                 SELECT j.n, UNHEX(SHA2(j.ident, 256)) AS ident_hash, j.ident, j.key_, j.place,

@@ -1,12 +1,12 @@
--- add_polled: keep what a table was adopted with.
--- Arguments:   p_table (a JSON object as mq_polled_settings makes it)
--- Returns:     p_created: 1, or 0 when it was adopted so already
+-- add_polled: store a polling table.
+-- Arguments:   p_table (a JSON object as mq_polled_settings returns it)
+-- Returns:     p_created: 1; 0 when the table is already adopted with the same settings
 -- Errors:      50006 unsuitable_table, 50007 already_exists
 -- Transaction: joins the caller's
 -- Example:     CALL mq_add_polled(v_table, v_created);
 --
--- Callers may call it directly: it adopts no table that the caller may not change. Nothing of p_table is executed: each call
--- reads the names from the catalog and quotes them, and writes values in digits.
+-- Callers can also call it directly: it refuses tables that the caller may not change. Nothing in p_table is executed: each
+-- call reads the names from the catalog and quotes them, and writes values in hexadecimal.
 
 DROP PROCEDURE IF EXISTS mq_add_polled;
 

@@ -1,7 +1,7 @@
--- claimed_rows: what a claim holds so far.
+-- claimed_rows: return the entries of a claim so far.
 -- Arguments:   p_batch_key
--- Returns:     p_ready: a JSON array of [id, ident, attempts] of those whose rows stand at ready_value, p_active: one of the
---              others' ids; NULL for none
+-- Returns:     p_ready: a JSON array of [id, ident, attempts] of entries whose rows are at ready_value; p_active: a JSON
+--              array of the ids of the others; NULL when there are none
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     CALL mq_claimed_rows(v_key, v_items, v_written);

@@ -1,6 +1,6 @@
--- column_without_equality: a column of a table whose values cannot be compared.
--- Arguments:   p_schema, p_table (names as the catalog has them), p_but (a column that does not count, or NULL)
--- Returns:     p_column, NULL for none
+-- column_without_equality: find a column of a table whose values cannot be compared reliably.
+-- Arguments:   p_schema, p_table (names as in the catalog), p_but (a column to ignore, or NULL)
+-- Returns:     p_column; NULL when there is none
 -- Errors:      none
 -- Transaction: reads the catalog
 -- Example:     CALL mq_column_without_equality('shop', 'orders', 'status', v_column);

@@ -1,8 +1,8 @@
--- count_active: how many claims stand for rows at active_value, and note that they are counted now.
--- Arguments:   p_batch_key (mq_open_claim)
+-- count_active: count the entries whose rows are at active_value, and store the time of this count.
+-- Arguments:   p_batch_key (from mq_open_claim)
 -- Returns:     p_count
 -- Errors:      none
--- Transaction: joins the caller's, which holds the adopted table's row
+-- Transaction: joins the caller's, which has locked the polling table's row
 -- Example:     CALL mq_count_active(v_key, v_count);
 
 DROP PROCEDURE IF EXISTS mq_count_active;

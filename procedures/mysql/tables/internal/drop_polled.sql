@@ -1,4 +1,4 @@
--- drop_polled: forget an adopted table and all its claims.
+-- drop_polled: delete a polling table's settings and all its entries.
 -- Arguments:   p_name
 -- Returns:     nothing
 -- Errors:      50005 not_found, 50006 unsuitable_table

@@ -1,6 +1,7 @@
--- drop_polled_batch: end a claim of rows: delete its batch and say what it held.
+-- drop_polled_batch: end a claim. The transaction that deletes its batch owns the entries, which stay for the caller.
 -- Arguments:   p_batch_key
--- Returns:     p_table (mq_polled_settings), NULL when the batch was lost; p_items: a JSON array of [id, ident, active, attempts]
+-- Returns:     p_table (as mq_polled_settings returns it), NULL when the lease was lost; p_items: a JSON array of [id,
+--              ident, active, attempts]
 -- Errors:      none
 -- Transaction: joins the caller's; calls for the same batch wait for each other
 -- Example:     CALL mq_drop_polled_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', v_table, v_items);

@@ -1,8 +1,8 @@
--- fail_rows: attempts at rows have failed: their status is set for that, and their entries wait or are dead.
--- Arguments:   p_shape (mq_polled_shape), p_batch_key, p_items (a JSON array of [id, ident, active, attempts, retry, error];
---              retry as in settle_rows; NULL: none have failed), p_rest (1: the batch's other claims are done)
--- Returns:     p_failed, p_dead, p_gone: counts
--- Errors:      those that are not one row's
+-- fail_rows: record failed attempts: each row waits for its next attempt, or is dead when no attempt is left.
+-- Arguments:   p_shape (from mq_polled_shape), p_batch_key, p_items (a JSON array of [id, ident, active, attempts, retry,
+--              error]; retry: see settle_rows; NULL: no failures), p_rest (1: the other rows of the batch are done)
+-- Returns:     p_failed, p_dead, p_gone: counts of rows
+-- Errors:      errors that concern all rows, such as a deadlock
 -- Transaction: joins the caller's
 -- Example:     CALL mq_fail_rows(v_shape, v_key, '[[17,"1",1,1,30,"busy"]]', 1, v_failed, v_dead, v_gone);
 
@@ -33,7 +33,7 @@ BEGIN
     )) AS s;
     SET v_step = IF(v_status = '' OR p_items IS NULL, 4, 0);
     WHILE v_step < 4 DO
-        -- Those that die and those that do not, at ready_value and at active_value.
+        -- Four groups: rows that die or are retried, each at ready_value or at active_value.
         SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(j.id, j.ident) ORDER BY j.id), ']') INTO v_items
         FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', ident longtext CHARACTER SET utf8mb4 PATH '$[1]',
             active tinyint PATH '$[2]', attempts int PATH '$[3]', retry int PATH '$[4]')) AS j
@@ -48,7 +48,7 @@ BEGIN
         SET v_step = v_step + 1;
     END WHILE;
     IF p_items IS NOT NULL THEN
-        -- Side by side instead of a join, for which JSON_TABLE would be read once a row.
+        -- UNION ALL with a window function: a join would read JSON_TABLE once per row.
         SELECT CONCAT('[', GROUP_CONCAT(
                 IF(m.written OR m.refused IS NOT NULL, JSON_ARRAY(m.id, m.retry, m.error, m.refused), NULL) ORDER BY m.id), ']'),
             CONCAT('[', GROUP_CONCAT(IF(m.written OR m.refused IS NOT NULL, NULL, m.id) ORDER BY m.id), ']')

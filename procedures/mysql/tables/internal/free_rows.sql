@@ -1,7 +1,7 @@
--- free_rows: of rows with a key, those that no entry stands for.
--- Arguments:   p_batch_key (mq_open_claim), p_active (0: rows at ready_value, 1: at active_value), p_rows (a JSON array of [0,
---              ident]), p_size
--- Returns:     p_free: the first p_size of them in the same form, NULL for none
+-- free_rows: of rows with a key, return those that have no entry.
+-- Arguments:   p_batch_key (from mq_open_claim), p_active (0: rows at ready_value, 1: at active_value), p_rows (a JSON array
+--              of [0, ident]), p_size
+-- Returns:     p_free: the first p_size of them in the same form; NULL when there are none
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     CALL mq_free_rows(v_key, 0, '[[0,"17"],[0,"18"]]', 100, v_free);

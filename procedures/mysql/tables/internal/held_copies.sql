@@ -1,6 +1,6 @@
--- held_copies: how many of the equal rows of an adopted table entries stand for.
--- Arguments:   p_batch_key (mq_open_claim)
--- Returns:     p_held: a JSON array of [hash of the identity, in hexadecimal digits, how many]
+-- held_copies: count the entries for each group of equal rows.
+-- Arguments:   p_batch_key (from mq_open_claim)
+-- Returns:     p_held: a JSON array of [hash of the identity in hexadecimal, count]
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     CALL mq_held_copies(v_key, v_held);

@@ -1,9 +1,9 @@
--- hold_due: of the entries that are due, claim those whose rows were found, and forget those whose rows are gone.
--- Arguments:   p_batch_key (mq_open_claim), p_active (1: entries whose rows stand at active_value), p_due (a JSON array of [id,
---              ident, active]), p_found (a JSON array of [ident, row, count]: rows that are locked), p_there (a JSON array of
---              [ident, count]: rows that are there, locked by others or not); NULL for none
--- Returns:     p_rows: '[id,row],...' of what is claimed; p_dying: a JSON array of [id, ident, active, attempts, -1, error] of
---              what has no attempt left; NULL for none
+-- hold_due: claim the due entries whose rows were found, and delete those whose rows are gone.
+-- Arguments:   p_batch_key (from mq_open_claim), p_active (1: entries whose rows are at active_value), p_due (a JSON array
+--              of [id, ident, active]), p_found (a JSON array of [ident, row, count]: locked rows), p_there (a JSON array of
+--              [ident, count]: existing rows, locked by others or not); NULL: none
+-- Returns:     p_rows: '[id,row],...' of the claimed rows; p_dying: a JSON array of [id, ident, active, attempts, -1, error]
+--              of rows without attempts left; NULL when there are none
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     CALL mq_hold_due(v_key, 1, v_due, v_found, v_there, v_rows, v_dying);
@@ -47,7 +47,7 @@ BEGIN
     UPDATE JSON_TABLE(COALESCE(v_ids, '[]'), '$[*]' COLUMNS (id bigint PATH '$')) AS j
     STRAIGHT_JOIN mq_polled_row AS e FORCE INDEX (PRIMARY) ON e.id = j.id
     SET e.state = 'A', e.batch_key = p_batch_key, e.reader = v_reader, e.attempts = e.attempts + (e.attempts < v_max);
-    -- Side by side instead of a join, for which JSON_TABLE would be read once a row.
+    -- UNION ALL with a window function: a join would read JSON_TABLE once per row.
     SELECT CONCAT('[', GROUP_CONCAT(g.id ORDER BY g.id), ']') INTO v_gone
     FROM (
         SELECT u.id, ROW_NUMBER() OVER (PARTITION BY u.ident ORDER BY u.id IS NULL, u.id) AS n,

@@ -1,12 +1,12 @@
--- key_literals: what rows are known by as literals, for an IN.
--- Arguments:   p_columns (a JSON array of [name, class], see polled_shape), p_items (a JSON array of [..., ident], of which the
---              second is read)
--- Returns:     p_literals: '(17),(18)'; NULL for none
+-- key_literals: write the keys of rows as literals for an IN list.
+-- Arguments:   p_columns (a JSON array of [name, class], see polled_shape), p_items (a JSON array of [..., ident]; the
+--              second element is read)
+-- Returns:     p_literals: '(17),(18)'; NULL when there are none
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     CALL mq_key_literals('[["id","n"]]', '[[1,"17"],[2,"18"]]', v_literals);
 --
--- p_items may be written by others, and the result is executed as the caller: so nothing but literals is returned.
+-- Other users may have written p_items, and the result is executed with the caller's rights: it contains only literals.
 
 DROP PROCEDURE IF EXISTS mq_key_literals;
 

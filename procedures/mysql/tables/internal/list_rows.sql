@@ -1,8 +1,8 @@
--- list_rows: execute a statement that lists rows of an adopted table, for fewer rows when they are too long together.
--- Arguments:   p_shape and p_template (mq_run_template; {size} stands for the LIMIT, and the statement puts the count into @mq_n
---              and the list into @mq_found), p_size
--- Returns:     p_list, NULL for none
--- Errors:      50006 unsuitable_table, when one row is longer than max_allowed_packet
+-- list_rows: run a statement that lists rows of a polling table, again for fewer rows when the list is too long.
+-- Arguments:   p_shape and p_template (for mq_run_template; {size} stands for the LIMIT; the statement sets @mq_n to the
+--              count and @mq_found to the list), p_size
+-- Returns:     p_list; NULL when there are none
+-- Errors:      50006 unsuitable_table (one row is longer than max_allowed_packet)
 -- Transaction: joins the caller's
 -- Example:     CALL mq_list_rows(v_shape, 'SELECT ... FROM {table} AS t LIMIT {size}', 100, v_list);
 
@@ -21,7 +21,7 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_size bigint DEFAULT p_size;
     DECLARE v_nothing bigint;
-    -- A text that is longer than max_allowed_packet becomes NULL.
+    -- A text longer than max_allowed_packet becomes NULL: list fewer rows.
     listing: LOOP
         SET @mq_found = NULL, @mq_n = 0;
         CALL mq_run_template(p_shape, REPLACE(p_template, '{size}', v_size), v_nothing);
@@ -29,7 +29,7 @@ BEGIN
         IF p_list IS NOT NULL OR @mq_n = 0 THEN
             LEAVE listing;
         ELSEIF v_size = 1 THEN
-            CALL mq_raise_error('unsuitable_table', 'a row is longer than max_allowed_packet');
+            CALL mq_raise_error('unsuitable_table', 'a row is longer than max_allowed_packet: raise this setting');
         END IF;
         SET v_size = GREATEST(1, v_size DIV 8);
     END LOOP;

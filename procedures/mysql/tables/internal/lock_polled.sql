@@ -1,4 +1,4 @@
--- lock_polled: lock the row of an adopted table, so that claims of it and changes to it take turns.
+-- lock_polled: lock a polling table's row; claims of the table, and changes to its settings, wait for each other.
 -- Arguments:   p_name
 -- Returns:     nothing
 -- Errors:      50005 not_found

@@ -1,5 +1,5 @@
--- lost_index: stop with the CREATE INDEX that an adopted table needs again.
--- Arguments:   p_table (mq_polled_settings)
+-- lost_index: raise the error that contains the CREATE INDEX which a polling table needs again.
+-- Arguments:   p_table (as mq_polled_settings returns it)
 -- Returns:     nothing
 -- Errors:      50006 unsuitable_table, with the statement to run
 -- Transaction: reads the catalog only

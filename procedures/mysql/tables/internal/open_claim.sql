@@ -1,13 +1,13 @@
--- open_claim: begin a claim of rows: a batch of its own, what a lost consumer held, and what is due.
+-- open_claim: begin a claim: create a batch, rescue expired leases, and list the entries that are due.
 -- Arguments:   p_name, p_size, p_reader, p_lease_seconds
--- Returns:     p_batch_key; p_table (mq_polled_settings, and where claims of it stand); p_due: a JSON array of [id, ident,
---              active] of entries that wait and are due, NULL for none
+-- Returns:     p_batch_key; p_table (as mq_polled_settings returns it, with the low-water mark); p_due: a JSON array of [id,
+--              ident, active] of due entries, NULL when there are none
 -- Errors:      50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's; holds the adopted table's row until it ends
+-- Transaction: joins the caller's; locks the polling table's row until it ends
 -- Example:     CALL mq_open_claim('orders', 100, 'worker-1', 60, v_key, v_table, v_due);
 --
--- Callers may call it directly: it returns a batch key only to callers who may change the table, and all that follows asks for
--- that key. Hence no key can be guessed from another one.
+-- Callers can also call it directly: it returns a batch key only to callers who may change the table, and all later steps
+-- need that key. Therefore batch keys are random and cannot be guessed.
 
 DROP PROCEDURE IF EXISTS mq_open_claim;
 
@@ -56,7 +56,7 @@ BEGIN
         WHERE name = p_name AND state = 'N' AND run_at <= v_now ORDER BY run_at, id LIMIT p_size
     ) AS d;
 
-    -- taken: how many rows at ready_value may be claimed already; with a key it is enough to know whether there are any.
+    -- taken: how many rows at ready_value may have entries. With a key, only whether there are any matters.
     SELECT JSON_MERGE_PATCH(p_table, JSON_OBJECT('from', p.place, 'from_hash', HEX(p.place_hash), 'copies', p.copies,
         'from_place', IF(p.place IS NOT NULL AND p.scanned_at > v_now - INTERVAL 1 SECOND AND p.scanned_at <= v_now, 1, 0),
         'count', IF(p.counted_at BETWEEN v_now - INTERVAL 1 SECOND AND v_now, 0, 1),

@@ -1,8 +1,9 @@
--- open_release: the rows of an adopted table that stand at active_value, before it is forgotten.
+-- open_release: list the rows of a polling table that are at active_value, before it is released.
 -- Arguments:   p_name
--- Returns:     p_table (mq_polled_settings), NULL when there is none; p_items: a JSON array of [id, ident], NULL for none
+-- Returns:     p_table (as mq_polled_settings returns it), NULL when there is no such polling table; p_items: a JSON array
+--              of [id, ident], NULL when there are none
 -- Errors:      50006 unsuitable_table
--- Transaction: joins the caller's; holds the adopted table's row until it ends
+-- Transaction: joins the caller's; locks the polling table's row until it ends
 -- Example:     CALL mq_open_release('orders', v_table, v_items);
 
 DROP PROCEDURE IF EXISTS mq_open_release;

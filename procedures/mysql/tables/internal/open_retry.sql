@@ -1,8 +1,8 @@
--- open_retry: the dead rows of an adopted table that are to be retried.
--- Arguments:   p_name, p_id (of one claim; NULL: all, up to 10,000)
--- Returns:     p_table (mq_polled_settings); p_items: a JSON array of [id, ident], NULL for none
+-- open_retry: list the dead rows of a polling table that will be retried.
+-- Arguments:   p_name, p_id (of one entry; NULL: all, up to 10,000)
+-- Returns:     p_table (as mq_polled_settings returns it); p_items: a JSON array of [id, ident], NULL when there are none
 -- Errors:      50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's; holds the adopted table's row until it ends
+-- Transaction: joins the caller's; locks the polling table's row until it ends
 -- Example:     CALL mq_open_retry('orders', NULL, v_table, v_items);
 
 DROP PROCEDURE IF EXISTS mq_open_retry;

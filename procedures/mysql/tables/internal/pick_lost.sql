@@ -1,9 +1,8 @@
--- pick_lost: claim rows that stand at active_value and that no entry stands for: their key was changed, or others have set the
--- status.
--- Arguments:   p_shape (mq_polled_shape), p_table and p_batch_key (mq_open_claim), p_size
--- Returns:     p_rows: '[id,row],...' of what is claimed, NULL for none; p_count
--- Errors:      those of the table's own
--- Transaction: joins the caller's; reads as many index entries as rows are claimed, and one more
+-- pick_lost: claim rows at active_value that have no entry.
+-- Arguments:   p_shape (from mq_polled_shape), p_table and p_batch_key (from mq_open_claim), p_size
+-- Returns:     p_rows: '[id,row],...' of the claimed rows, NULL when there are none; p_count
+-- Errors:      those of the user's table
+-- Transaction: joins the caller's; reads one index entry more than there are claimed rows
 -- Example:     CALL mq_pick_lost(v_shape, v_table, v_key, 100, v_rows, v_count);
 
 DROP PROCEDURE IF EXISTS mq_pick_lost;
@@ -24,7 +23,7 @@ BEGIN
     DECLARE v_known, v_nothing bigint;
     SET p_rows = NULL, p_count = 0;
     IF JSON_UNQUOTE(JSON_EXTRACT(p_shape, '$.active')) <> '' THEN
-        -- The entries before the rows: what is finished in between makes fewer rows, never more.
+        -- Count the entries before the rows: rows finished in between make the count of rows smaller, never larger.
         CALL mq_count_active(p_batch_key, v_known);
         CALL mq_run_template(p_shape, REPLACE('SELECT COUNT(*) INTO @mq_n
             FROM (SELECT 1 FROM {table} AS t {by_claim} WHERE {is_active} LIMIT {size}) AS r', '{size}', v_known + 1), v_nothing);

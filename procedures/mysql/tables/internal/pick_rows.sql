@@ -1,13 +1,14 @@
--- pick_rows: claim rows of an adopted table that no batch holds yet.
--- Arguments:   p_shape (mq_polled_shape), p_table and p_batch_key (mq_open_claim), p_size, p_active (1: rows at active_value
---              that no entry stands for), p_taken (how many rows there may be that entries stand for), p_place (1: begin at the
---              place of the last claim)
--- Returns:     p_rows: '[id,row],...' of what is claimed, NULL for none; p_count
--- Errors:      those of the table's own
--- Transaction: joins the caller's; passes over rows that other sessions have locked, where it locks rows at all
+-- pick_rows: claim rows of a polling table for the first time.
+-- Arguments:   p_shape (from mq_polled_shape), p_table and p_batch_key (from mq_open_claim), p_size, p_active (1: rows at
+--              active_value that have no entry), p_taken (how many rows may have entries), p_place (1: start at the
+--              low-water mark)
+-- Returns:     p_rows: '[id,row],...' of the claimed rows, NULL when there are none; p_count
+-- Errors:      those of the user's table
+-- Transaction: joins the caller's; skips rows that others have locked, where it locks rows at all
 -- Example:     CALL mq_pick_rows(v_shape, v_table, v_key, 100, 0, 0, 0, v_rows, v_count);
 --
--- Long because the three ways to pick rows share most of the templates, which a procedure declares before its first statement.
+-- It is long because the three ways to pick rows share the templates, and a procedure declares variables before its first
+-- statement.
 
 DROP PROCEDURE IF EXISTS mq_pick_rows;
 
@@ -47,7 +48,7 @@ BEGIN
         FROM (SELECT {ident} AS i, {sort_as} FROM {table} AS t {by_claim} WHERE {new} {sort} LIMIT {offset}, {size}) AS r';
     DECLARE v_highest longtext CHARACTER SET utf8mb4 DEFAULT
         'SELECT {place} INTO @mq_found FROM {table} AS t {by_claim} ORDER BY {order} DESC LIMIT 1';
-    -- The last order value that the claim needs: rows after it are not sorted.
+    -- The last order value that the claim needs: later rows are not sorted.
     DECLARE v_last longtext CHARACTER SET utf8mb4 DEFAULT
         'SELECT {place} INTO @mq_found
         FROM {table} AS t {by_claim} WHERE {order} <= {settled} {later} ORDER BY {order} LIMIT {size}, 1';
@@ -79,7 +80,7 @@ BEGIN
     IF v_from IS NOT NULL THEN
         CALL mq_key_literals(v_place_columns, JSON_ARRAY(JSON_ARRAY(0, v_from)), v_from);
     END IF;
-    -- What is filled in here are literals and texts of this file: names come last, in mq_run_template.
+    -- Only literals and texts of this file are filled in here: mq_run_template fills in the names last.
     SET v_new = CONCAT(IF(p_active, '{is_active}', '{is_ready}'), IF(p_place, CONCAT(' AND {order} >= ', v_from), '')),
         v_rows = REPLACE(v_rows, '{new}', v_new), v_rows_by_key = REPLACE(v_rows_by_key, '{new}', v_new),
         v_keys = REPLACE(v_keys, '{new}', v_new), p_rows = NULL, p_count = 0;
@@ -89,8 +90,8 @@ BEGIN
         CALL mq_add_claims(p_batch_key, p_active, v_free, NULL, p_size, p_rows, p_count);
 
     ELSEIF v_letter IN ('a', 'e') THEN
-        -- Entries stand for some of these rows, and only mq_owner sees for which: first the keys, without a
-        -- lock, more of them each time.
+        -- Some of these rows have entries, which only mq_owner can see. Read keys without locks, more in each round, and
+        -- keep those without entries.
         SET v_chunk = p_size + 50;
         WHILE v_chunk > 0 AND p_count < p_size DO
             CALL mq_run_template(p_shape, REPLACE(REPLACE(v_keys, '{offset}', v_offset), '{size}', v_chunk), v_nothing);
@@ -106,10 +107,10 @@ BEGIN
         END WHILE;
 
     ELSEIF v_letter IN ('c', 'f') THEN
-        -- p_size + p_taken rows hold p_size free ones, if the table has so many. Without an active value nothing is written, and
-        -- a lock would keep others from finishing the rows that are counted.
-        -- Finishing a row deletes its entry. Where the row is then no longer ready, entries are counted before rows; where a
-        -- failed row becomes ready again, rows are counted first. A count that is too old only makes the claim smaller.
+        -- Of p_size + p_taken rows, at least p_size are free, if the table has so many. Without an active value nothing is
+        -- written, and locks would only block others that finish the counted rows. Finishing a row deletes its entry. If the
+        -- row is then no longer ready, entries are counted before rows. If a failed row becomes ready again, rows are
+        -- counted before entries. An old count only makes the claim smaller.
         IF v_active = '' THEN
             CALL mq_held_copies(p_batch_key, v_held);
             SET v_rows = REPLACE(v_rows, 'FOR UPDATE SKIP LOCKED', '');
@@ -118,7 +119,7 @@ BEGIN
         CALL mq_add_claims(p_batch_key, p_active, v_free, v_held, p_size, p_rows, p_count);
 
     ELSE
-        -- In most time zones one hour of the year occurs twice.
+        -- In UTC: in many time zones one hour of the year occurs twice.
         SET v_zone = @@SESSION.time_zone;
         SET time_zone = '+00:00';
         CALL mq_settled_place(p_batch_key, NULL, v_settled, v_wanted);

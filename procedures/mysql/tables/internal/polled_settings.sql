@@ -1,6 +1,6 @@
--- polled_settings: what an adopted table was adopted with, for the procedures that work on it as the caller.
+-- polled_settings: return a polling table's settings.
 -- Arguments:   p_name
--- Returns:     p_table: a JSON object of the columns of mq_polled; NULL when there is none
+-- Returns:     p_table: a JSON object of the columns of mq_polled; NULL when there is no such polling table
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     CALL mq_polled_settings('orders', v_table);

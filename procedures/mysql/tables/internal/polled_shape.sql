@@ -1,18 +1,18 @@
--- polled_shape: the pieces of SQL that an adopted table is read and written by, made of the catalog that the caller sees.
--- Arguments:   p_table (mq_polled_settings)
--- Returns:     p_shape: a JSON object of texts: shape (a to f); columns (a JSON array of [name, class] of the columns that a row
---              is known by), place_class, max; ready, active, done, error (literals, '' for NULL); and the places of
---              mq_run_template: table, keys (the key columns for an IN, '' for none), ident and bare (what a row is known by as
---              a text: over the alias t, and over the table's own name), key, row (JSON, over t), order (the column over t),
---              place (its text), status, is_ready and is_active (conditions), sort (ORDER BY), sort_as and sort_by (its columns
---              with names; these names), by_key and by_claim (how to reach the index)
--- Errors:      50005 not_found, 50006 unsuitable_table, when the table or a column is not there any more, or not as it was
+-- polled_shape: return the SQL fragments that read and write a polling table, from the catalog that the caller sees.
+-- Arguments:   p_table (as mq_polled_settings returns it)
+-- Returns:     p_shape: a JSON object of texts: shape (a to f); columns (a JSON array of [name, class] of the columns that
+--              identify a row), place_class, max; ready, active, done, error (literals, '' for NULL); and placeholders for
+--              mq_run_template: table, keys (the key columns for an IN, '' for none), ident and bare (the identity as text,
+--              over the alias t and over the table's own name), key, row (JSON, over t), order (the column over t), place
+--              (its text), status, is_ready and is_active (conditions), sort (ORDER BY), sort_as and sort_by (its columns
+--              with aliases; these aliases), by_key and by_claim (index hints)
+-- Errors:      50005 not_found, 50006 unsuitable_table (the table or a column was dropped or changed)
 -- Transaction: reads the catalog
 -- Example:     CALL mq_polled_shape(v_table, v_shape);
 --
--- Of the classes (mq_read_columns) a moment is written in seconds since 1970, bytes and text in hexadecimal digits.
+-- By class (see mq_read_columns), timestamps are written in seconds since 1970, and bytes and texts in hexadecimal.
 --
--- Long because procedures have no records: 15 settings are read from one JSON object, and 24 texts go into another.
+-- It is long because procedures have no records: it reads 15 settings from one JSON object, and writes 24 texts to another.
 
 DROP PROCEDURE IF EXISTS mq_polled_shape;
 
@@ -31,7 +31,7 @@ BEGIN
         v_sort_by, v_ordered longtext CHARACTER SET utf8mb4;
     DECLARE v_deletes, v_status_found tinyint;
     DECLARE v_max int;
-    -- With more keys in a list than this has room for, the server would read the whole table.
+    -- No limit: with a long list of keys the server would otherwise scan the whole table.
     /*!80000 SET SESSION range_optimizer_max_mem_size = 0; */
     SELECT s.schema_, s.table_, s.label, s.ident_columns, s.keys_, s.order_, s.status_, s.ready, s.active, s.done, s.error,
         s.deletes, s.max_, s.key_index, s.claim_index

@@ -1,7 +1,7 @@
--- require_distinct_rows: refuse a table in which two rows may be equal.
--- Arguments:   p_schema, p_table (names as the catalog has them), p_label (the table, for people), p_keys (a JSON array of
---              names; NULL: rows are known by all columns but p_status), p_status, p_equal_rows (1: rows may be equal)
--- Returns:     p_index: the primary key or a unique index of NOT NULL columns within p_keys
+-- require_distinct_rows: refuse a table whose rows cannot be distinguished.
+-- Arguments:   p_schema, p_table (names as in the catalog), p_label (the table's name in errors), p_keys (a JSON array of
+--              names; NULL: all columns except p_status), p_status, p_equal_rows (1: accept equal rows)
+-- Returns:     p_index: the primary key, or a unique index of NOT NULL columns within p_keys
 -- Errors:      50006 unsuitable_table
 -- Transaction: reads the catalog
 -- Example:     CALL mq_require_distinct_rows('shop', 'orders', 'shop.orders', '["id"]', 'status', 0, v_index);
@@ -36,16 +36,16 @@ BEGIN
     ) AS k
     ORDER BY k.index_name <> 'PRIMARY', k.index_name LIMIT 1;
     IF p_keys IS NOT NULL AND p_index IS NULL THEN
-        CALL mq_raise_error('unsuitable_table', CONCAT('key_columns: ', p_label,
-            ' has no primary key or unique index of NOT NULL columns within'));
+        CALL mq_raise_error('unsuitable_table', CONCAT('key_columns: must include all columns of the primary key',
+            ', or of a unique index of NOT NULL columns'));
     ELSEIF p_keys IS NULL AND NOT p_equal_rows THEN
         CALL mq_raise_error('unsuitable_table', CONCAT('equal rows of ', p_label,
-            ' cannot be told apart: give key_columns, or equal_rows 1'));
+            ' cannot be distinguished: give key_columns, or equal_rows 1'));
     ELSEIF p_keys IS NULL THEN
         CALL mq_column_without_equality(p_schema, p_table, p_status, v_bad);
         IF v_bad IS NOT NULL THEN
-            CALL mq_raise_error('unsuitable_table', CONCAT('without key_columns all columns are compared, and ', LEFT(v_bad, 40),
-                ' cannot be'));
+            CALL mq_raise_error('unsuitable_table', CONCAT('key_columns: needed, because ', LEFT(v_bad, 40),
+                ' cannot be compared'));
         END IF;
     END IF;
 END//

@@ -1,5 +1,5 @@
--- require_index: refuse a table without an index that begins with these columns.
--- Arguments:   p_schema, p_table (names as the catalog has them), p_columns (quoted, with commas between)
+-- require_index: refuse a table without an index that begins with the given columns.
+-- Arguments:   p_schema, p_table (names as in the catalog), p_columns (quoted, separated by commas)
 -- Returns:     p_index: the shortest such index
 -- Errors:      50006 unsuitable_table, with the CREATE INDEX to run
 -- Transaction: reads the catalog
@@ -18,7 +18,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_require_index(
 SQL SECURITY INVOKER
 MODIFIES SQL DATA
 BEGIN
-    -- After a secondary index stands the primary key.
+    -- A secondary index ends with the primary key columns.
     SELECT i.index_name INTO p_index
     FROM (
         SELECT s.index_name, CONCAT(GROUP_CONCAT('`', REPLACE(s.column_name, '`', '``'),

@@ -1,5 +1,5 @@
--- require_order: refuse a column that rows cannot be claimed in the order of.
--- Arguments:   p_schema, p_table, p_column (names as the catalog has them)
+-- require_order: refuse an order column that claims cannot continue from.
+-- Arguments:   p_schema, p_table, p_column (names as in the catalog)
 -- Returns:     nothing
 -- Errors:      50006 unsuitable_table
 -- Transaction: reads the catalog

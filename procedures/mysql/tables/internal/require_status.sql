@@ -1,12 +1,13 @@
--- require_status: refuse values of a status that its column cannot hold or takes for equal.
--- Arguments:   p_schema, p_table, p_column (names as the catalog has them), p_ready, p_active, p_done, p_error,
---              p_delete (done rows are deleted)
+-- require_status: refuse status values that the column cannot hold or distinguish.
+-- Arguments:   p_schema, p_table, p_column (names as in the catalog), p_ready, p_active, p_done, p_error, p_delete (1:
+--              delete done rows)
 -- Returns:     nothing
 -- Errors:      50002 invalid_argument
 -- Transaction: reads the catalog
 -- Example:     CALL mq_require_status('shop', 'orders', 'status', 'N', 'A', 'D', 'E', 0);
 --
--- A CHECK is not tried here: its text belongs to the table's owner. The table itself refuses rows, one by one.
+-- A CHECK is not evaluated here: its text is the table owner's, and would be executed. The table refuses such rows when they
+-- are written.
 
 DROP PROCEDURE IF EXISTS mq_require_status;
 
@@ -41,7 +42,8 @@ BEGIN
     ELSEIF p_done IS NULL AND NOT p_delete THEN
         CALL mq_raise_error('invalid_argument', 'done_value: must not be NULL with a status_column and keep');
     ELSEIF p_ready IS NULL AND NOT v_nullable THEN
-        CALL mq_raise_error('invalid_argument', CONCAT('ready_value: must not be NULL, ', LEFT(p_column, 40), ' is NOT NULL'));
+        CALL mq_raise_error('invalid_argument',
+            CONCAT('ready_value: must not be NULL, because ', LEFT(p_column, 40), ' is NOT NULL'));
     END IF;
     SET v_bits = CASE v_kind WHEN 'tinyint' THEN 8 WHEN 'smallint' THEN 16 WHEN 'mediumint' THEN 24 WHEN 'int'
         THEN 32 ELSE 64 END;

@@ -1,6 +1,6 @@
--- revive_rows: dead rows wait again, with all their attempts.
--- Arguments:   p_name, p_ready and p_gone (JSON arrays of the claims whose rows are ready, and of those whose rows are gone;
---              NULL: none)
+-- revive_rows: make dead entries due again, with their attempts set back to 0.
+-- Arguments:   p_name, p_ready and p_gone (JSON arrays of the entries whose rows are ready, and of those whose rows are
+--              gone; NULL: none)
 -- Returns:     nothing
 -- Errors:      50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's

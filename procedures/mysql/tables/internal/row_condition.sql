@@ -1,6 +1,6 @@
--- row_condition: the condition that a row fulfils when it equals one that was claimed.
--- Arguments:   p_shape (mq_polled_shape), p_ident
--- Returns:     p_condition: a template for mq_run_template, over the table's own name, not over an alias
+-- row_condition: return the condition that finds a row equal to the one that was claimed.
+-- Arguments:   p_shape (from mq_polled_shape), p_ident
+-- Returns:     p_condition: a template for mq_run_template, over the table's own name without an alias
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     CALL mq_row_condition(v_shape, '17,4142', v_condition);
@@ -29,7 +29,7 @@ BEGIN
         SET p_condition = CONCAT(p_condition, '{table}.`', REPLACE(REPLACE(v_name, '`', '``'), '{', CHAR(0 USING utf8mb4)),
             '` <=> ', v_literal, ' AND ');
     END WHILE;
-    -- The collation may take different values for equal.
+    -- The hash: to the collation different values may be equal.
     SET p_condition = CONCAT(p_condition, 'SHA2({bare}, 256) = ''', SHA2(p_ident, 256), '''');
 END//
 

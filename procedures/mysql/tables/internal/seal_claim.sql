@@ -1,7 +1,8 @@
--- seal_claim: the end of a claim of rows: what was not written is not claimed, and the caller gets the rest.
--- Arguments:   p_batch_key (mq_open_claim), p_written (a JSON array of the claims whose rows were set to active_value), p_rows
---              ('[id,row],...'), p_scanned (1: the claim has begun at the table's start; NULL: it has found nothing new)
--- Returns:     id, key, row, attempt, batch_key, lease_until: the result of claim_rows
+-- seal_claim: end a claim: drop entries whose rows were not written, and return the others.
+-- Arguments:   p_batch_key (from mq_open_claim), p_written (a JSON array of the entries whose rows were set to
+--              active_value), p_rows ('[id,row],...'), p_scanned (1: the claim started at the table's start; NULL: it found
+--              no new rows)
+-- Returns:     id, key, row, attempt, batch_key, lease_until: the result set of claim_rows
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     CALL mq_seal_claim(v_key, '[17,18]', v_rows, 1);
@@ -31,7 +32,7 @@ BEGIN
         STRAIGHT_JOIN mq_polled_row AS e FORCE INDEX (PRIMARY) ON e.id = j.id
         SET e.active = 1
         WHERE e.batch_key = p_batch_key;
-        -- As many copies as were counted may not have been left.
+        -- There may have been fewer equal rows left than were counted.
         SELECT CONCAT('[', GROUP_CONCAT(id), ']') INTO v_dropped FROM mq_polled_row WHERE batch_key = p_batch_key AND active = 0;
         IF v_dropped IS NOT NULL THEN
             DELETE e FROM JSON_TABLE(v_dropped, '$[*]' COLUMNS (id bigint PATH '$')) AS j
@@ -39,7 +40,7 @@ BEGIN
         END IF;
     END IF;
     IF v_status AND v_keyed THEN
-        -- Dead once, and made ready again by hand.
+        -- Delete old entries of dead rows that somebody has set back to ready.
         SELECT CONCAT('[', GROUP_CONCAT(o.id), ']') INTO v_dropped
         FROM mq_polled_row AS e
         STRAIGHT_JOIN mq_polled_row AS o ON o.name = e.name AND o.ident_hash = e.ident_hash AND o.state = 'E'
@@ -58,8 +59,9 @@ BEGIN
             p.scanned_at = IF(p_scanned, UTC_TIMESTAMP(6), p.scanned_at)
         WHERE p.name = v_name;
     ELSEIF v_status OR NOT v_keyed AND v_deletes THEN
-        -- In a cluster the lock on this row holds on one node only. A change of it lets one of two claims at one moment fail with
-        -- a conflict, where both would get the same rows. These shapes have no place, so copies is free.
+        -- In a cluster a row lock holds on one node only. Changing the row makes one of two parallel claims fail with a
+        -- conflict; otherwise both would get the same rows. These shapes have no low-water mark, so the column copies is
+        -- free.
         UPDATE mq_polled SET copies = COALESCE(copies, 0) + 1 WHERE name = v_name;
     END IF;
     SELECT e.id, e.key_json AS `key`, j.row_ AS `row`, e.attempts AS attempt, b.batch_key, b.lease_until

@@ -1,8 +1,8 @@
--- settle_rows: attempts at rows have failed: each waits for its next attempt, or is dead when it has none left.
--- Arguments:   p_batch_key (of a claim, which may be dropped already), p_items (a JSON array of [id, retry, error, refused];
---              retry: seconds; null: 5 doubled for each attempt; -1: dead now; -2: given back without costing an attempt;
---              refused: what the table said to the status that the row was to get), p_gone (a JSON array of claims whose rows
---              are gone), p_rest (1: the batch's other claims are done)
+-- settle_rows: record failed attempts: each entry waits for its next attempt, or is dead when no attempt is left.
+-- Arguments:   p_batch_key (of a claim, which may already be ended), p_items (a JSON array of [id, retry, error, refused];
+--              retry: seconds, null: 5 doubled for each attempt up to 3,600, -1: dead now, -2: given back without counting
+--              an attempt; refused: the error when the new status could not be written), p_gone (a JSON array of the entries
+--              whose rows are gone), p_rest (1: the other rows of the batch are done)
 -- Returns:     p_failed, p_dead, p_gone_count
 -- Errors:      none
 -- Transaction: joins the caller's
@@ -46,8 +46,8 @@ BEGIN
             refused longtext CHARACTER SET utf8mb4 PATH '$[3]')) AS j
         STRAIGHT_JOIN mq_polled_row AS e FORCE INDEX (PRIMARY) ON e.id = j.id
         WHERE e.batch_key = p_batch_key;
-        -- Jitter between half and the whole, so that what failed together does not come back together. Where the table
-        -- refuses the status of a dead row, its entry waits and tries it again: without an entry the row would be claimed as new.
+        -- Jitter: half to all of the delay. Rows that failed together are then not retried together. When the table refuses
+        -- error_value, the entry waits and the row dies at a later try: without an entry the row would be claimed as new.
         UPDATE JSON_TABLE(p_items, '$[*]' COLUMNS (
             id bigint PATH '$[0]', retry int PATH '$[1]', error longtext CHARACTER SET utf8mb4 PATH '$[2]',
             refused longtext CHARACTER SET utf8mb4 PATH '$[3]'

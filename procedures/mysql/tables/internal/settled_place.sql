@@ -1,9 +1,9 @@
--- settled_place: where a claim may go to in a table whose rows are claimed by their place alone.
--- Arguments:   p_batch_key (mq_open_claim), p_highest (the place of the table's last row now; NULL: it was not read)
--- Returns:     p_settled: rows up to this place are old enough, NULL for none; p_wanted: 1 when p_highest is wanted, in another
---              call
+-- settled_place: return the order value up to which rows of a table without a status may be claimed.
+-- Arguments:   p_batch_key (from mq_open_claim), p_highest (the highest order value now; NULL: it was not read)
+-- Returns:     p_settled: the highest order value of late_seconds ago, NULL when there is none yet; p_wanted: 1 when the
+--              caller must call again with p_highest
 -- Errors:      none
--- Transaction: joins the caller's, which holds the adopted table's row
+-- Transaction: joins the caller's, which has locked the polling table's row
 -- Example:     CALL mq_settled_place(v_key, NULL, v_settled, v_wanted);
 
 DROP PROCEDURE IF EXISTS mq_settled_place;
@@ -24,7 +24,7 @@ BEGIN
     DECLARE v_late int;
     SELECT b.name, COALESCE(p.late_seconds, 0) INTO v_name, v_late
     FROM mq_polled_batch AS b JOIN mq_polled AS p ON p.name = b.name WHERE b.batch_key = p_batch_key;
-    -- After the clock was set back, marks of a time to come would keep rows waiting for as long as it jumped.
+    -- Delete marks in the future: the clock was set back, and they would stop all claims until it catches up.
     DELETE FROM mq_polled_mark WHERE name = v_name AND seen_at > v_now + INTERVAL 1 SECOND;
     SELECT MAX(seen_at) INTO v_seen FROM mq_polled_mark WHERE name = v_name;
     SET p_wanted = p_highest IS NULL AND (v_late = 0 OR v_seen IS NULL OR

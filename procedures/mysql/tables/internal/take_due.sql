@@ -1,8 +1,8 @@
--- take_due: claim again what waits for another attempt and is due.
--- Arguments:   p_shape (mq_polled_shape), p_batch_key and p_due (mq_open_claim)
--- Returns:     p_rows: '[id,row],...' of what is claimed, NULL for none
--- Errors:      those of the table's own
--- Transaction: joins the caller's; passes over rows that other sessions have locked
+-- take_due: claim the rows whose retry is due.
+-- Arguments:   p_shape (from mq_polled_shape), p_batch_key and p_due (from mq_open_claim)
+-- Returns:     p_rows: '[id,row],...' of the claimed rows; NULL when there are none
+-- Errors:      those of the user's table
+-- Transaction: joins the caller's; skips rows that others have locked
 -- Example:     CALL mq_take_due(v_shape, v_key, v_due, v_rows);
 
 DROP PROCEDURE IF EXISTS mq_take_due;
@@ -23,7 +23,7 @@ BEGIN
     DECLARE v_find longtext CHARACTER SET utf8mb4 DEFAULT
         'SELECT CONCAT(''['', GROUP_CONCAT(CONCAT(''["'', r.i, ''",'', JSON_QUOTE(r.j), '',1]'')), '']'') INTO @mq_found
         FROM (SELECT {ident} AS i, {row} AS j FROM {table} AS t {by_key} WHERE {keys} IN ({literals}) AND {is} {lock}) AS r';
-    -- What is not found may be locked, or gone.
+    -- A row that was not found may be locked or gone.
     DECLARE v_see longtext CHARACTER SET utf8mb4 DEFAULT
         'SELECT CONCAT(''['', GROUP_CONCAT(CONCAT(''["'', {ident}, ''",1]'')), '']'') INTO @mq_found
         FROM {table} AS t {by_key} WHERE {keys} IN ({literals}) AND {is}';

@@ -1,5 +1,5 @@
--- use_polled: refuse a caller without the rights that an action on an adopted table needs.
--- Arguments:   p_name, p_action (read, claim, or change: as an operator)
+-- use_polled: refuse a caller without the rights that an action on a polling table needs.
+-- Arguments:   p_name, p_action (read, claim, or change: an operator's change)
 -- Returns:     nothing
 -- Errors:      50005 not_found, 50006 unsuitable_table
 -- Transaction: reads only

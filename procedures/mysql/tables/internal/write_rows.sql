@@ -1,14 +1,14 @@
--- write_rows: set the status of the rows that claims stand for, or delete them; row by row when they cannot be written together.
--- Arguments:   p_shape (mq_polled_shape), p_items (a JSON array of [id, ident]), p_from and p_to (literals of the status that we
---              left and of the new one, '' for NULL), p_do (set, delete, or lock: lock them only)
--- Returns:     p_written: a JSON array of the claims whose rows are written, p_refused: one of [id, error]; NULL for
---              none. The others are gone
--- Errors:      those that are not one row's: no right, deadlock, out of time
--- Transaction: joins the caller's; waits for others that have locked these rows
+-- write_rows: set the status of the rows of entries, or delete them; row by row when one statement for all fails.
+-- Arguments:   p_shape (from mq_polled_shape), p_items (a JSON array of [id, ident]), p_from and p_to (literals of the
+--              status that the queue left and of the new one, '' for NULL), p_do (set, delete, or lock: only lock)
+-- Returns:     p_written: a JSON array of the entries whose rows were written; p_refused: a JSON array of [id, error]; NULL
+--              when there are none. The rows of all others are gone
+-- Errors:      errors that concern all rows: a missing right, a deadlock, a timeout, no space
+-- Transaction: joins the caller's; waits for transactions that have locked these rows
 -- Example:     CALL mq_write_rows(v_shape, '[[17,"1"],[18,"2"]]', '', '', 'delete', v_written, v_refused);
 --
--- Long because a handler catches errors only of its own block: to write all rows at once and to write them one by one each need
--- theirs here.
+-- It is long because a handler catches only errors of its own block: writing all rows at once and writing them one by one
+-- each need a handler.
 
 DROP PROCEDURE IF EXISTS mq_write_rows;
 
@@ -34,7 +34,7 @@ BEGIN
     DECLARE v_write longtext CHARACTER SET utf8mb4 DEFAULT CASE p_do
         WHEN 'delete' THEN 'DELETE t FROM {table} AS t {by_key} WHERE {keys} IN ({literals}) {where}'
         ELSE 'UPDATE {table} AS t {by_key} SET {status} = {to} WHERE {keys} IN ({literals}) {where}' END;
-    -- As many of the equal rows as are claimed.
+    -- Of equal rows, as many as are claimed.
     DECLARE v_write_each longtext CHARACTER SET utf8mb4 DEFAULT CASE p_do
         WHEN 'delete' THEN 'DELETE FROM {table} WHERE {condition} {where} LIMIT {copies}'
         WHEN 'set' THEN 'UPDATE {table} SET {status} = {to} WHERE {condition} {where} LIMIT {copies}'
@@ -53,7 +53,7 @@ BEGIN
     SELECT s.columns_, s.keys_, s.status INTO v_columns, v_keys, v_status
     FROM JSON_TABLE(p_shape, '$' COLUMNS (columns_ longtext CHARACTER SET utf8mb4 PATH '$.columns',
         keys_ longtext CHARACTER SET utf8mb4 PATH '$.keys', status longtext CHARACTER SET utf8mb4 PATH '$.status')) AS s;
-    -- What is filled in here are literals and texts of this file: names come last, in mq_run_template.
+    -- Only literals and texts of this file are filled in here: mq_run_template fills in the names last.
     SET v_where = IF(v_status = '', '', IF(p_from = '', 'AND {status} IS NULL', CONCAT('AND {status} = ', p_from))),
         v_lock = REPLACE(v_lock, '{where}', v_where),
         v_write = REPLACE(REPLACE(v_write, '{where}', v_where), '{to}', IF(p_to = '', 'NULL', p_to)),
@@ -63,7 +63,7 @@ BEGIN
     IF v_keys <> '' THEN
         CALL mq_key_literals(v_columns, p_items, v_literals);
         CALL mq_run_template(p_shape, REPLACE(v_lock, '{literals}', v_literals), v_count);
-        -- Side by side instead of a join, for which JSON_TABLE would be read once a row.
+        -- UNION ALL with a window function: a join would read JSON_TABLE once per row.
         SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(m.id, m.ident) ORDER BY m.id), ']'),
             CONCAT('[', GROUP_CONCAT(m.id ORDER BY m.id), ']')
         INTO v_list, v_ids
@@ -86,14 +86,14 @@ BEGIN
             BEGIN
                 DECLARE EXIT HANDLER FOR SQLEXCEPTION
                 BEGIN
-                    -- On MySQL the last one: a trigger that is read for the first time may leave warnings before its error.
-                    -- MariaDB notes after it where it was raised.
+                    -- On MySQL read the last condition: loading a trigger for the first time may add warnings before the
+                    -- error. On MariaDB read the first: the server adds the place of the error after it.
                     /*!80000 GET DIAGNOSTICS v_conditions = NUMBER; */
                     GET DIAGNOSTICS CONDITION v_conditions v_number = MYSQL_ERRNO;
                     IF v_number IN (1020, 1044, 1142, 1143, 1176, 1205, 1213, 1290, 1317, 1370, 1792, 1836, 1969, 3024, 3572) THEN
                         RESIGNAL;
                     END IF;
-                    -- One of them is refused: the loop below finds out which.
+                    -- The table refuses at least one row: the loop below finds out which.
                 END;
                 CALL mq_run_template(p_shape, REPLACE(v_write, '{literals}', v_literals), v_count);
                 SET p_written = v_ids, v_list = NULL;

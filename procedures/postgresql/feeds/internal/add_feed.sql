@@ -1,6 +1,6 @@
--- add_feed: write a feed down for a caller who has shown the right to publish it.
--- Arguments:   p_new (its row), p_pass (see my_pass)
--- Returns:     1, or 0 when it is there already
+-- add_feed: store a new feed, for a caller with the right to publish it.
+-- Arguments:   p_new (its row of mq.feed), p_pass (see my_pass)
+-- Returns:     1; 0 when the same feed already exists
 -- Errors:      50006 unsuitable_table, 50007 already_exists
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.add_feed(v_new, v_pass);
@@ -30,10 +30,11 @@ BEGIN
     ORDER BY f.name = p_new.name DESC
     LIMIT 1;
     IF v_feed.name <> p_new.name THEN
-        PERFORM mq.raise_error('unsuitable_table', format('sync_column serves the feed %s already', v_feed.name));
+        PERFORM mq.raise_error('unsuitable_table', format('sync_column: already used by feed %s', v_feed.name));
     ELSIF (v_feed.table_schema, v_feed.table_name, v_feed.sync_column, v_feed.key_columns)
         IS DISTINCT FROM (p_new.table_schema, p_new.table_name, p_new.sync_column, p_new.key_columns) THEN
-        PERFORM mq.raise_error('already_exists', format('feed: %s is a feed of other columns or of another table', p_new.name));
+        PERFORM mq.raise_error('already_exists', format('feed: %s exists with other columns or another table: drop_feed first',
+            p_new.name));
     END IF;
     RETURN 0;
 END

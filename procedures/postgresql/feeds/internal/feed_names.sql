@@ -1,4 +1,4 @@
--- feed_names: the names of all feeds.
+-- feed_names: list the names of all feeds.
 -- Arguments:   none
 -- Returns:     name
 -- Errors:      none

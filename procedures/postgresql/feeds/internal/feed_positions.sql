@@ -1,4 +1,4 @@
--- feed_positions: how far the consumers of a feed are.
+-- feed_positions: list the positions of a feed's consumers.
 -- Arguments:   p_feed, p_consumer (NULL: all)
 -- Returns:     consumer, position, moved_at
 -- Errors:      none

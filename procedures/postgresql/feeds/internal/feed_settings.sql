@@ -1,6 +1,6 @@
--- feed_settings: the settings of a feed, and nothing of its rows; every caller may read them.
+-- feed_settings: return a feed's settings, which every caller may read: they hold no data of the table.
 -- Arguments:   p_feed
--- Returns:     its row; all NULL when there is none
+-- Returns:     the row of mq.feed; all NULL when there is no such feed
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     SELECT * FROM mq.feed_settings('orders');

@@ -1,8 +1,9 @@
--- find_feed: a feed and how its table is read.
+-- find_feed: return a feed, with its table and columns ready for SQL.
 -- Arguments:   p_feed
--- Returns:     last_number, id (the table's oid), label, source (for FROM), sync (its column, for SQL), keys (names),
---              quoted (the keys for SQL, of a row t, with commas between), schema, pass (see my_pass; NULL for who may not publish)
--- Errors:      50005 not_found (also when the table was dropped), 50006 unsuitable_table (when a column was)
+-- Returns:     last_number, id (the table's oid), label, source (the table, for FROM), sync (the column, quoted), keys
+--              (names), quoted (the keys of a row t, quoted, separated by commas), schema, pass (see my_pass; NULL: the
+--              caller may not publish)
+-- Errors:      50005 not_found (no feed, or its table was dropped), 50006 unsuitable_table (a column was dropped)
 -- Transaction: reads only
 -- Example:     SELECT * FROM mq.find_feed('orders');
 
@@ -35,7 +36,7 @@ BEGIN
     SELECT * INTO v_found FROM mq.find_table('table', format('%I.%I', v_feed.table_schema, v_feed.table_name));
     id := v_found.id;
     label := v_found.label;
-    -- Tables that inherit from it have rows that its unique index does not know.
+    -- ONLY: the unique index does not cover rows of inheriting tables.
     source := CASE v_found.kind WHEN 'p' THEN '' ELSE 'ONLY ' END || v_found.quoted;
     sync := quote_ident(v_feed.sync_column);
     schema := v_feed.table_schema;
@@ -50,7 +51,8 @@ BEGIN
     )
     LIMIT 1;
     IF v_lost IS NOT NULL THEN
-        PERFORM mq.raise_error('unsuitable_table', format('%s has no column %s any more', label, v_lost));
+        PERFORM mq.raise_error('unsuitable_table', format('%s has no column %s any more: drop_feed, then create_feed again',
+            label, v_lost));
     END IF;
     SELECT string_agg(format('t.%I', c.name), ', ' ORDER BY c.n) INTO quoted
     FROM unnest(keys) WITH ORDINALITY AS c (name, n);

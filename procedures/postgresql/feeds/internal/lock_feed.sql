@@ -1,4 +1,4 @@
--- lock_feed: lock a feed's counter, for a caller who has shown the right to publish it.
+-- lock_feed: lock a feed's counter, for a caller with the right to publish the feed.
 -- Arguments:   p_feed, p_pass (see my_pass)
 -- Returns:     last_number
 -- Errors:      50005 not_found, 50006 unsuitable_table

@@ -1,5 +1,5 @@
--- move_feed: move a feed's counter on, for a caller who has shown the right to publish it.
--- Arguments:   p_feed, p_pass (see my_pass), p_last (where lock_feed has found it), p_count
+-- move_feed: advance a feed's counter, for a caller with the right to publish the feed.
+-- Arguments:   p_feed, p_pass (see my_pass), p_last (last_number, as lock_feed returned it), p_count (numbers given)
 -- Returns:     nothing
 -- Errors:      50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's
@@ -20,7 +20,7 @@ BEGIN
     PERFORM mq.lock_feed(p_feed, p_pass);
     UPDATE mq.feed SET last_number = p_last + p_count WHERE name = p_feed AND last_number = p_last AND p_count >= 0;
     IF NOT FOUND THEN
-        PERFORM mq.raise_error('not_found', format('feed: the counter of %s does not stand at %s', p_feed, p_last));
+        PERFORM mq.raise_error('not_found', format('feed: the counter of %s is not at %s any more', p_feed, p_last));
     END IF;
 END
 $$;

@@ -1,5 +1,5 @@
--- add_watched: write a watched table down for a caller who may put triggers on it.
--- Arguments:   p_label, p_schema and p_name (as find_table has them), p_pass (see my_pass)
+-- add_watched: store a watched table, for a caller with the right to create triggers on it.
+-- Arguments:   p_label, p_schema and p_name (as find_table returns them), p_pass (see my_pass)
 -- Returns:     nothing
 -- Errors:      50006 unsuitable_table
 -- Transaction: joins the caller's

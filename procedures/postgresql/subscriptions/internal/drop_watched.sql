@@ -1,5 +1,5 @@
--- drop_watched: forget a watched table and its subscriptions.
--- Arguments:   p_label
+-- drop_watched: delete a watched table and its subscriptions.
+-- Arguments:   p_label (the table, as messages name it)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's

@@ -1,6 +1,6 @@
--- find_watched: the watched table that an argument names.
--- Arguments:   p_table (as SQL names it; that of a table that was dropped as messages named it)
--- Returns:     label, relation and quoted (for SQL), both NULL when the table was dropped
+-- find_watched: find the watched table that an argument names.
+-- Arguments:   p_table (as SQL names it; a dropped table: as messages name it)
+-- Returns:     label; relation and quoted (for SQL), both NULL when the table was dropped
 -- Errors:      50002 invalid_argument, 50005 not_found
 -- Transaction: reads only
 -- Example:     SELECT * FROM mq.find_watched('stock');

@@ -1,5 +1,5 @@
--- is_watched: whether a table is watched.
--- Arguments:   p_label
+-- is_watched: return whether a table is watched.
+-- Arguments:   p_label (the table, as messages name it)
 -- Returns:     true or false
 -- Errors:      none
 -- Transaction: reads only

@@ -1,15 +1,15 @@
--- report_changes: the triggers of a watched table: send a message for each changed row and subscription.
--- Arguments:   none; the trigger's own argument is the table's name as messages name it
--- Returns:     nothing: it runs after the statement
+-- report_changes: trigger function of watched tables: send one message per changed row and subscription.
+-- Arguments:   none; the trigger's own argument is the table's name in messages
+-- Returns:     NULL: it is an AFTER trigger
 -- Errors:      none
 -- Transaction: the writer's
 -- Example:     CREATE TRIGGER mq_insert AFTER INSERT ON stock REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT
 --              EXECUTE FUNCTION mq.report_changes('stock');
 --
--- An update that changes the key shows as one old and one new row with nothing in common. The server adds both to their
--- transition tables at the same moment, so the n-th of one belongs to the n-th of the other: see tests/engines and
--- docs/decisions/0012_subscriptions.md. Only where a trigger of the table itself has swallowed a row on its way into another
--- partition are there fewer new rows than old ones, and then no old key is sent.
+-- When an update changes the key, nothing in the old and the new row links them. The server adds both to their transition
+-- tables at the same moment, so the n-th old row belongs to the n-th new row: see tests/engines and
+-- docs/decisions/0012_subscriptions.md. There are fewer new rows than old rows only when a trigger of the table drops a row
+-- that moves to another partition. Then no old key is sent.
 
 CREATE OR REPLACE FUNCTION mq.report_changes() RETURNS trigger
 LANGUAGE plpgsql
@@ -17,9 +17,10 @@ SECURITY DEFINER
 SET search_path = mq, pg_temp
 AS $$
 DECLARE
-    -- Rows of one call of send_changes: long keys of all rows might not fit into an array.
+    -- Rows per call of send_changes: the long keys of more rows might not fit into an array.
     c_part CONSTANT integer := 10000;
-    -- Planned each time, which is much of what a change of one row costs: plain queries take a third of one with a join.
+    -- Planned for each statement, which is much of the cost of a change of one row. Planning two plain queries takes a third
+    -- of the time of one with a join.
     c_keys CONSTANT text := 'SELECT array_agg(%s) FROM (SELECT * FROM %s LIMIT %s) AS r';
     c_parts CONSTANT text := 'SELECT array_agg(c.key ORDER BY c.n), array_agg(c.old_key ORDER BY c.n) FROM (%1$s) AS c'
         ' GROUP BY (c.n - 1) / %2$s ORDER BY (c.n - 1) / %2$s';
@@ -37,7 +38,8 @@ BEGIN
     END IF;
     v_key := mq.key_json(TG_ARGV[0], TG_RELID);
     IF strpos(v_key, 'json(') > 0 THEN
-        -- Its texts follow the session's settings, see row_json. Not with SET above: that would cost every statement.
+        -- The JSON texts depend on these settings, see row_json. A SET clause of the function would slow down every
+        -- statement.
         v_zone := current_setting('timezone');
         v_digits := current_setting('extra_float_digits');
         v_style := current_setting('intervalstyle');

@@ -1,5 +1,5 @@
--- require_actions: refuse what is not one or more of the letters I, U and D, each once.
--- Arguments:   p_action, p_optional (NULL is allowed)
+-- require_actions: refuse an action that is not one or more of the letters I, U and D, each once.
+-- Arguments:   p_action, p_optional (true: NULL is allowed)
 -- Returns:     nothing
 -- Errors:      50002 invalid_argument
 -- Transaction: reads nothing

@@ -1,6 +1,6 @@
--- send_changes: send a message of each changed row to each of the subscribed types, and to those of subscribed topics.
--- Arguments:   p_label (the table, as messages name it), p_action (I, U or D), p_keys and p_old_keys (JSON texts side by side;
---              p_old_keys NULL: none)
+-- send_changes: send one message per changed row to each subscribed type, and to each type bound to a subscribed topic.
+-- Arguments:   p_label (the table, as messages name it), p_action (I, U or D), p_keys and p_old_keys (parallel arrays of
+--              JSON texts; p_old_keys NULL: no old keys)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: the writer's
@@ -25,7 +25,7 @@ DECLARE
     v_grouped text[];
     v_notify text[];
     v_type text;
-    -- The transaction has its number before it asks about rings: see move_to_ring.
+    -- Assign the transaction id before reading ring_type: see move_to_ring.
     v_me xid8 := pg_current_xact_id();
     v_by_id text[];
 BEGIN
@@ -36,7 +36,7 @@ BEGIN
     LEFT JOIN mq.queue AS q ON q.type = s.type
     WHERE s.label = p_label AND s.action = p_action;
     IF v_topics THEN
-        -- Tables without topics need not pay for this.
+        -- Only tables with a subscribed topic run this slower query.
         SELECT array_agg(t.type ORDER BY t.type, s.topic), array_agg(t.headers ORDER BY t.type, s.topic),
             array_agg(t.type) FILTER (WHERE q.grouped), array_agg(DISTINCT t.type) FILTER (WHERE coalesce(q.notify, true))
         INTO v_types, v_headers, v_grouped, v_notify

@@ -1,6 +1,6 @@
--- add_polled: write down an adopted table for a caller who has shown the rights that its claims need.
--- Arguments:   p_new (its row), p_pass (see my_pass)
--- Returns:     1, or 0 when it was adopted so already
+-- add_polled: store a polling table, for a caller with the rights that its claims need.
+-- Arguments:   p_new (its row of mq.polled), p_pass (see my_pass)
+-- Returns:     1; 0 when the table is already adopted with the same settings
 -- Errors:      50006 unsuitable_table, 50007 already_exists
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.add_polled(v_new, v_pass);

@@ -1,6 +1,6 @@
--- column_without_equality: a column of a table whose values cannot be compared reliably.
--- Arguments:   p_table (the table's oid), p_status (a column that is not compared, or NULL)
--- Returns:     the first such column, or NULL
+-- column_without_equality: find a column of a table whose values cannot be compared reliably.
+-- Arguments:   p_table (the table's oid), p_status (a column to ignore, or NULL)
+-- Returns:     the first such column; NULL when there is none
 -- Errors:      none
 -- Transaction: reads the catalog
 -- Example:     SELECT mq.column_without_equality('shop.orders'::regclass, 'status');

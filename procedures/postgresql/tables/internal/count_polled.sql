@@ -1,5 +1,5 @@
--- count_polled: how many rows of a polling table are in a state, counted up to 10,000.
--- Arguments:   p_name, p_state (A, N or E)
+-- count_polled: count the rows of a polling table that are in one state, up to 10,000.
+-- Arguments:   p_name, p_state (A claimed, N waiting or E dead)
 -- Returns:     the count
 -- Errors:      none
 -- Transaction: reads only

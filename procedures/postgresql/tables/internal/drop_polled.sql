@@ -1,6 +1,7 @@
--- drop_polled: forget an adopted table and all its claims.
--- Arguments:   p_name, p_pass (see my_pass; to read, when the status column is gone; none, when the table is, or is another)
--- Returns:     1, or 0 when there was none
+-- drop_polled: delete a polling table's settings and all its entries.
+-- Arguments:   p_name, p_pass (see my_pass): for reading if the status column is gone; not needed if the table is gone or
+--              replaced
+-- Returns:     1; 0 when there is no such polling table
 -- Errors:      50006 unsuitable_table
 -- Transaction: joins the caller's; waits for claims of the table
 -- Example:     SELECT mq.drop_polled('orders', v_shape->>'pass');
@@ -30,7 +31,7 @@ BEGIN
             PERFORM mq.require_pass(p_pass, v_table, 'read', '');
         END IF;
     END IF;
-    -- Claims end first, and none begins any more.
+    -- Wait for open claims, and block new ones.
     PERFORM FROM mq.polled WHERE name = p_name FOR UPDATE;
     DELETE FROM mq.polled_batch WHERE name = p_name;
     DELETE FROM mq.polled_row WHERE name = p_name;

@@ -1,6 +1,6 @@
--- drop_polled_batch: end a claim of rows: whoever deletes its batch owns what it held.
+-- drop_polled_batch: end a claim. The transaction that deletes its batch owns the entries, which stay for the caller.
 -- Arguments:   p_name, p_pass (see my_pass), p_batch_key
--- Returns:     ids of what it held; NULL when it was lost
+-- Returns:     ids of the entries; NULL when the lease was lost
 -- Errors:      50006 unsuitable_table
 -- Transaction: joins the caller's; calls for the same batch wait for each other
 -- Example:     SELECT mq.drop_polled_batch('orders', v_shape->>'pass', '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');

@@ -1,6 +1,6 @@
--- due_rows: rows of an adopted table that wait for another attempt and are due, those of lost claims among them.
+-- due_rows: return the entries whose retry is due, including those of expired leases.
 -- Arguments:   p_name, p_pass (see my_pass), p_size, p_now
--- Returns:     ids of claims, in order; NULL for none
+-- Returns:     ids of entries, in order; NULL when there are none
 -- Errors:      50006 unsuitable_table
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.due_rows('orders', v_shape->>'pass', 100, clock_timestamp());
@@ -21,7 +21,7 @@ SET jit = off
 AS $$
 BEGIN
     PERFORM mq.polled_by_pass(p_name, p_pass, false);
-    -- What a lost consumer held comes again.
+    -- Rows of dead consumers are retried.
     WITH lost AS (
         DELETE FROM mq.polled_batch
         WHERE batch_key IN (

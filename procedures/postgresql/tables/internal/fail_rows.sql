@@ -1,8 +1,8 @@
--- fail_rows: attempts at rows have failed: each waits for its next attempt, or is dead when it has none left.
--- Arguments:   p_polled, p_shape (polled_shape); side by side: p_ids (of claims), p_retries (seconds; NULL: 5 doubled
---              for each attempt;
---              -1: dead now; -2: given back without costing an attempt), p_errors (cut to 4,000 characters)
--- Returns:     counts: failed, dead, gone
+-- fail_rows: record failed attempts: each row waits for its next attempt, or is dead when no attempt is left.
+-- Arguments:   p_polled, p_shape (from polled_shape), and parallel arrays: p_ids (of entries), p_retries (seconds; NULL: 5
+--              doubled for each attempt, up to 3,600; -1: dead now; -2: given back without counting an attempt), p_errors
+--              (cut to 4,000 characters)
+-- Returns:     failed, dead, gone: counts of rows
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     SELECT * FROM mq.fail_rows(v_polled, v_shape, ARRAY[17], ARRAY[30], ARRAY['busy']);
@@ -58,7 +58,8 @@ BEGIN
             WHERE u.error IS NOT NULL;
         END LOOP;
     END IF;
-    -- Whom the table will not have dead must try that again: its status would make it claimable.
+    -- When the table refuses error_value, the entry waits and the row dies at a later try. Without the entry, the row's
+    -- status would make it claimable.
     v_dead := ARRAY(SELECT unnest(v_dead) EXCEPT SELECT unnest(v_left));
     SELECT p.failed, p.dead INTO failed, dead
     FROM mq.put_back_rows(p_polled.name, p_shape->>'pass', p_ids, p_retries, p_errors, v_dead, v_left, v_told) AS p;

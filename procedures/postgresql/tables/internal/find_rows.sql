@@ -1,7 +1,7 @@
--- find_rows: find the rows of an adopted table that claims stand for, as far as they are still there with the status
--- that we left.
--- Arguments:   p_polled, p_shape (polled_shape), p_ids (of claims), p_skip (pass over what others have locked; else wait)
--- Returns:     id, part and place (tableoid and ctid) of its row, row_json (with p_skip only)
+-- find_rows: find and lock the rows of entries, if they still have the status that the queue left.
+-- Arguments:   p_polled, p_shape (from polled_shape), p_ids (of entries), p_skip (true: skip rows that others have locked;
+--              false: wait)
+-- Returns:     id, part and place (tableoid and ctid of the row), row_json (NULL without p_skip)
 -- Errors:      none
 -- Transaction: joins the caller's; locks the rows
 -- Example:     SELECT * FROM mq.find_rows(v_polled, v_shape, ARRAY[17], false);
@@ -34,12 +34,12 @@ DECLARE
     v_idents jsonb[];
     v_value text;
     v_status text;
-    -- Where nothing is written the lock would ask for a right that is not needed.
+    -- Rows that are never written are not locked: a lock would need a right that the caller does not need otherwise.
     v_lock text := CASE WHEN p_shape->>'shape' IN ('b', 'd') THEN '' ELSE 'FOR UPDATE OF t' END
         || CASE WHEN p_skip AND p_shape->>'shape' NOT IN ('b', 'd') THEN ' SKIP LOCKED' ELSE '' END;
     v_row text := CASE WHEN p_skip AND p_ids <> '{}' THEN mq.row_json((p_shape->>'table')::oid, NULL, 't') ELSE 'NULL::text' END;
 BEGIN
-    -- Here, where the plan is kept: the statements below are planned each time.
+    -- Read the entries here, with a cached plan: the dynamic statements below are planned each time.
     FOR v_active, v_ids, v_idents IN
         SELECT active, array_agg(id ORDER BY id), array_agg(ident ORDER BY id)
         FROM mq.my_polled_row WHERE id = ANY (p_ids) AND name = p_polled.name GROUP BY active
@@ -50,7 +50,8 @@ BEGIN
             WHEN v_value IS NULL THEN format('t.%s IS NULL', p_shape->>'status')
             ELSE p_shape->>'status_is' END;
         IF p_polled.key_columns IS NOT NULL THEN
-            -- By the key alone: of an index of the status all entries of this status would be read for each row.
+            -- IS TRUE keeps the planner from using an index on the status: it would read all rows of this status for each
+            -- row. It must use the key.
             v_status := format('(%s) IS TRUE', v_status);
             RETURN QUERY EXECUTE format('SELECT e.id, t.tableoid, t.ctid, %s
                 FROM unnest($2, $3) AS e (id, ident)
@@ -59,7 +60,7 @@ BEGIN
                 %s', v_row, p_shape->>'stored', p_shape->>'quoted', p_shape->>'match', v_status, v_lock)
             USING v_value, v_ids, v_idents;
         ELSE
-            -- As many of the equal rows as are claimed.
+            -- Of equal rows, as many as are claimed.
             RETURN QUERY EXECUTE format('SELECT g.ids[c.n], c.part, c.place, c.row_json
                 FROM (
                     SELECT array_agg(e.id ORDER BY e.id) AS ids, e.ident FROM unnest($2, $3) AS e (id, ident) GROUP BY e.ident

@@ -1,9 +1,9 @@
--- forget_gone: forget waiting rows of an adopted table that are not there any more; what others have locked is left to
--- the next claim.
--- Arguments:   p_polled, p_shape (polled_shape), p_ids (of claims that wait), p_found (those of them that were found)
+-- forget_gone: delete due entries whose rows were deleted or have another status.
+-- Arguments:   p_polled, p_shape (from polled_shape), p_ids (of due entries), p_found (those whose rows find_rows has
+--              locked)
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's
+-- Transaction: joins the caller's; leaves entries of locked rows for the next claim
 -- Example:     SELECT mq.forget_gone(v_polled, v_shape, ARRAY[17, 18], ARRAY[18]);
 
 CREATE OR REPLACE FUNCTION mq.forget_gone(

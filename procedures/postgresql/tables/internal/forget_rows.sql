@@ -1,6 +1,6 @@
--- forget_rows: forget claims of rows of an adopted table that are done, or not there any more.
--- Arguments:   p_name, p_pass (see my_pass), p_ids
--- Returns:     how many
+-- forget_rows: delete entries of rows that are done or gone.
+-- Arguments:   p_name, p_pass (see my_pass), p_ids (of entries)
+-- Returns:     the number of entries deleted
 -- Errors:      50006 unsuitable_table
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.forget_rows('orders', v_shape->>'pass', ARRAY[17]);

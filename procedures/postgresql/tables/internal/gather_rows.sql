@@ -1,9 +1,9 @@
--- gather_rows: what pick_rows or pick_lost find, as arrays side by side.
--- Arguments:   p_polled, p_shape (polled_shape), p_size (0: nothing), p_lost (what was lost while active), p_place (ready rows
---              from the place of the last claim on)
--- Returns:     count; side by side: hashes, idents, keys, rows, parts, places, sorted, copies
+-- gather_rows: return the rows that pick_rows or pick_lost finds, as parallel arrays.
+-- Arguments:   p_polled, p_shape (from polled_shape), p_size (0: none), p_lost (true: lost rows, see pick_lost), p_place
+--              (true: ready rows from the low-water mark on)
+-- Returns:     count; parallel arrays hashes, idents, keys, rows, parts, places, sorted, copies
 -- Errors:      none
--- Transaction: joins the caller's; passes over rows that other sessions have locked
+-- Transaction: joins the caller's; skips rows that others have locked
 -- Example:     SELECT * FROM mq.gather_rows(v_polled, v_shape, 100, false, false);
 
 CREATE OR REPLACE FUNCTION mq.gather_rows(

@@ -1,8 +1,8 @@
--- hold_rows: put rows of an adopted table under a new batch key and a lease.
--- Arguments:   p_name, p_pass (see my_pass), p_reader, p_seconds, p_again (claims that come again); side by side, of rows claimed
---              for the first time: p_hashes, p_idents, p_keys; p_active (of the former, then the latter: the status stands at
---              active_value)
--- Returns:     batch_key, lease_until; ids and attempts side by side, first those that come again
+-- hold_rows: put rows of a polling table under a new batch key and a lease.
+-- Arguments:   p_name, p_pass (see my_pass), p_reader, p_seconds, p_again (ids of entries to retry); parallel arrays of rows
+--              claimed for the first time: p_hashes, p_idents, p_keys; p_active (true: the row is at active_value; for the
+--              entries to retry, then for the new rows)
+-- Returns:     batch_key, lease_until; parallel arrays ids and attempts, entries to retry first
 -- Errors:      50006 unsuitable_table
 -- Transaction: joins the caller's
 -- Example:     SELECT * FROM mq.hold_rows('orders', v_shape->>'pass', 'worker-1', 60, ARRAY[17], '{}', '{}', '{}', ARRAY[true]);
@@ -37,7 +37,7 @@ DECLARE
     v_polled mq.polled := mq.polled_by_pass(p_name, p_pass, false);
 BEGIN
     IF v_polled.status_column IS NOT NULL AND v_polled.key_columns IS NOT NULL THEN
-        -- Dead once, and made ready again by hand.
+        -- Delete old entries of dead rows that somebody has set back to ready.
         DELETE FROM mq.polled_row AS e
         USING unnest(p_hashes, p_idents) AS u (hash, ident)
         WHERE e.name = p_name AND e.ident_hash = u.hash AND e.ident = u.ident AND e.state = 'E';

@@ -1,8 +1,8 @@
--- lock_polled: lock the row of an adopted table: what claims from it, or changes what it is, takes turns.
+-- lock_polled: lock a polling table's row; claims of the table, and changes to its settings, wait for each other.
 -- Arguments:   p_name, p_pass (see my_pass)
--- Returns:     the row, with the place that claims have come to
+-- Returns:     the row, with the low-water mark of claims
 -- Errors:      50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's; waits for others that have locked it
+-- Transaction: joins the caller's; waits for transactions that have locked the row
 -- Example:     SELECT * FROM mq.lock_polled('orders', v_shape->>'pass');
 
 CREATE OR REPLACE FUNCTION mq.lock_polled(

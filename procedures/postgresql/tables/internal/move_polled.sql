@@ -1,6 +1,6 @@
--- move_polled: remember how far claims of an adopted table have come.
--- Arguments:   p_name, p_pass (see my_pass), p_place, p_hash and p_copies (all NULL: as before), p_looked (a claim has
---              looked from the start, or after what was lost; NULL: not this time)
+-- move_polled: store the low-water mark of claims of a polling table.
+-- Arguments:   p_name, p_pass (see my_pass), p_place, p_hash and p_copies (the last row claimed; all NULL: unchanged),
+--              p_looked (time of a scan from the start or for lost rows; NULL: there was none)
 -- Returns:     nothing
 -- Errors:      50006 unsuitable_table
 -- Transaction: joins the caller's

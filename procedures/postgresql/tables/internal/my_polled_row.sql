@@ -1,7 +1,7 @@
--- my_polled_row: what claims keep of the rows of those adopted tables that the role may read which asks.
+-- my_polled_row: view of the entries of those polling tables that the current role may read.
 -- Arguments:   none
--- Returns:     id, name, state, active, attempts, run_at (of a claimed row: the end of its lease), ident_hash, ident, key_json,
---              reader, error; no batch key, which would be a right on the claim
+-- Returns:     id, name, state, active, attempts, run_at (of a claimed row: the end of its lease), ident_hash, ident,
+--              key_json, reader, error; no batch key, because its holder could finish the claim
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     SELECT * FROM mq.my_polled_row WHERE name = 'orders';
@@ -11,7 +11,7 @@ SELECT e.id, e.name, e.state, e.active, e.attempts, coalesce(b.lease_until, e.ru
     e.reader, e.error
 FROM mq.polled_row AS e
 LEFT JOIN mq.polled_batch AS b ON b.batch_key = e.batch_key
--- An array: made once a statement, however many rows there are.
+-- An array: computed once per statement, not once per row.
 WHERE e.name = ANY (ARRAY(
     SELECT p.name
     FROM mq.polled AS p

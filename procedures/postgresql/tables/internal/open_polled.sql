@@ -1,8 +1,8 @@
--- open_polled: an adopted table and how it is read and written by the caller, who must have the rights that its claims need.
--- Arguments:   p_name; or, with NULL, p_batch_key (of a claim)
--- Returns:     polled (without its place) and shape (polled_shape); NULL when the batch was lost
+-- open_polled: return a polling table and the SQL for it, for a caller with the rights that its claims need.
+-- Arguments:   p_name; or NULL and p_batch_key (of a claim)
+-- Returns:     polled (without its low-water mark) and shape (from polled_shape); NULL when the lease was lost
 -- Errors:      50001 wrong_isolation, 50005 not_found, 50006 unsuitable_table
--- Transaction: must be READ COMMITTED, so that each statement sees what others have claimed meanwhile
+-- Transaction: must be READ COMMITTED: each statement must see what others have claimed meanwhile
 -- Example:     SELECT * FROM mq.open_polled('orders', NULL);
 
 CREATE OR REPLACE FUNCTION mq.open_polled(

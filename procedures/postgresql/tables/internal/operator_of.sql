@@ -1,6 +1,6 @@
--- operator_of: an operator of a type's default order as SQL names it, wherever it was made.
+-- operator_of: return a comparison operator of a type's default order, qualified by its schema.
 -- Arguments:   p_type (the type's oid), p_strategy (1 <, 2 <=, 3 =, 4 >=, 5 >)
--- Returns:     such as OPERATOR(pg_catalog.=); NULL when the type has no order of its own
+-- Returns:     for example OPERATOR(pg_catalog.=); NULL when the type has no order
 -- Errors:      none
 -- Transaction: reads the catalog
 -- Example:     SELECT mq.operator_of('text'::regtype, 3);
@@ -13,13 +13,13 @@ LANGUAGE sql
 STABLE
 AS $$
     WITH RECURSIVE d (base) AS (
-        -- A domain is compared as what it is made of.
+        -- A domain uses the operators of its base type.
         SELECT p_type
         UNION ALL
         SELECT t.typbasetype FROM d JOIN pg_catalog.pg_type AS t ON t.oid = d.base WHERE t.typbasetype <> 0
     )
     SELECT CASE
-        -- What the server brings, and what is compared by its parts: arrays, enums, ranges, rows.
+        -- Built-in types, and types that are compared by their parts: arrays, enums, ranges, rows.
         WHEN t.oid < 16384 OR t.typtype IN ('e', 'r', 'm', 'c') OR t.typcategory = 'A'
             THEN format('OPERATOR(pg_catalog.%s)', (ARRAY['<', '<=', '=', '>=', '>'])[p_strategy])
         ELSE (

@@ -1,13 +1,13 @@
--- pick_lost: find rows of an adopted table that stand at active_value, and that no claim stands for any more.
--- Arguments:   p_polled (whose row the caller has locked), p_shape (polled_shape), p_size
+-- pick_lost: find rows at active_value that have no entry.
+-- Arguments:   p_polled (the caller has locked its row), p_shape (from polled_shape), p_size
 -- Returns:     as pick_rows
 -- Errors:      none
--- Transaction: joins the caller's; passes over rows that other sessions have locked
+-- Transaction: joins the caller's; skips rows that others have locked
 -- Example:     SELECT * FROM mq.pick_lost(v_polled, v_shape, 100);
 --
--- Another program has changed the key, or without one any column, of a row that was claimed; or it has set the status itself.
--- While a claim stands for the row as it was, there are as many claims as rows, and none is lost: so no more rows are
--- taken than there are too many.
+-- Another program has changed the key of a claimed row (without a key: any column), or has set the status itself. While the
+-- old entry exists, there are as many entries as rows, and a handler may still be working on the row. Therefore a claim
+-- takes only as many rows as there are rows in excess of entries.
 
 CREATE OR REPLACE FUNCTION mq.pick_lost(
     p_polled mq.polled,
@@ -44,7 +44,7 @@ DECLARE
     v_held bigint;
     v_lost bigint;
 BEGIN
-    -- From one snapshot: finishing does not wait for claims.
+    -- Count both in one snapshot: rows may be finished during a claim.
     EXECUTE format('SELECT e.held, (SELECT count(*) FROM (SELECT FROM %s AS t WHERE %s LIMIT e.held + $2) AS c) - e.held
         FROM (SELECT count(*) AS held FROM mq.my_polled_row WHERE name = $3 AND active) AS e', p_shape->>'quoted',
         p_shape->>'status_is')

@@ -1,14 +1,14 @@
--- pick_rows: find rows of an adopted table that nobody has claimed yet.
--- Arguments:   p_polled (whose row the caller has locked), p_shape (polled_shape), p_size, p_place (begin at the place
---              of the last claim)
--- Returns:     part and place (tableoid and ctid), ident, key_json, row_json; sorted, hash and copy: how far the claim
---              has come with this row
+-- pick_rows: find rows of a polling table to claim for the first time.
+-- Arguments:   p_polled (the caller has locked its row), p_shape (from polled_shape), p_size, p_place (true: start at the
+--              low-water mark)
+-- Returns:     part and place (tableoid and ctid), ident, key_json, row_json; sorted, hash and copy: the low-water mark
+--              after this row
 -- Errors:      none
--- Transaction: joins the caller's; passes over rows that other sessions have locked, where it locks rows at all
+-- Transaction: joins the caller's; skips rows that others have locked, where it locks rows at all
 -- Example:     SELECT * FROM mq.pick_rows(v_polled, mq.polled_shape(v_polled), 100, false);
 
--- The settings: an identity is compared as text and must not depend on the session's; and whatever the statistics say, a
--- claim walks the index and stops when it has enough.
+-- The settings: identities are compared as text, which must not depend on the session's settings. And a claim must scan the
+-- index and stop when it has enough rows, also with outdated statistics.
 CREATE OR REPLACE FUNCTION mq.pick_rows(
     p_polled mq.polled,
     p_shape jsonb,
@@ -52,7 +52,7 @@ DECLARE
         WHEN p_polled.ready_value IS NULL THEN format('t.%s IS NULL', p_shape->>'status')
         ELSE p_shape->>'status_is' END;
     v_sort text := coalesce('ORDER BY ' || nullif(concat_ws(', ', 't.' || (p_shape->>'status'), p_shape->>'sort'), ''), '');
-    -- With a status the dead have one of their own: whoever makes such a row ready again by hand wants it claimed.
+    -- With a status, dead rows are at error_value: a dead row that is ready again was set back by hand and is claimed.
     v_dead text := CASE WHEN p_polled.status_column IS NOT NULL THEN 'AND p.state <> ''E''' ELSE '' END;
     v_taken bigint;
     v_settled text;
@@ -69,7 +69,7 @@ BEGIN
     ELSIF p_shape->>'shape' IN ('c', 'f') THEN
         SELECT count(*) INTO v_taken FROM mq.my_polled_row
         WHERE name = p_polled.name AND NOT active AND (state <> 'E' OR p_polled.status_column IS NULL);
-        -- Among so many rows there are p_size free ones, if the table has them.
+        -- Of p_size + v_taken rows, at least p_size are free, if the table has so many.
         RETURN QUERY EXECUTE format('SELECT part, place, ident, key_json, row_json, sorted, hash, copy
             FROM (
                 SELECT x.*, row_number() OVER (PARTITION BY x.hash, x.ident ORDER BY x.n) AS copy
@@ -83,7 +83,7 @@ BEGIN
                 WHERE p.name = $2 AND p.ident_hash = x.hash AND p.ident = x.ident AND NOT p.active %s
             )
             ORDER BY n LIMIT $4', v_columns, v_quoted, v_ready, v_sort,
-            -- Otherwise nothing is written, and a lock would keep others from finishing the rows that are counted.
+            -- Without an active value nothing is written, and locks would only block others that finish the counted rows.
             CASE WHEN p_polled.active_value IS NOT NULL THEN 'FOR UPDATE OF t SKIP LOCKED' END, v_dead)
         USING p_polled.ready_value, p_polled.name, p_size + v_taken, p_size;
 
@@ -92,7 +92,7 @@ BEGIN
         IF v_settled IS NULL THEN
             RETURN;
         END IF;
-        -- So that no more than the rows of these order values are sorted.
+        -- Find the last order value first: then only rows up to it are sorted.
         EXECUTE format('SELECT %1$s::text FROM %2$s AS t WHERE %1$s %5$s $1::%3$s %4$s ORDER BY %1$s LIMIT 1 OFFSET $3',
             v_order, v_quoted, v_type, CASE WHEN p_polled.place IS NOT NULL
             THEN format('AND %s %s $2::%s', v_order, p_shape->>'later', v_type) END, p_shape->>'not_later')

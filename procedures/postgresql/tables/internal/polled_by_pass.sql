@@ -1,6 +1,6 @@
--- polled_by_pass: an adopted table, for a caller who has shown the rights that its claims need.
--- Arguments:   p_name, p_pass (see my_pass), p_lock (lock its row: claims of one table take turns)
--- Returns:     its row
+-- polled_by_pass: return a polling table, for a caller with the rights that its claims need.
+-- Arguments:   p_name, p_pass (see my_pass), p_lock (true: lock its row; claims of one table wait for each other)
+-- Returns:     its row of mq.polled
 -- Errors:      50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's
 -- Example:     SELECT * FROM mq.polled_by_pass('orders', p_pass, false);
@@ -16,7 +16,7 @@ AS $$
 DECLARE
     v_polled mq.polled;
 BEGIN
-    -- As require_pass, in one statement: each step of a claim asks.
+    -- The check of require_pass in one statement, because each step of a claim calls it.
     SELECT p.* INTO v_polled
     FROM mq.polled AS p
     JOIN pg_namespace AS n ON n.nspname = p.table_schema
@@ -27,10 +27,11 @@ BEGIN
     IF NOT FOUND THEN
         PERFORM FROM mq.polled WHERE name = p_name;
         PERFORM mq.raise_error(CASE WHEN FOUND THEN 'unsuitable_table' ELSE 'not_found' END, CASE WHEN FOUND
-            THEN 'no right to read and write it was shown' ELSE format('name: no table is adopted as %s', p_name) END);
+            THEN 'the caller has not shown the rights that claims of the table need'
+            ELSE format('name: no table is adopted as %s', p_name) END);
     END IF;
     IF p_lock THEN
-        -- Again: others may have changed it before they let us have it.
+        -- Read it again: others may have changed it before this lock was granted.
         SELECT * INTO v_polled FROM mq.polled WHERE name = p_name FOR UPDATE;
     END IF;
     RETURN v_polled;

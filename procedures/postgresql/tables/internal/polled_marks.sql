@@ -1,6 +1,6 @@
--- polled_marks: how far an adopted table without a status had come late_seconds ago, and when that was last remembered.
--- Arguments:   p_name, p_pass (see my_pass), p_now, p_highest (the highest order value now, to be remembered; NULL: none)
--- Returns:     settled (the order value, NULL for none yet), is_old (it is time to remember the highest one)
+-- polled_marks: return the highest order value of late_seconds ago, for a polling table without a status.
+-- Arguments:   p_name, p_pass (see my_pass), p_now, p_highest (the highest order value now, to be stored; NULL: none)
+-- Returns:     settled (that order value; NULL: none yet), is_old (true: it is time to store the highest value again)
 -- Errors:      50006 unsuitable_table
 -- Transaction: joins the caller's
 -- Example:     SELECT * FROM mq.polled_marks('orders', v_shape->>'pass', clock_timestamp(), NULL);
@@ -27,7 +27,7 @@ BEGIN
     IF p_highest IS NOT NULL THEN
         INSERT INTO mq.polled_mark (name, seen_at, place) VALUES (p_name, p_now, p_highest) ON CONFLICT DO NOTHING;
     END IF;
-    -- Marks of a time that is still to come: the clock was set back, and they would stop all claims until it has caught up.
+    -- Delete marks in the future: the clock was set back, and they would stop all claims until it catches up.
     DELETE FROM mq.polled_mark WHERE name = p_name AND seen_at > p_now + interval '1 second';
     SELECT max(seen_at) INTO v_seen FROM mq.polled_mark WHERE name = p_name;
     is_old := coalesce(v_seen, '-infinity') <= p_now - make_interval(secs => greatest(1, v_polled.late_seconds / 10));

@@ -1,4 +1,4 @@
--- polled_need: what right on an adopted table its consumers need, as my_pass names it.
+-- polled_need: return the rights on a polling table that its consumers need, as my_pass names them.
 -- Arguments:   p_polled
 -- Returns:     read, write, delete or 'write, delete'
 -- Errors:      none

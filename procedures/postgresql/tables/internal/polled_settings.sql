@@ -1,6 +1,6 @@
--- polled_settings: the settings of an adopted table, and nothing of its rows; every caller may read them.
--- Arguments:   p_name; or, with NULL, p_batch_key (of a claim)
--- Returns:     its row, without the place that claims have come to; all NULL when there is none
+-- polled_settings: return a polling table's settings, which every caller may read: they hold no data of the table.
+-- Arguments:   p_name; or NULL and p_batch_key (of a claim)
+-- Returns:     its row of mq.polled without the low-water mark; all NULL when there is no such polling table
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     SELECT * FROM mq.polled_settings('orders', NULL);

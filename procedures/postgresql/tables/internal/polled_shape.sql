@@ -1,12 +1,12 @@
--- polled_shape: the pieces of SQL that an adopted table is read and written by, for a caller who may do so.
--- Arguments:   p_polled (the adopted table)
--- Returns:     a JSON object: shape (a to f), table (its oid), pass (see my_pass), quoted, path (the search_path of the table's
---              triggers), ident (an expression over the alias t), stored (columns of a stored identity, for
---              jsonb_to_record), match (condition over t and such a record r), status, status_type, status_is (a condition over t
---              and $1: the status it stands at), sort, order, order_type, later (the operator >), not_before (>=),
---              not_later (<=), indexed (columns that an index must begin with)
--- Errors:      50005 not_found, 50006 unsuitable_table, when the table, a column or a right is not there any more
--- Transaction: reads the catalog; keeps the table's columns as they are until the caller commits
+-- polled_shape: return the SQL fragments that read and write a polling table.
+-- Arguments:   p_polled (the polling table)
+-- Returns:     a JSON object: shape (a to f), table (its oid), pass (see my_pass), quoted, path (the search_path for the
+--              table's triggers), ident (expression over the alias t), stored (columns of a stored identity, for
+--              jsonb_to_record), match (condition over t and such a record r), status, status_type, status_is (condition
+--              over t and $1, the status), sort, order, order_type, later, not_before and not_later (the operators >, >= and
+--              <=), indexed (columns that an index must begin with)
+-- Errors:      50005 not_found, 50006 unsuitable_table (the table, a column or a right is gone)
+-- Transaction: reads the catalog; locks the table against changes of its columns until the caller commits
 -- Example:     SELECT mq.polled_shape(mq.polled_settings('orders', NULL));
 
 CREATE OR REPLACE FUNCTION mq.polled_shape(
@@ -31,11 +31,11 @@ BEGIN
     IF v_table IS NULL THEN
         PERFORM mq.raise_error('not_found', format('table: there is no %s any more', v_label));
     ELSIF v_table <> p_polled.table_id AND p_polled.queue_id = 'mq.polled'::regclass THEN
-        PERFORM mq.raise_error('unsuitable_table', format('%s is another table than was adopted: release_table, then adopt_table '
+        PERFORM mq.raise_error('unsuitable_table', format('%s is not the table that was adopted: release_table, then adopt_table '
             'again', v_label));
     END IF;
     PERFORM mq.require_rights(v_table, v_need, coalesce(p_polled.status_column, ''));
-    -- What is read of the catalog from here on stays true.
+    -- This lock keeps the columns unchanged while the catalog is read and used.
     EXECUTE format('LOCK TABLE ONLY %s IN ACCESS SHARE MODE', v_quoted);
 
     SELECT w.name INTO v_bad
@@ -83,7 +83,8 @@ BEGIN
         'match', v_ident.match,
         'status', v_status.quoted,
         'status_type', v_status.type,
-        -- Not an equality: with one, the planner need not sort by the status, and may walk the index of the order alone.
+        -- A range, not an equality: after an equality the planner can leave the status out of the sort, and may scan the
+        -- index on the order alone.
         'status_is', v_status.is_1,
         'sort', coalesce('t.' || quote_ident(p_polled.order_column),
             (SELECT string_agg('t.' || quote_ident(k.name), ', ' ORDER BY k.n)

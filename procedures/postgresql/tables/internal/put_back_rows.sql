@@ -1,7 +1,8 @@
--- put_back_rows: claims of rows whose attempt has failed wait for the next one, or are dead.
--- Arguments:   p_name, p_pass (see my_pass); side by side: p_ids (of claims), p_retries and p_errors (as for fail_rows);
---              p_dead (those of them that die); side by side: p_left and p_told (those whose status could not be written, and why)
--- Returns:     counts: failed, dead
+-- put_back_rows: update the entries of failed attempts: they wait for the next attempt, or are dead.
+-- Arguments:   p_name, p_pass (see my_pass); parallel arrays: p_ids (of entries), p_retries and p_errors (see fail_rows);
+--              p_dead (the ids that become dead); parallel arrays: p_left and p_told (ids whose status could not be written,
+--              and the errors)
+-- Returns:     failed, dead: counts of rows
 -- Errors:      50006 unsuitable_table
 -- Transaction: joins the caller's
 -- Example:     SELECT * FROM mq.put_back_rows('orders', v_shape->>'pass', ARRAY[17], ARRAY[30], ARRAY['busy'], '{}', '{}', '{}');
@@ -36,7 +37,7 @@ BEGIN
         SET state = CASE WHEN e.id = ANY (p_dead) THEN 'E' ELSE 'N' END,
             batch_key = NULL,
             run_at = CASE WHEN e.id = ANY (p_dead) THEN v_now
-                -- Jitter between half and the whole, so that what failed together does not come back together.
+                -- Jitter: half to all of the delay. Rows that failed together are then not retried together.
                 ELSE v_now + make_interval(secs => coalesce(CASE WHEN u.retry >= 0 THEN u.retry WHEN u.retry = -2 THEN 0 END,
                     least(3600, 5 * 2.0 ^ least(e.attempts - 1, 40)) * (0.5 + random() / 2))) END,
             attempts = e.attempts - CASE WHEN u.retry = -2 THEN 1 ELSE 0 END,

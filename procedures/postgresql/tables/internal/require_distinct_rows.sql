@@ -1,6 +1,6 @@
--- require_distinct_rows: refuse a table whose rows cannot be told apart.
--- Arguments:   p_table (the table's oid), p_label (its name in errors), p_keys (NULL: all columns but the status together),
---              p_status (its status column, or NULL), p_equal_rows (true: the caller accepts equal rows)
+-- require_distinct_rows: refuse a table whose rows cannot be distinguished.
+-- Arguments:   p_table (the table's oid), p_label (its name in errors), p_keys (NULL: all columns except the status),
+--              p_status (the status column, or NULL), p_equal_rows (true: accept equal rows)
 -- Returns:     nothing
 -- Errors:      50006 unsuitable_table
 -- Transaction: reads the catalog only
@@ -21,12 +21,12 @@ DECLARE
 BEGIN
     IF p_keys IS NULL THEN
         IF NOT p_equal_rows THEN
-            PERFORM mq.raise_error('unsuitable_table', format('equal rows of %s cannot be told apart: give key_columns, or accept '
-                'that with equal_rows 1', p_label));
+            PERFORM mq.raise_error('unsuitable_table', format('equal rows of %s cannot be distinguished: give key_columns, or '
+                'equal_rows 1 to accept this', p_label));
         END IF;
         v_bad := mq.column_without_equality(p_table, p_status);
         IF v_bad IS NOT NULL THEN
-            PERFORM mq.raise_error('unsuitable_table', format('without key_columns all columns are compared, and %s of %s cannot be',
+            PERFORM mq.raise_error('unsuitable_table', format('key_columns: needed, because %s of %s cannot be compared',
                 v_bad, p_label));
         END IF;
     ELSIF NOT EXISTS (
@@ -38,8 +38,8 @@ BEGIN
                 WHERE a.attname IS NULL OR NOT a.attnotnull OR a.attname <> ALL (p_keys)
             )
     ) THEN
-        PERFORM mq.raise_error('unsuitable_table', format('key_columns: %s has no primary key or unique index of NOT NULL '
-            'columns within them', p_label));
+        PERFORM mq.raise_error('unsuitable_table', format('key_columns: must include all columns of the primary key of %s, '
+            'or of a unique index of NOT NULL columns', p_label));
     END IF;
 END
 $$;

@@ -1,5 +1,6 @@
--- require_index: refuse a table that claims would have to read as a whole.
--- Arguments:   p_table (the table's oid), p_columns (an index must begin with these, in this order; NULL: none is needed)
+-- require_index: refuse a table whose claims would scan the whole table.
+-- Arguments:   p_table (the table's oid), p_columns (an index must begin with these, in this order; NULL: no index is
+--              needed)
 -- Returns:     nothing
 -- Errors:      50006 unsuitable_table, with the CREATE INDEX to run
 -- Transaction: reads the catalog only
@@ -23,11 +24,11 @@ BEGIN
             LEFT JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[g.n]
         ) AS k
         WHERE i.indrelid = p_table AND i.indisvalid AND i.indpred IS NULL AND m.amname = 'btree'
-            -- Read forwards, or as a whole backwards.
+            -- All columns ascending, or all descending: the index can be read in either direction.
             AND k.names = p_columns AND k.high = k.low AND k.low IN (0, 3)
     ) THEN
         PERFORM mq.raise_error('unsuitable_table', (
-            SELECT format('claims would read the whole table, it needs: CREATE INDEX ON %I.%I (%s)', n.nspname, c.relname,
+            SELECT format('without this index claims would scan the table: CREATE INDEX ON %I.%I (%s)', n.nspname, c.relname,
                 (SELECT string_agg(quote_ident(w.name), ', ' ORDER BY w.n) FROM unnest(p_columns) WITH ORDINALITY AS w (name, n)))
             FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
             WHERE c.oid = p_table

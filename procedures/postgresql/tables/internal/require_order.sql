@@ -1,4 +1,4 @@
--- require_order: refuse an order column that cannot say what a claim has already seen.
+-- require_order: refuse an order column that claims cannot continue from.
 -- Arguments:   p_table (the table's oid), p_column
 -- Returns:     nothing
 -- Errors:      50006 unsuitable_table

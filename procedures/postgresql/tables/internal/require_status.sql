@@ -1,6 +1,5 @@
--- require_status: refuse values of a status that its column cannot hold or cannot tell apart.
--- Arguments:   p_table (the table's oid), p_column (its name), p_ready, p_active, p_done, p_error, p_delete (done rows
---              are deleted)
+-- require_status: refuse status values that the column cannot hold or distinguish.
+-- Arguments:   p_table (the table's oid), p_column, p_ready, p_active, p_done, p_error, p_delete (true: delete done rows)
 -- Returns:     nothing
 -- Errors:      50002 invalid_argument
 -- Transaction: reads the catalog
@@ -37,12 +36,12 @@ BEGIN
     ELSIF p_done IS NULL AND NOT p_delete THEN
         PERFORM mq.raise_error('invalid_argument', 'done_value: must not be NULL with a status_column and keep');
     ELSIF p_ready IS NULL AND v_not_null THEN
-        PERFORM mq.raise_error('invalid_argument', format('ready_value: must not be NULL, %s is NOT NULL', p_column));
+        PERFORM mq.raise_error('invalid_argument', format('ready_value: must not be NULL, because %s is NOT NULL', p_column));
     END IF;
     FOR i IN 1 .. 4 LOOP
         CONTINUE WHEN v_values[i] IS NULL;
         BEGIN
-            -- A cast to varchar(1) cuts what an UPDATE would refuse.
+            -- A cast to varchar(1) cuts a longer text, which an UPDATE would refuse: so compare both.
             EXECUTE format('SELECT $1::%s %s $1::%s', v_type, v_equal, v_full) INTO v_fits USING v_values[i];
         EXCEPTION WHEN data_exception OR integrity_constraint_violation THEN
             v_fits := false;

@@ -1,6 +1,6 @@
--- revive_rows: dead rows of an adopted table are due again, with all their attempts.
--- Arguments:   p_name, p_pass (see my_pass), p_ids (of claims)
--- Returns:     how many
+-- revive_rows: make dead entries due again, with their attempts set back to 0.
+-- Arguments:   p_name, p_pass (see my_pass), p_ids (of entries)
+-- Returns:     the number of entries
 -- Errors:      50006 unsuitable_table
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.revive_rows('orders', v_shape->>'pass', ARRAY[17]);

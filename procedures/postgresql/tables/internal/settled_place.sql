@@ -1,6 +1,6 @@
--- settled_place: up to which order value rows of a table without a status may be claimed: what was the highest late_seconds ago.
--- Arguments:   p_polled (whose row the caller has locked), p_shape (polled_shape), p_now
--- Returns:     the value as text, NULL for none yet
+-- settled_place: return the order value up to which rows of a table without a status may be claimed.
+-- Arguments:   p_polled (the caller has locked its row), p_shape (from polled_shape), p_now
+-- Returns:     the highest order value of late_seconds ago, as text; NULL when there is none yet
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.settled_place(v_polled, v_shape, clock_timestamp());

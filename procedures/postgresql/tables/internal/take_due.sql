@@ -1,8 +1,8 @@
--- take_due: find what waits for another attempt in an adopted table, is due and still there; what has no attempt left dies.
--- Arguments:   p_polled (whose row the caller has locked), p_shape (polled_shape), p_size, p_now
--- Returns:     side by side: ids (of claims), keys, rows, parts and places; empty for none
+-- take_due: find the rows whose retry is due; rows without attempts left become dead.
+-- Arguments:   p_polled (the caller has locked its row), p_shape (from polled_shape), p_size, p_now
+-- Returns:     parallel arrays: ids (of entries), keys, rows, parts and places; empty when there are none
 -- Errors:      none
--- Transaction: joins the caller's; passes over rows that other sessions have locked
+-- Transaction: joins the caller's; skips rows that others have locked
 -- Example:     SELECT * FROM mq.take_due(v_polled, v_shape, 100, clock_timestamp());
 
 CREATE OR REPLACE FUNCTION mq.take_due(

@@ -1,8 +1,9 @@
--- take_new: find rows of an adopted table to claim for the first time: ready ones, and those that were lost while active.
--- Arguments:   p_polled (whose row the caller has locked), p_shape (polled_shape), p_size (0: none), p_now
--- Returns:     side by side: hashes, idents, keys, rows, parts and places; fresh: how many of them, the first ones, are ready
--- Errors:      50006 unsuitable_table, when an index has been dropped
--- Transaction: joins the caller's; passes over rows that other sessions have locked
+-- take_new: find rows to claim for the first time: ready rows, and lost rows at active_value.
+-- Arguments:   p_polled (the caller has locked its row), p_shape (from polled_shape), p_size (0: none), p_now
+-- Returns:     parallel arrays: hashes, idents, keys, rows, parts and places; fresh: how many of them are ready rows; these
+--              come first
+-- Errors:      50006 unsuitable_table (an index was dropped)
+-- Transaction: joins the caller's; skips rows that others have locked
 -- Example:     SELECT * FROM mq.take_new(v_polled, v_shape, 100, clock_timestamp());
 
 CREATE OR REPLACE FUNCTION mq.take_new(
@@ -25,7 +26,8 @@ SET enable_mergejoin = off
 AS $$
 #variable_conflict use_column
 DECLARE
-    -- Once a second is enough for what costs more: a scan from the very start, a scan for what was lost, and a check of the index.
+    -- The expensive steps run at most once a second: a scan from the start, a scan for lost rows, and the check of the
+    -- index.
     v_recent boolean := coalesce(p_polled.scanned_at BETWEEN p_now - interval '1 second' AND p_now, false);
     v_from_place boolean := v_recent AND p_shape->>'shape' = 'e' AND p_shape->>'order' IS NOT NULL AND p_polled.place IS NOT NULL;
     v_lost record;
@@ -39,7 +41,7 @@ BEGIN
     LOOP
         SELECT * INTO v_new FROM mq.gather_rows(p_polled, p_shape, p_size - v_lost.count, false, v_from_place);
         EXIT WHEN NOT v_from_place OR v_new.count = p_size;
-        -- Something may stand before the place where the last claim ended.
+        -- Rows may have appeared before the low-water mark.
         v_from_place := false;
     END LOOP;
     IF v_recent AND v_new.count < p_size THEN

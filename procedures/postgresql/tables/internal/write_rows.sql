@@ -1,8 +1,8 @@
--- write_rows: set the status of rows of an adopted table, or delete them; row by row when they cannot be written together.
--- Arguments:   p_shape (polled_shape), p_delete, p_value (the status, when they are not deleted); side by side:
---              p_parts and p_places (tableoid and ctid of rows that the caller has locked)
--- Returns:     side by side: NULL for what is written, else the error's text
--- Errors:      those that are not one row's: no right, deadlock, out of time or space
+-- write_rows: set the status of rows, or delete them; row by row when one statement for all fails.
+-- Arguments:   p_shape (from polled_shape), p_delete, p_value (the new status, without p_delete); parallel arrays: p_parts
+--              and p_places (tableoid and ctid of rows that the caller has locked)
+-- Returns:     an array: NULL for a row that was written, otherwise its error
+-- Errors:      errors that concern all rows: a missing right, a deadlock, a timeout, no space
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.write_rows(v_shape, false, 'D', v_parts, v_places);
 
@@ -14,7 +14,7 @@ CREATE OR REPLACE FUNCTION mq.write_rows(
     p_places tid[]
 ) RETURNS text[]
 LANGUAGE plpgsql
--- What the caller has switched off for itself; the table's own triggers are planned as ever.
+-- The callers switch these off; the table's triggers must be planned with the defaults.
 SET enable_seqscan = on
 SET enable_hashjoin = on
 SET enable_mergejoin = on
@@ -31,7 +31,8 @@ BEGIN
     IF cardinality(p_places) IS NULL THEN
         RETURN v_errors;
     END IF;
-    -- The table's own triggers find the objects of the table's schema. pg_catalog is first: no other operators are used.
+    -- The table's triggers must find the objects of its own schema. pg_catalog comes first: no user's operator can be
+    -- called.
     PERFORM set_config('search_path', p_shape->>'path', true);
     BEGIN
         EXECUTE v_statement USING p_value, p_places, p_parts;

@@ -1,13 +1,13 @@
--- find_feed: a feed and how its table is read.
--- Arguments:   @feed, @change (1: its rows are to be numbered)
--- Returns:     @object_id, @quoted (the table), @keys and @sync (columns, quoted), @hint (pins the index on the sync column; empty:
---              there is none any more)
+-- find_feed: return a feed, with its table and columns ready for SQL.
+-- Arguments:   @feed, @change (1: the caller will number rows)
+-- Returns:     @object_id, @quoted (the table), @keys and @sync (columns, quoted), @hint (forces the index on the sync
+--              column; empty: the index was dropped)
 -- Errors:      50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.find_feed N'orders', 0, @object_id OUTPUT, @quoted OUTPUT, @keys OUTPUT, @sync OUTPUT, @hint OUTPUT;
 --
--- The table is read and changed with the rights of the caller. A table that the caller may not see looks as if it were dropped, so
--- mq.table_facts answers first whether it exists.
+-- The table is read and changed with the rights of the caller. To a caller who may not see it, the table looks dropped:
+-- mq.table_facts tests first whether it exists.
 
 CREATE OR ALTER PROCEDURE mq.find_feed
     @feed nvarchar(400),
@@ -40,7 +40,7 @@ BEGIN
     IF @lost IS NOT NULL
     BEGIN
         INSERT INTO @pieces (name, piece) VALUES ('table', @quoted), ('column', @lost);
-        SET @detail = mq.fill(N'{table} has no column {column} any more', @pieces);
+        SET @detail = mq.fill(N'{table} has no column {column} any more: drop_feed, then create_feed again', @pieces);
         EXEC mq.raise_error 'unsuitable_table', @detail;
     END;
     SELECT @hint = COALESCE(mq.index_hint(@object_id, @sync), N'');

@@ -1,6 +1,6 @@
--- find_watched: the watched table that an argument names.
--- Arguments:   @table (as T-SQL writes it; without a schema: dbo's; it may have been dropped)
--- Returns:     @watched_id, @object_id (NULL: it is gone, or the caller may not see it), @schema, @label
+-- find_watched: find the watched table that an argument names.
+-- Arguments:   @table (table or schema.table, default schema: dbo; a dropped table: as messages name it)
+-- Returns:     @watched_id, @object_id (NULL: dropped, or the caller may not see it), @schema, @label
 -- Errors:      50002 invalid_argument, 50005 not_found
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.find_watched N'sales.orders', @watched_id OUTPUT, @object_id OUTPUT, @schema OUTPUT, @label OUTPUT;
@@ -26,7 +26,7 @@ BEGIN
     IF @parts = 1
         SELECT @second = @first, @first = N'dbo';
     SET @object_id = OBJECT_ID(QUOTENAME(@first) + N'.' + QUOTENAME(@second), N'U');
-    -- As the catalog writes it; what is no table any more is found by the very name that messages had.
+    -- Use the catalog's spelling. A dropped table is found by its name in messages.
     SELECT @first = SCHEMA_NAME(schema_id), @second = name FROM sys.tables WHERE object_id = @object_id;
     SET @watched_id = NULL;
     SELECT @watched_id = id, @schema = table_schema

@@ -1,9 +1,9 @@
--- make_trigger: make the trigger of a watched table, or make it again.
--- Arguments:   @object_id (the table), @keys (the columns of its primary key, quoted, with commas between them), @owner (the EXECUTE AS
+-- make_trigger: create or replace the trigger of a watched table.
+-- Arguments:   @object_id (the table), @keys (its primary key columns, quoted, separated by commas), @owner (the EXECUTE AS
 --              clause; NULL: none), @watched_id (its row in mq.watched)
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's; waits for all transactions that use the table, and they wait for this one
+-- Transaction: joins the caller's; waits for transactions that use the table, and they wait for its end
 -- Example:     EXEC mq.make_trigger @object_id, N'[id]', NULL, 1;
 
 CREATE OR ALTER PROCEDURE mq.make_trigger
@@ -41,8 +41,8 @@ BEGIN
         SELECT ROW_NUMBER() OVER (ORDER BY {old_order}), {old_key}
         FROM deleted AS d;
     ELSE IF @action = ''U'' AND ({touched})
-        -- A trigger does not see which old key became which new one. Keys in both sets stayed; the others are paired in
-        -- their order.
+        -- A trigger cannot see which old key became which new key. Keys in both sets did not change; the others are paired
+        -- in order.
         INSERT INTO @events (n, key_json, old_key_json)
         SELECT ROW_NUMBER() OVER (ORDER BY p.part, p.n), p.new_key,
             CASE WHEN p.old_key COLLATE Latin1_General_100_BIN2 <> p.new_key THEN p.old_key END

@@ -1,5 +1,5 @@
--- require_actions: refuse what is no action of a subscription.
--- Arguments:   @action, @optional (1: NULL passes)
+-- require_actions: refuse an action that is not one or more of the letters I, U and D, each once.
+-- Arguments:   @action, @optional (1: NULL is allowed)
 -- Returns:     nothing
 -- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
@@ -14,7 +14,7 @@ BEGIN
     DECLARE @letters nvarchar(max), @at int;
     IF @action IS NULL AND @optional = 1
         RETURN;
-    -- What is left when each letter is taken away once; a mark at the end, since blanks there do not count.
+    -- Remove each letter once: nothing but the dot may be left. The dot makes trailing blanks count.
     SET @letters = CONCAT(@action, N'.');
     SET @at = CHARINDEX(N'I', @letters COLLATE Latin1_General_100_BIN2);
     IF @at > 0

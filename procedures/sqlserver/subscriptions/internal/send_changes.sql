@@ -1,11 +1,11 @@
--- send_changes: send messages of changed rows to the subscriptions. Triggers of watched tables call it.
--- Arguments:   @watched_id (the table), @action (I, U or D), @events (the keys of the rows)
+-- send_changes: send one message per changed row to each subscribed type, and to each type bound to a subscribed topic.
+-- Arguments:   @watched_id (the table), @action (I, U or D), @events (the keys of the changed rows)
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: the writer's; waits for nobody
+-- Transaction: the writer's; waits for no other transaction
 -- Example:     EXEC mq.send_changes 7, 'I', @events;
 --
--- It does what send does, for a set of messages and without its checks: an error here would end the writer's transaction.
+-- It does the same as send, for a set of messages and without the checks: an error here would end the writer's transaction.
 
 CREATE OR ALTER PROCEDURE mq.send_changes
     @watched_id int,
@@ -28,7 +28,7 @@ BEGIN
     IF @label LIKE N'%["\/' + NCHAR(1) + N'-' + NCHAR(31) + N']%' COLLATE Latin1_General_100_BIN2
         SET @label = STRING_ESCAPE(@label, 'json');
     SET @head = CONCAT(N'{"table":"', @label, N'","action":"', @action, N'","key":');
-    -- Types that are subscribed, and those that are bound to topics which are: by their names, so that all writers lock in one order.
+    -- Subscribed types, and types bound to subscribed topics. They are ordered by name: all writers lock in the same order.
     INSERT INTO @target (way, type, headers)
     SELECT ROW_NUMBER() OVER (ORDER BY t.type, t.topic), t.type, CASE WHEN t.topic <> N'' THEN mq.topic_headers(t.topic, NULL) END
     FROM (
@@ -51,7 +51,7 @@ BEGIN
         WHILE @took > 0
         BEGIN
             DELETE FROM @sent;
-            -- Ids in the order of the events: the server gives them in the order of the SELECT.
+            -- Ids follow the order of the events: the server assigns them in the order of the SELECT.
             INSERT INTO mq.message (run_at, created_at, priority, type, body, headers, source)
             OUTPUT inserted.id INTO @sent (id)
             SELECT TOP (@step) @now, @now, 0, @type,

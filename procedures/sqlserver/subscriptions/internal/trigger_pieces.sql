@@ -1,7 +1,8 @@
--- trigger_pieces: the pieces of SQL that the trigger of a watched table is made of, for mq.fill.
--- Arguments:   @object_id (the table), @keys (the columns of its primary key, quoted, with commas between them)
--- Returns:     name, piece: trigger and table (names, quoted); new_key and old_key (JSON), new_order and old_order (the columns), over the
---              aliases i and d; same (a row has kept its key); touched (an update names a column of the key)
+-- trigger_pieces: return the SQL fragments of a watched table's trigger, for mq.fill.
+-- Arguments:   @object_id (the table), @keys (its primary key columns, quoted, separated by commas)
+-- Returns:     name, piece: trigger and table (names, quoted); new_key and old_key (JSON), new_order and old_order (the
+--              columns), over the aliases i and d; same (true when a row kept its key); touched (true when an UPDATE names a
+--              key column)
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     INSERT INTO @pieces (name, piece) SELECT name, piece FROM mq.trigger_pieces(@object_id, N'[id]');

@@ -1,10 +1,10 @@
--- add_polled: write down an adopted table.
--- Arguments:   @name, @schema and @table (its names), @keys, @order and @status (columns, quoted), the four values, @delete (1: done rows
---              are deleted), @late_seconds, @equal_rows, @max_attempts, @idents (the columns that make a row without a key; NULL: it has
---              one), @types (see column_types)
--- Returns:     @created: 1, or 0 when it was adopted so already
+-- add_polled: store a polling table.
+-- Arguments:   @name, @schema and @table (its names), @keys, @order and @status (columns, quoted), the four status values,
+--              @delete (1: delete done rows), @late_seconds, @equal_rows, @max_attempts, @idents (the columns that identify
+--              a row without a key; NULL: it has a key), @types (see column_types)
+-- Returns:     @created: 1; 0 when the table is already adopted with the same settings
 -- Errors:      50007 already_exists
--- Transaction: joins the caller's; waits for other calls
+-- Transaction: joins the caller's; calls wait for each other
 -- Example:     EXEC mq.add_polled N'orders', N'dbo', N'orders', N'[id]', NULL, N'[status]', N'N', N'A', N'D', N'E', 0, NULL, 0, 10, NULL,
 --              @types, @created OUTPUT;
 

@@ -1,12 +1,12 @@
--- claim_index: the hint that pins an index in whose order rows are claimed, for dynamic SQL.
--- Arguments:   @object_id (the table), @list (the columns, in that order)
--- Returns:     ', INDEX([name])', to stand after other hints; NULL when the table has no such index
+-- claim_index: return the index hint for claims of a table, for dynamic SQL.
+-- Arguments:   @object_id (the table), @list (the columns that the index must begin with, in this order)
+-- Returns:     ', INDEX([name])', to append to other hints; NULL when the table has no such index
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.claim_index(OBJECT_ID(N'dbo.orders'), N'[status], [id]');
 --
--- After the columns of a nonclustered index stand those of the clustered one. What has a filter, or is no B-tree, does not
--- count, nor one that is descending in a part of the columns.
+-- A nonclustered index ends with the columns of the clustered index. Filtered indexes, indexes that are not B-trees, and
+-- indexes that mix ascending and descending columns do not count.
 
 CREATE OR ALTER FUNCTION mq.claim_index (@object_id int, @list nvarchar(max))
 RETURNS nvarchar(300)

@@ -1,14 +1,14 @@
--- column_texts: how columns of a table become texts and are read back exactly.
+-- column_texts: return how the columns of a table are written as text, and read back exactly.
 -- Arguments:   @object_id, @list (columns; NULL: all)
--- Returns:     n, name, quoted, type, nullable, column_id; changes (1: the server itself changes it with the row); of_text (1: it
---              is a text); written and read_back: expressions in which a question mark stands for the column, or its text;
---              NULL for a type whose values cannot be compared
+-- Returns:     n, name, quoted, type, nullable, column_id; changes (1: the server changes the column with each update);
+--              of_text (1: a text); written and read_back: expressions in which ? stands for the column, or for its text;
+--              NULL for types whose values cannot be compared
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     SELECT quoted, written FROM mq.column_texts(OBJECT_ID(N'dbo.orders'), N'id');
 --
--- Times have the forms that every session language reads alike. A text is converted by its column's collation, whose code page may
--- differ from the database's.
+-- Times are written in forms that every session language reads alike. A text is converted with its column's collation: its
+-- code page may differ from the database's.
 
 CREATE OR ALTER FUNCTION mq.column_texts (@object_id int, @list nvarchar(max))
 RETURNS TABLE

@@ -1,11 +1,11 @@
--- column_types: what columns of a table are, as one text, to notice when that has changed.
+-- column_types: return the types of a table's columns as one text, to detect later changes.
 -- Arguments:   @object_id, @list (columns)
 -- Returns:     each column with its type, size and collation
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.column_types(OBJECT_ID(N'dbo.orders'), N'[id], [status]');
 --
--- A longer varchar holds the same values: so its size does not count.
+-- A longer varchar holds the same values: its size is left out.
 
 CREATE OR ALTER FUNCTION mq.column_types (@object_id int, @list nvarchar(max))
 RETURNS nvarchar(max)

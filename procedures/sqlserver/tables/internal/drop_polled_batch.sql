@@ -1,6 +1,6 @@
--- drop_polled_batch: end a claim of rows and say what table it was of; its entries stay for the caller.
+-- drop_polled_batch: end a claim. The transaction that deletes its batch owns the entries, which stay for the caller.
 -- Arguments:   @batch_key (as the caller gave it)
--- Returns:     @key, @name (NULL when the batch was lost)
+-- Returns:     @key; @name of the polling table, NULL when the lease was lost
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; waits for another call on the same batch
 -- Example:     EXEC mq.drop_polled_batch @batch_key, @key OUTPUT, @name OUTPUT;

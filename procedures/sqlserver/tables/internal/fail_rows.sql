@@ -1,10 +1,10 @@
--- fail_rows: rows that have failed, or are given back: each waits for its next attempt, or is dead when it has none left.
--- Arguments:   @name (the adopted table), @key (its entries with this batch key and a todo of F, L or X, or Z, which is to become F or X;
---              retry of an entry: seconds, NULL: 5 doubled for each attempt up to 3,600, -1: dead now), @touched (1: write_rows has
---              been called)
--- Returns:     @failed, @dead, @gone: how many of each
--- Errors:      50005 not_found, 50006 unsuitable_table, when the table or a column is not there any more
--- Transaction: joins the caller's, which is READ COMMITTED
+-- fail_rows: record failed attempts: each row waits for its next attempt, or is dead when no attempt is left.
+-- Arguments:   @name (of the polling table), @key (of the batch; its entries have todo F, L or X, or Z, which becomes F or
+--              X; their retry is in seconds, NULL: 5 doubled for each attempt up to 3,600, -1: dead now), @touched (1:
+--              write_rows was called)
+-- Returns:     @failed, @dead, @gone: counts of rows
+-- Errors:      50005 not_found, 50006 unsuitable_table (the table or a column was dropped)
+-- Transaction: joins the caller's, which must be READ COMMITTED
 -- Example:     EXEC mq.fail_rows N'orders', @key, 0, @failed OUTPUT, @dead OUTPUT, @gone OUTPUT;
 
 CREATE OR ALTER PROCEDURE mq.fail_rows
@@ -46,9 +46,9 @@ BEGIN
     WHILE @took > 0
     BEGIN
         DELETE FROM @done;
-        -- Jitter between half and the whole, so that what failed together does not come back together. Into a table first:
-        -- elsewhere each use of the number might draw a new one. Whom the table will not have dead must try that again: its status
-        -- would make it claimable.
+        -- Jitter: half to all of the delay. Rows that failed together are then not retried together. Store it in a table
+        -- variable first: elsewhere each use might draw a new random number. When the table refuses error_value, the entry
+        -- waits and the row dies at a later try. Without the entry, the row's status would make it claimable.
         INSERT INTO @done (id, state, milliseconds)
         SELECT TOP (1000) e.id, CASE WHEN e.todo = 'X' AND e.refused = 0 THEN 'E' ELSE 'N' END,
             CAST(CASE

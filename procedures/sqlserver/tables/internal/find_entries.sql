@@ -1,9 +1,10 @@
--- find_entries: find the rows that the entries of write_rows stand for.
--- Arguments:   @pieces (of the table, with rows and from: see write_rows), @keyed (1: it has a key), @flag (only entries with this
---              active), @from (their rows' status, the parameter of the piece from), @low and @high (of the entries' ids)
--- Returns:     in #mq_entry: hit (1: found; 2: there with another status; 0: neither) and row_json
+-- find_entries: find the rows of the entries in #mq_entry, for write_rows.
+-- Arguments:   @pieces (of the table, with rows and from: see write_rows), @keyed (1: the table has a key), @flag (only
+--              entries with this active), @from (the status of their rows: parameter of the piece from), @low and @high
+--              (range of entry ids)
+-- Returns:     in #mq_entry: hit (1: found; 2: found with another status; 0: not found) and row_json
 -- Errors:      none
--- Transaction: joins the caller's, which is READ COMMITTED
+-- Transaction: joins the caller's, which must be READ COMMITTED
 -- Example:     EXEC mq.find_entries @pieces, 1, 0, N'N', 1, 1000;
 
 CREATE OR ALTER PROCEDURE mq.find_entries

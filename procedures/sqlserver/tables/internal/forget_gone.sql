@@ -1,12 +1,12 @@
--- forget_gone: delete entries that are due again and whose row was deleted or has another status.
--- Arguments:   @name (the adopted table), @key (the batch; its entries of state N, which write_rows has searched for)
+-- forget_gone: delete due entries whose rows were deleted or have another status.
+-- Arguments:   @name (of the polling table), @key (of the batch; its entries of state N, for which write_rows has searched)
 -- Returns:     nothing
--- Errors:      50005 not_found, 50006 unsuitable_table, when the table or a column is not there any more
--- Transaction: joins the caller's, which is READ COMMITTED; waits for nobody
+-- Errors:      50005 not_found, 50006 unsuitable_table (the table or a column was dropped)
+-- Transaction: joins the caller's, which must be READ COMMITTED; waits for no other transaction
 -- Example:     EXEC mq.forget_gone N'orders', @key;
 --
--- A row is gone when it was deleted or has another status. Rows that are locked are left for the next claim. This call does not wait
--- for their transactions, so without row versions it reads what these have written so far.
+-- Entries of locked rows are left for the next claim. This call does not wait for the transactions that hold the locks:
+-- without READ_COMMITTED_SNAPSHOT it reads their uncommitted changes.
 
 CREATE OR ALTER PROCEDURE mq.forget_gone
     @name nvarchar(400),

@@ -1,4 +1,4 @@
--- lock_polled: lock an adopted table's place: what claims from the table, or changes what it is, takes turns.
+-- lock_polled: lock a polling table's low-water mark; claims of the table, and changes to its settings, wait for each other.
 -- Arguments:   @name
 -- Returns:     nothing
 -- Errors:      50005 not_found

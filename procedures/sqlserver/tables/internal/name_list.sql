@@ -1,6 +1,6 @@
--- name_list: the names of columns as a user writes them.
--- Arguments:   @columns (quoted, with commas between them)
--- Returns:     the names with commas between them, in brackets only where they need these; NULL for NULL
+-- name_list: write column names as a user writes them.
+-- Arguments:   @columns (quoted, separated by commas)
+-- Returns:     the names separated by commas, in brackets only where needed; NULL for NULL
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     SELECT mq.name_list(N'[region], [order no]');  -- region, [order no]
@@ -12,13 +12,13 @@ BEGIN
     DECLARE @list nvarchar(max), @name nvarchar(400), @n int = 1, @count int;
     DECLARE @names TABLE (n int NOT NULL PRIMARY KEY, name nvarchar(400));
     INSERT INTO @names (n, name) SELECT n, name FROM mq.split_names(@columns, N',');
-    -- 0 of no columns.
+    -- 0 when there are no columns.
     SELECT @count = MAX(n) FROM @names;
     WHILE @n <= @count
     BEGIN
         SET @name = NULL;
         SELECT @name = name FROM @names WHERE n = @n;
-        -- A plain name is read as itself; with something after it, because blanks at the end would not count.
+        -- A plain name parses to itself. Append a character before comparing: trailing blanks would be ignored.
         IF NOT EXISTS (
             SELECT * FROM mq.split_names(@name, N',') WHERE n = 1 AND (name + N'.') COLLATE Latin1_General_100_BIN2 = @name + N'.'
         )

@@ -1,15 +1,15 @@
--- pick_equal: pick_rows for a table without a key whose rows leave it, or change their status.
--- Arguments:   @pieces (see pick_rows), the others as pick_rows
+-- pick_equal: pick_rows for a table without a key, when done rows are deleted or change their status.
+-- Arguments:   @pieces (see pick_rows); the others as in pick_rows
 -- Returns:     @took, as pick_rows
 -- Errors:      none
--- Transaction: joins the caller's, which is READ COMMITTED; passes over rows that others have locked
+-- Transaction: joins the caller's, which must be READ COMMITTED; skips rows that others have locked
 -- Example:     EXEC mq.pick_equal @pieces, N'orders', @key, 100, @now, N'worker-1', @took OUTPUT;
 --
--- The table is read with the caller's rights, which do not reach the entries: rows come here in a temporary table, and are then
--- compared with the entries. No lock is kept: what others change in the meantime is found out when the status is written.
+-- The table is read with the caller's rights, which do not include the entries. So the rows go into a temporary table first,
+-- and are compared with the entries there. No lock is kept: changes by others are detected when the status is written.
 --
--- Who finishes a row takes its entry away: where that makes the row no longer ready, entries are read first; where a row that has
--- failed becomes ready again, rows are. What is read too early then only makes the claim smaller.
+-- Finishing a row deletes its entry. If the row is then no longer ready, entries are read before rows. If a failed row
+-- becomes ready again, rows are read before entries. An old reading only makes the claim smaller.
 
 CREATE OR ALTER PROCEDURE mq.pick_equal
     @pieces mq.pieces READONLY,

@@ -1,8 +1,8 @@
--- pick_keyed: pick_rows for a table with a key whose rows leave it, or change their status.
--- Arguments:   @pieces (see pick_rows), the others as pick_rows
+-- pick_keyed: pick_rows for a table with a key, when done rows are deleted or change their status.
+-- Arguments:   @pieces (see pick_rows); the others as in pick_rows
 -- Returns:     @took, as pick_rows
 -- Errors:      none
--- Transaction: joins the caller's, which is READ COMMITTED; passes over rows that others have locked
+-- Transaction: joins the caller's, which must be READ COMMITTED; skips rows that others have locked
 -- Example:     EXEC mq.pick_keyed @pieces, N'orders', @key, 100, 0, @now, N'worker-1', @took OUTPUT;
 --
 -- The table is read with the caller's rights, which do not include the entries. So the rows go into a temporary table first, and are
@@ -46,8 +46,8 @@ INNER JOIN {table} AS t WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON 
 WHERE {is_ready} AND HASHBYTES(''SHA2_256'', {identity}) = c.hash
 ORDER BY c.n
 OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);', @pieces);
-    -- First without keeping a lock, then what is free: else each claim would lock rows that others have claimed. If such rows fill the
-    -- first scan, a longer one follows.
+    -- Scan without keeping locks first, then lock the free rows: otherwise each claim would lock rows that others have
+    -- claimed. If claimed rows fill the first scan, a longer scan follows.
     WHILE 1 = 1
     BEGIN
         DELETE FROM #mq_row;
@@ -55,7 +55,7 @@ OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);', @pieces);
         EXEC sp_executesql @scan, N'@many int, @ready nvarchar(max), @place nvarchar(max)', @many = @many, @ready = @ready,
             @place = @place;
         SELECT @read = COUNT(*) FROM #mq_row;
-        -- Dead rows have a status of their own: one that stands at ready again was set back by hand and is claimed.
+        -- Dead rows are at error_value: a dead row that is ready again was set back by hand and is claimed.
         DELETE c
         FROM #mq_row AS c
         WHERE EXISTS (

@@ -1,14 +1,14 @@
--- pick_lost: claim rows of an adopted table that stand at active_value without an entry: their key or content was changed while they
---            were claimed, or their entry is lost.
--- Arguments:   @name (the adopted table, whose place the caller has locked), @key (the batch), @top (at most so many; 1 to 1,000), @now,
---              @reader
--- Returns:     @took: how many
--- Errors:      50005 not_found, 50006 unsuitable_table, when the table or a column is not there any more
--- Transaction: joins the caller's, which is READ COMMITTED; passes over rows that others have locked
+-- pick_lost: claim rows at active_value that have no entry.
+-- Arguments:   @name (of the polling table; the caller has locked its low-water mark), @key (of the batch), @top (1 to
+--              1,000), @now, @reader
+-- Returns:     @took: the number of rows claimed
+-- Errors:      50005 not_found, 50006 unsuitable_table (the table or a column was dropped)
+-- Transaction: joins the caller's, which must be READ COMMITTED; skips rows that others have locked
 -- Example:     EXEC mq.pick_lost N'orders', @key, 100, @now, N'worker-1', @took OUTPUT;
 --
--- Only as many as there are more rows at active_value than entries: while a changed row has its entry, its handler may be running.
--- Entries are counted before the rows: a call that finishes rows in between makes the difference smaller.
+-- The key or content of such a row changed while it was claimed, or its entry was lost. A claim takes only as many rows as
+-- there are rows in excess of entries: while the old entry exists, a handler may still be working on the row. Entries are
+-- counted before rows: rows finished in between make the difference smaller.
 
 CREATE OR ALTER PROCEDURE mq.pick_lost
     @name nvarchar(400),
@@ -58,7 +58,7 @@ FROM {table} AS t WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK{hint})
 CROSS APPLY (SELECT {identity} AS ident) AS i
 WHERE {is_active};', @pieces);
     EXEC sp_executesql @statement, N'@many int, @active nvarchar(max)', @many = @many, @active = @active;
-    -- Of equal rows as many have an entry as there are entries.
+    -- Of equal rows, remove as many as have entries.
     DELETE o
     FROM #mq_orphan AS o
     INNER JOIN (SELECT n, hash, ROW_NUMBER() OVER (PARTITION BY hash ORDER BY n) AS copy FROM #mq_orphan) AS c ON c.n = o.n

@@ -1,8 +1,8 @@
--- pick_placed: pick_rows for a table whose rows stay as they are: those after the place that claims have come to.
--- Arguments:   @pieces (see pick_rows), the others as pick_rows
+-- pick_placed: pick_rows for a table without a status that keeps its rows: claim the rows after the low-water mark.
+-- Arguments:   @pieces (see pick_rows); the others as in pick_rows
 -- Returns:     @took, as pick_rows
 -- Errors:      none
--- Transaction: joins the caller's, which is READ COMMITTED; waits for others that have locked these rows
+-- Transaction: joins the caller's, which must be READ COMMITTED; waits for transactions that have locked these rows
 -- Example:     EXEC mq.pick_placed @pieces, N'orders', @key, 100, @now, N'worker-1', @took OUTPUT;
 
 CREATE OR ALTER PROCEDURE mq.pick_placed
@@ -27,7 +27,7 @@ BEGIN
     IF @settled IS NULL
         RETURN;
     SELECT @place = place, @hash = place_hash, @copies = copies FROM mq.polled_place WHERE name = @name;
-    -- First up to which order value: so no more than the rows of these values are sorted.
+    -- Find the last order value first: then only rows up to it are sorted.
     SET @statement = mq.fill(CONCAT(N'DECLARE @high nvarchar(max);
 SELECT TOP (1) @high = y.high
 FROM (

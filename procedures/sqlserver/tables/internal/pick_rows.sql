@@ -1,10 +1,10 @@
--- pick_rows: make entries for rows of an adopted table that nobody has claimed yet, in their order.
--- Arguments:   @name (the adopted table, whose place the caller has locked), @key (the batch), @top (at most so many; 1 to 1,000),
---              @from_place (1: begin where the last claim ended), @now, @reader
--- Returns:     @took: how many entries there are more, with todo P; their order value and number among their equals in place
---              and copies
--- Errors:      50005 not_found, 50006 unsuitable_table, when the table, a column or the index is not there any more
--- Transaction: joins the caller's, which is READ COMMITTED; passes over rows that others have locked
+-- pick_rows: add entries for rows of a polling table that have none, in claim order.
+-- Arguments:   @name (of the polling table; the caller has locked its low-water mark), @key (of the batch), @top (1 to
+--              1,000), @from_place (1: start at the low-water mark), @now, @reader
+-- Returns:     @took: the number of new entries. They have todo P; place and copies are their order value and their number
+--              among equal rows
+-- Errors:      50005 not_found, 50006 unsuitable_table (the table, a column or the index was dropped)
+-- Transaction: joins the caller's, which must be READ COMMITTED; skips rows that others have locked
 -- Example:     EXEC mq.pick_rows N'orders', @key, 100, 0, @now, N'worker-1', @took OUTPUT;
 
 CREATE OR ALTER PROCEDURE mq.pick_rows
@@ -38,7 +38,7 @@ BEGIN
         INSERT INTO @pieces (name, piece)
         VALUES ('quoted', @quoted), ('wanted', @wanted),
             ('index', QUOTENAME(LEFT(CAST(OBJECT_NAME(@object_id) AS nvarchar(128)), 110) + N'_claim'));
-        SET @detail = mq.fill(N'claims would read the whole table, it needs: CREATE INDEX {index} ON {quoted} ({wanted})', @pieces);
+        SET @detail = mq.fill(N'without this index claims would scan the table: CREATE INDEX {index} ON {quoted} ({wanted})', @pieces);
         EXEC mq.raise_error 'unsuitable_table', @detail;
     END;
     WHILE @list IS NOT NULL
@@ -52,7 +52,7 @@ BEGIN
     INSERT INTO @pieces (name, piece) SELECT name, piece FROM mq.polled_pieces(@name, 1);
     INSERT INTO @pieces (name, piece)
     VALUES ('hint', @hint), ('sort', COALESCE(@sort, N'(SELECT NULL)')), ('order', @by);
-    -- The order value as a text, and back.
+    -- The order value as text, and read back from it.
     INSERT INTO @pieces (name, piece)
     SELECT p.name, p.piece
     FROM (SELECT MAX(written) AS written, MAX(read_back) AS read_back FROM mq.column_texts(@object_id, @by) WHERE @by IS NOT NULL) AS c
@@ -68,7 +68,7 @@ BEGIN
         EXEC mq.pick_equal @pieces, @name, @key, @top, @now, @reader, @took OUTPUT;
     ELSE
         EXEC mq.pick_placed @pieces, @name, @key, @top, @now, @reader, @took OUTPUT;
-    -- Dead once, and made ready again by hand.
+    -- Delete old entries of dead rows that somebody has set back to ready.
     IF @shape = 'a' AND @took > 0
         DELETE FROM mq.polled_row
         WHERE name = @name AND state = 'E'

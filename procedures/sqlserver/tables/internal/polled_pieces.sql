@@ -1,8 +1,9 @@
--- polled_pieces: the pieces of SQL that an adopted table is read and written by, for mq.fill.
--- Arguments:   @name (the adopted table, which mq.polled_shape has found as it was adopted), @rows (1: with the pieces that read a row)
--- Returns:     name, piece: table; status (its column); identity (of a row, over the alias t), fields (what OPENJSON reads of that) and
---              match (the condition over t and those fields, r); is_ready and is_active (conditions over t and the parameters @ready and
---              @active) and to (the value of the parameter @to); with @rows: key and row (JSON)
+-- polled_pieces: return the SQL fragments that read and write a polling table, for mq.fill.
+-- Arguments:   @name (of the polling table, which mq.polled_shape has checked), @rows (1: include the pieces that read a
+--              row)
+-- Returns:     name, piece: table; status (its column); identity (of a row, over the alias t), fields (what OPENJSON reads
+--              of it) and match (condition over t and those fields, r); is_ready and is_active (conditions over t, @ready
+--              and @active); to (the value of the parameter @to); with @rows: key and row (JSON)
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     INSERT INTO @pieces (name, piece) SELECT name, piece FROM mq.polled_pieces(N'orders', 0);

@@ -1,8 +1,8 @@
--- polled_shape: how an adopted table is read and written.
--- Arguments:   @name (the adopted table)
--- Returns:     @shape (a to f), @object_id, @quoted (the table), @status (the column's name, quoted) and @value (a value of it; a
---              question mark stands for its text); @problem and @detail: the error's name and detail when the table or a column is
---              not there any more, or not what it was
+-- polled_shape: return how a polling table is read and written.
+-- Arguments:   @name (of the polling table)
+-- Returns:     @shape (a to f), @object_id, @quoted (the table), @status (the column, quoted) and @value (an expression for
+--              a status; ? stands for its text); @problem and @detail: name and text of the error when the table or a column
+--              was dropped or changed
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.polled_shape N'orders', @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @status OUTPUT, @value OUTPUT,

@@ -1,6 +1,6 @@
--- require_claimable: refuse a table that cannot be claimed from as it is to be adopted.
--- Arguments:   @object_id, @quoted and @label (the table), @keys, @order and @status (its columns, quoted; or NULL), @delete (1: done
---              rows are deleted), @equal_rows (1: without a key equal rows are accepted), @late_seconds
+-- require_claimable: refuse a table whose rows cannot be claimed with these settings.
+-- Arguments:   @object_id, @quoted and @label (the table), @keys, @order and @status (columns, quoted, or NULL), @delete (1:
+--              delete done rows), @equal_rows (1: accept equal rows without a key), @late_seconds
 -- Returns:     nothing
 -- Errors:      50006 unsuitable_table
 -- Transaction: joins the caller's
@@ -33,19 +33,20 @@ BEGIN
         WHEN @keys IS NOT NULL OR @delete = 0 THEN @column
     END;
     IF @keys IS NULL AND @equal_rows = 0
-        SET @detail = N'equal rows of {table} cannot be told apart: give key_columns, or accept that with equal_rows 1';
+        SET @detail = N'equal rows of {table} cannot be distinguished: give key_columns, or equal_rows 1 to accept this';
     ELSE IF @bad IS NOT NULL AND @keys IS NULL
-        SET @detail = N'without key_columns all columns are compared, and {bad} of {table} cannot be';
+        SET @detail = N'key_columns: needed, because {bad} of {table} cannot be compared';
     ELSE IF @bad IS NOT NULL
-        SET @detail = N'key_columns: {bad} of {table} cannot be compared, or is kept by the server';
+        SET @detail = N'key_columns: {bad} of {table} cannot be compared, or the server changes it';
     ELSE IF @keys IS NOT NULL AND mq.has_key(@object_id, @keys) = 0
-        SET @detail = N'key_columns: {table} has no primary key or unique index of NOT NULL columns within them';
+        SET @detail = N'key_columns: must include all columns of the primary key of {table}, '
+            + N'or of a unique index of NOT NULL columns';
     ELSE IF @status IS NULL AND @delete = 0 AND @late_seconds IS NULL
-        SET @detail = N'without a status a row of {table} that comes late in the order would be missed: '
-            + N'give late_seconds, after which none comes any more, or 0 to accept that';
+        SET @detail = N'without a status, rows of {table} that commit late are missed: '
+            + N'give late_seconds, the longest delay, or 0 to accept this';
     ELSE IF @status IS NULL AND @delete = 0 AND @order IS NULL
         AND (@keys IS NULL OR (SELECT COUNT(*) FROM mq.columns_of(@object_id, @keys)) <> 1)
-        SET @detail = N'without a status and with keep rows are claimed in an order: give order_column';
+        SET @detail = N'order_column: needed without a status and with keep, unless there is exactly one key column';
     ELSE IF @status IS NULL AND @delete = 0 AND NOT EXISTS (
         SELECT * FROM mq.column_texts(@object_id, @column)
         WHERE nullable = 0 AND changes = 0 AND written IS NOT NULL
@@ -53,7 +54,7 @@ BEGIN
     )
         SET @detail = N'order_column: {column} must be NOT NULL, and a number, a text or a time';
     ELSE IF @wanted IS NOT NULL AND mq.claim_index(@object_id, @wanted) IS NULL
-        SET @detail = N'claims would read the whole table, it needs: CREATE INDEX {index} ON {quoted} ({wanted})';
+        SET @detail = N'without this index claims would scan the table: CREATE INDEX {index} ON {quoted} ({wanted})';
     INSERT INTO @pieces (name, piece)
     VALUES ('table', @label), ('bad', @bad), ('column', @column), ('quoted', @quoted), ('wanted', @wanted),
         ('index', QUOTENAME(LEFT(CAST(OBJECT_NAME(@object_id) AS nvarchar(128)), 110) + N'_claim'));

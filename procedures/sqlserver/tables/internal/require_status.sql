@@ -1,6 +1,5 @@
--- require_status: refuse values of a status that its column cannot hold or cannot distinguish.
--- Arguments:   @object_id (the table), @column (the status column, quoted), @ready, @active, @done, @error, @delete (1: done rows are
---              deleted)
+-- require_status: refuse status values that the column cannot hold or distinguish.
+-- Arguments:   @object_id (the table), @column (quoted), @ready, @active, @done, @error, @delete (1: delete done rows)
 -- Returns:     nothing
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's
@@ -28,16 +27,16 @@ BEGIN
         @value = read_back
     FROM mq.column_texts(@object_id, @column);
     IF @value IS NULL OR @changes = 1 OR @type IN (N'float', N'real', N'binary', N'varbinary')
-        SET @detail = CONCAT(N'status_column: ', @name, N' must be a number, a text or a time of its own');
+        SET @detail = CONCAT(N'status_column: ', @name, N' must be a number, a text or a time that the server does not compute');
     ELSE IF @error IS NULL
         SET @detail = N'error_value: must not be NULL with a status_column';
     ELSE IF @done IS NULL AND @delete = 0
         SET @detail = N'done_value: must not be NULL with a status_column and keep';
     ELSE IF @ready IS NULL AND @nullable = 0
-        SET @detail = CONCAT(N'ready_value: must not be NULL, ', @name, N' is NOT NULL');
+        SET @detail = CONCAT(N'ready_value: must not be NULL, because ', @name, N' is NOT NULL');
     IF @detail IS NOT NULL
         EXEC mq.raise_error 'invalid_argument', @detail;
-    -- A type cuts a text that is too long without an error. So the text must be the same without a length.
+    -- A conversion cuts a text that is too long without an error: so compare it with the text converted without a length.
     SET @wide = @value;
     IF @of_text = 1
         SET @wide = REPLACE(REPLACE(

@@ -1,8 +1,8 @@
--- rescue_rows: take rows back from claims whose lease has expired.
--- Arguments:   @name (the adopted table, whose place the caller has locked), @now
--- Returns:     nothing; their entries wait for another attempt, and are due
+-- rescue_rows: make the entries of expired leases due again.
+-- Arguments:   @name (of the polling table; the caller has locked its low-water mark), @now
+-- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's, which is READ COMMITTED; passes over claims that are being finished or extended
+-- Transaction: joins the caller's, which must be READ COMMITTED; skips claims that are being finished or extended
 -- Example:     EXEC mq.rescue_rows N'orders', @now;
 
 CREATE OR ALTER PROCEDURE mq.rescue_rows
@@ -13,7 +13,7 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @lost uniqueidentifier, @took int;
     DECLARE @expired TABLE (batch_key uniqueidentifier NOT NULL PRIMARY KEY);
-    -- First the keys, without keeping a lock: a claim that is being finished meanwhile is passed over.
+    -- Read the keys first, without keeping locks: claims that are being finished are skipped.
     INSERT INTO @expired (batch_key)
     SELECT batch_key FROM mq.polled_batch WITH (READPAST, READCOMMITTEDLOCK) WHERE name = @name AND lease_until <= @now;
     WHILE EXISTS (SELECT * FROM @expired)

@@ -1,8 +1,8 @@
--- reset_active: give all rows of an adopted table that stand at active_value their ready_value back.
--- Arguments:   @name (the adopted table)
--- Returns:     nothing; also when the table or its status column is not there any more
--- Errors:      those of the table's own triggers when they end the transaction
--- Transaction: joins the caller's, which is READ COMMITTED; waits for others that have locked these rows
+-- reset_active: give all rows at active_value their ready_value back.
+-- Arguments:   @name (of the polling table)
+-- Returns:     nothing, also when the table or its status column was dropped
+-- Errors:      errors of the table's triggers that end the transaction
+-- Transaction: joins the caller's, which must be READ COMMITTED; waits for transactions that have locked these rows
 -- Example:     EXEC mq.reset_active N'orders';
 
 CREATE OR ALTER PROCEDURE mq.reset_active
@@ -22,7 +22,7 @@ BEGIN
     INSERT INTO @pieces (name, piece)
     VALUES ('table', @quoted), ('status', @status), ('active', REPLACE(@value, N'?', N'@active')),
         ('ready', REPLACE(@value, N'?', N'@ready'));
-    -- As many rounds as there are rows now: a trigger may leave them as they are.
+    -- Limit the rounds by the current number of rows: a trigger may undo each change.
     SET @statement = mq.fill(N'SELECT @rounds = COUNT_BIG(*) / 1000 + 1 FROM {table} AS t WITH (READCOMMITTEDLOCK)
 WHERE t.{status} = {active};', @pieces);
     EXEC sp_executesql @statement, N'@active nvarchar(max), @rounds bigint OUTPUT', @active = @active, @rounds = @rounds OUTPUT;
@@ -30,7 +30,7 @@ WHERE t.{status} = {active};', @pieces);
 SET @took = @@ROWCOUNT;', @pieces);
     WHILE @rounds > 0 AND @took > 0
     BEGIN
-        -- What a constraint of the table refuses stays as it is, and must not keep the table adopted.
+        -- A row that a constraint refuses keeps its status; it must not stop release_table.
         SET XACT_ABORT OFF;
         BEGIN TRY
             EXEC sp_executesql @statement, N'@active nvarchar(max), @ready nvarchar(max), @took int OUTPUT', @active = @active,

@@ -1,13 +1,14 @@
--- row_identity: the pieces of SQL that distinguish rows of a table, for dynamic SQL.
--- Arguments:   @object_id (the table), @keys (the columns; NULL: all columns but those that the server itself changes), @status (a
---              column that does not count then, quoted; or NULL), @piece (json: the expression of the identity, over the alias t;
---              fields: what OPENJSON reads of that; match: the condition over t and those fields, r; list: the columns)
+-- row_identity: return the SQL fragments that identify rows of a table, for dynamic SQL.
+-- Arguments:   @object_id (the table), @keys (the columns; NULL: all columns except those that the server changes), @status
+--              (then a column to ignore, quoted, or NULL), @piece (json: the expression of the identity, over the alias t;
+--              fields: what OPENJSON reads of it; match: the condition over t and those fields, r; list: the columns)
 -- Returns:     that piece
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.row_identity(OBJECT_ID(N'dbo.orders'), N'[id]', NULL, 'json');
 --
--- The condition finds rows by an index. The JSON decides whether they are the same: to most collations different texts are equal.
+-- The condition finds rows by an index. The JSON decides whether they are the same row: to most collations different texts
+-- can be equal.
 
 CREATE OR ALTER FUNCTION mq.row_identity (
     @object_id int,
@@ -43,7 +44,7 @@ BEGIN
                 WHEN @nullable = 0 THEN CONCAT(@column, N' = ', @read)
                 ELSE CONCAT(N'(', @column, N' = ', @read, N' OR (', @column, N' IS NULL AND r.k', @n, N' IS NULL))')
             END),
-            -- Not all in one CONCAT: it takes 254 values, and a table has up to 1,024 columns.
+            -- Several CONCATs: one takes at most 254 values, and a table has up to 1,024 columns.
             @json = CONCAT(
                 @json,
                 CASE WHEN @n % 40 = 1 THEN CONCAT(REPLICATE(N') + ', SIGN(@n - 1)), N'CONCAT(CAST(N'''' AS nvarchar(max))') END,

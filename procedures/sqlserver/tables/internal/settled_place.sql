@@ -1,6 +1,6 @@
--- settled_place: up to which order value rows of a table without a status may be claimed: what was the highest late_seconds ago.
--- Arguments:   @pieces (see pick_rows), @name (the adopted table, whose place the caller has locked), @now
--- Returns:     @settled, as text; NULL for none yet
+-- settled_place: return the order value up to which rows of a table without a status may be claimed.
+-- Arguments:   @pieces (see pick_rows), @name (of the polling table; the caller has locked its low-water mark), @now
+-- Returns:     @settled: the highest order value of late_seconds ago, as text; NULL when there is none yet
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.settled_place @pieces, N'orders', @now, @settled OUTPUT;
@@ -15,13 +15,13 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @late int, @seen datetime2(7), @before datetime2(7), @statement nvarchar(max);
     SELECT @late = late_seconds FROM mq.polled WHERE name = @name;
-    -- The clock was set back: what was seen then would count for none for as long.
+    -- Delete marks in the future: the clock was set back, and they would stop all claims until it catches up.
     DELETE FROM mq.polled_mark WHERE name = @name AND seen_at > @now;
     SELECT @seen = MAX(seen_at) FROM mq.polled_mark WHERE name = @name;
     SET @settled = NULL;
     IF @late = 0 OR @seen IS NULL OR @seen <= DATEADD(SECOND, -CASE WHEN @late > 10 THEN @late / 10 ELSE 1 END, @now)
     BEGIN
-        -- A row that is not committed yet does not count, nor is it waited for.
+        -- Uncommitted rows are skipped.
         SET @statement = mq.fill(N'SELECT TOP (1) @settled = {order_text}
 FROM {table} AS t WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK{hint})
 ORDER BY t.{order} DESC

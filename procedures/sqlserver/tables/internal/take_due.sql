@@ -1,8 +1,9 @@
--- take_due: claim rows whose entries wait for another attempt and are due, as far as they are there and nobody has locked them.
--- Arguments:   @name (the adopted table, whose place the caller has locked), @key (the batch), @size (at most so many), @now, @reader
--- Returns:     @count: how many are claimed; entries whose row is gone are deleted, those that have no attempt left are dead
--- Errors:      50005 not_found, 50006 unsuitable_table, when the table or a column is not there any more
--- Transaction: joins the caller's, which is READ COMMITTED; passes over rows that others have locked
+-- take_due: claim the rows whose retry is due, if they exist and nobody has locked them.
+-- Arguments:   @name (of the polling table; the caller has locked its low-water mark), @key (of the batch), @size, @now,
+--              @reader
+-- Returns:     @count: rows claimed. Entries whose rows are gone are deleted; rows without attempts left become dead
+-- Errors:      50005 not_found, 50006 unsuitable_table (the table or a column was dropped)
+-- Transaction: joins the caller's, which must be READ COMMITTED; skips rows that others have locked
 -- Example:     EXEC mq.take_due N'orders', @key, 100, @now, N'worker-1', @count OUTPUT;
 
 CREATE OR ALTER PROCEDURE mq.take_due
@@ -46,7 +47,7 @@ BEGIN
         WHERE batch_key = @key AND state = 'N';
         EXEC mq.take_new @name, @key, @took OUTPUT;
         SET @count = @count + @took;
-        -- What is locked stays due, and would be found again.
+        -- Locked rows stay due: the next round would find them again.
         IF @took < @found
             BREAK;
     END;

@@ -1,9 +1,9 @@
--- take_new: set the status of rows that are being claimed to active_value.
--- Arguments:   @name (the adopted table), @key (the batch; its entries with a todo of P)
--- Returns:     @count: how many of them are claimed; what others have taken meanwhile is forgotten, what the table refuses has
---              failed
--- Errors:      50005 not_found, 50006 unsuitable_table, when the table or a column is not there any more
--- Transaction: joins the caller's, which is READ COMMITTED; passes over rows that others have locked
+-- take_new: set the status of newly claimed rows to active_value.
+-- Arguments:   @name (of the polling table), @key (of the batch; its entries with todo P)
+-- Returns:     @count: rows claimed. Entries of rows that others have taken meanwhile are deleted; rows that the table
+--              refuses have failed
+-- Errors:      50005 not_found, 50006 unsuitable_table (the table or a column was dropped)
+-- Transaction: joins the caller's, which must be READ COMMITTED; skips rows that others have locked
 -- Example:     EXEC mq.take_new N'orders', @key, @count OUTPUT;
 
 CREATE OR ALTER PROCEDURE mq.take_new
@@ -27,7 +27,7 @@ BEGIN
         IF @problem IS NOT NULL
             EXEC mq.raise_error @problem, @detail;
         DELETE FROM mq.polled_row WHERE batch_key = @key AND todo = 'A' AND hit <> 1;
-        -- What the table itself will not have claimed must not stop the others.
+        -- A row whose claim the table refuses must not stop the others.
         UPDATE mq.polled_row SET todo = 'Z', retry = NULL WHERE batch_key = @key AND todo = 'A' AND refused = 1;
     END;
     SET @took = 1;

@@ -1,10 +1,10 @@
 -- write_entries: write the rows that find_entries has found.
--- Arguments:   @pieces (of the table, with rows and from: see write_rows), @keyed (1: it has a key), @delete (1: rows that are done are
---              deleted), @flag (only entries with this active), @from (their rows' status, the parameter of the piece from), @todo (only
---              entries with this), @to (the new status), @low and @high (of the entries' ids)
--- Returns:     in #mq_entry: hit (0: not there any more) and refused (1: the table does not take the change; error says why)
--- Errors:      those of the table's own triggers when they end the transaction, and those that are not a row's
--- Transaction: joins the caller's, which is READ COMMITTED
+-- Arguments:   @pieces (of the table, with rows and from: see write_rows), @keyed (1: the table has a key), @delete (1:
+--              delete done rows), @flag (only entries with this active), @from (the status of their rows: parameter of the
+--              piece from), @todo (only entries with this), @to (the new status), @low and @high (range of entry ids)
+-- Returns:     in #mq_entry: hit (0: the row is gone) and refused (1: the table refused the change; error says why)
+-- Errors:      errors of triggers that end the transaction, and errors that concern all rows, such as a missing right
+-- Transaction: joins the caller's, which must be READ COMMITTED
 -- Example:     EXEC mq.write_entries @pieces, 1, 0, 1, N'A', 'D', N'D', 1, 1000;
 
 CREATE OR ALTER PROCEDURE mq.write_entries
@@ -47,7 +47,7 @@ SET @took = @@ROWCOUNT;'), @pieces);
         SET @n = @n + 1;
         SELECT @first = low, @until = high, @top = size, @hash = hash FROM @units WHERE n = @n;
         SET @why = NULL;
-        -- For this statement alone: what a constraint refuses must not spoil the transaction.
+        -- For this statement only: a row that a constraint refuses must not doom the transaction.
         SET XACT_ABORT OFF;
         BEGIN TRY
             EXEC sp_executesql @statement, N'@low bigint, @high bigint, @flag int, @from nvarchar(max), @to nvarchar(max),
@@ -56,7 +56,7 @@ SET @took = @@ROWCOUNT;'), @pieces);
                 @took = @took OUTPUT;
         END TRY
         BEGIN CATCH
-            -- Not the row's: no lock, no memory, no room, no right, or the transaction is lost.
+            -- Errors that concern all rows: no lock, no memory, no space, no right, or a doomed transaction.
             IF XACT_STATE() <> 1 OR ERROR_SEVERITY() > 16
                 OR ERROR_NUMBER() IN (229, 230, 297, 300, 601, 701, 1204, 1205, 1222, 3960, 3961, 8645)
                 THROW;
@@ -65,7 +65,7 @@ SET @took = @@ROWCOUNT;'), @pieces);
         SET XACT_ABORT ON;
         IF @why IS NOT NULL AND @keyed = 1 AND @first < @until
         BEGIN
-            -- One of them is refused: written one by one, they show which.
+            -- The table refuses at least one row: write them one by one to find out which.
             INSERT INTO @units (low, high, size)
             SELECT id, id, 1 FROM #mq_entry WHERE active = @flag AND todo = @todo AND hit = 1 ORDER BY id;
             SELECT @last = MAX(n) FROM @units;
@@ -89,7 +89,7 @@ SET @took = @@ROWCOUNT;'), @pieces);
     END;
     IF @keyed = 1
     BEGIN
-        -- The catalog shows triggers to the table's owner alone: it is always checked.
+        -- A trigger may have undone the change. Always check: only the table's owner can see triggers in the catalog.
         SET @statement = mq.fill(N'UPDATE e
 SET refused = 1, error = N''a trigger of the table left the row as it was''
 {rows} AND {from} AND e.todo = @todo AND e.hit = 1 AND e.refused = 0

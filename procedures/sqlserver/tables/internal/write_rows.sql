@@ -1,17 +1,19 @@
--- write_rows: do to the rows of an adopted table what is noted in their entries.
--- Arguments:   @name (the adopted table), @key (its entries have this batch key), @ready (what stands for ready_value in rows that are
---              wanted), @skip (1: pass over what others have locked, and keep each row's JSON in its entry)
--- Returns:     in the entries: hit (1: found and written; 2: there with another status; 0: neither), refused (1: the table
---              does not take the change; error says why); @problem and @detail: the table is not there any more
--- Errors:      those of the table's own triggers when they end the transaction, and those that are not a row's
--- Transaction: joins the caller's, which is READ COMMITTED
+-- write_rows: write the change that each entry asks for to its row.
+-- Arguments:   @name (of the polling table), @key (of the batch), @ready (the status of rows whose entry is not active:
+--              ready_value, or error_value of dead rows), @skip (1: skip rows that others have locked, and store each row's
+--              JSON in its entry)
+-- Returns:     in the entries: hit (1: found and written; 2: found with another status; 0: not found), refused (1: the table
+--              refused the change; error says why); @problem and @detail: the error when the table is gone
+-- Errors:      errors of triggers that end the transaction, and errors that concern all rows, such as a missing right
+-- Transaction: joins the caller's, which must be READ COMMITTED
 -- Example:     EXEC mq.write_rows N'orders', @key, N'N', 0, @problem OUTPUT, @detail OUTPUT;
 --
--- What todo says: D done, P found only, A active, F fails, L is given back, X dies, Y is ready again; Z:
--- nothing. Equal rows are one unit: as many of them are changed as there are entries, with TOP.
+-- Values of todo: D done, P only find, A active, F failed, L given back, X dead, Y ready again, Z nothing. Equal rows are
+-- written together: TOP changes as many of them as there are entries.
 --
--- Statements on the table have the caller's rights, which do not reach the queue's tables: so entries go there and back in a
--- temporary table. Triggers of the table see that too: of what comes back only the notes count, and only for entries of this claim.
+-- Statements on the user's table have the caller's rights, which do not include the queue's tables: a temporary table
+-- carries the entries there and back. The table's triggers could change it: only the columns hit, refused, error and
+-- row_json are read back, and only for entries of this claim.
 
 CREATE OR ALTER PROCEDURE mq.write_rows
     @name nvarchar(400),
@@ -89,7 +91,7 @@ WHERE e.id BETWEEN @low AND @high AND e.active = @flag AND HASHBYTES(''SHA2_256'
                 SELECT @todo = MIN(todo) FROM #mq_entry WHERE active = @flag AND hit = 1 AND todo > COALESCE(@todo, ' ');
                 IF @todo IS NULL
                     BREAK;
-                -- Nothing is to be written where the status is what it is to be.
+                -- Skip rows that already have the new status.
                 IF @todo = 'P' OR (@todo = 'A' AND @flag = 1) OR (@todo IN ('F', 'L') AND @flag = 0)
                     OR (@status IS NULL AND @todo <> 'D')
                     CONTINUE;
