@@ -76,7 +76,7 @@ BEGIN
     BEGIN
         v_by_group = COALESCE(v_by_group, v_default_by_group);
         paused = COALESCE(paused, v_default_paused);
-        -- In a grouped queue the rows of mq_ready are tickets.
+        -- In a queue with groups the rows of mq_ready are tickets.
         ready = IIF(v_by_group = 1, v_grouped, v_ready) + v_due;
         oldest_ready_seconds = MAXVALUE(DATEDIFF(MILLISECOND
             FROM COALESCE(IIF(v_by_group = 1, v_oldest_grouped, v_oldest_ready), v_oldest_due) TO v_now), 0) / 1e3;

@@ -3,7 +3,7 @@
 --              list_errors counts under this name, of the newest 10,000; NULL: whatever they died of)
 -- Returns:     count
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
--- Transaction: joins the caller's, which must be READ COMMITTED NO WAIT; passes over what another call is changing
+-- Transaction: joins the caller's, which must be READ COMMITTED NO WAIT; skips what another call is changing
 -- Example:     SELECT * FROM mq_redrive('email');
 
 SET TERM ^ ;
@@ -60,7 +60,7 @@ BEGIN
         DO
         BEGIN
             BEGIN
-                -- Not ROW_COUNT: in a loop over a cursor it goes on counting.
+                -- Not ROW_COUNT: in a loop over a cursor it counts all iterations.
                 DELETE FROM mq_dead WHERE CURRENT OF c;
                 v_ok = 1;
             WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO

@@ -25,7 +25,7 @@ SQL SECURITY DEFINER
 READS SQL DATA
 BEGIN
     DECLARE v_size int DEFAULT COALESCE(p_size, 10);
-    -- No body is longer.
+    -- The longest body.
     DECLARE v_length int DEFAULT COALESCE(p_body_length, 16777216);
     DECLARE v_type varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_one bigint DEFAULT p_id;

@@ -21,7 +21,7 @@ BEGIN
     CALL mq_require_name('type', p_type, 0);
     CALL mq_require_range('size', p_size, 1, 10000);
     SELECT e.error, COUNT(*) AS count, MIN(e.died_at) AS first_at, MAX(e.died_at) AS last_at,
-        -- Of the newest: both texts have one length.
+        -- Of the newest: both texts have the same length.
         CAST(RIGHT(MAX(CONCAT(e.died_at, LPAD(e.id, 20, '0'))), 20) AS SIGNED) AS last_id
     FROM (
         SELECT d.error, d.died_at, d.id

@@ -20,7 +20,7 @@ SQL SECURITY DEFINER
 READS SQL DATA
 BEGIN
     DECLARE v_size int DEFAULT COALESCE(p_size, 10);
-    -- No body is longer.
+    -- The longest body.
     DECLARE v_length int DEFAULT COALESCE(p_body_length, 16777216);
     DECLARE v_grouped tinyint;
     CALL mq_require_name('type', p_type, 0);
@@ -69,7 +69,7 @@ BEGIN
         FROM (
             (SELECT 1 AS part, '' AS group_key, priority, run_at, id, attempts, NULL AS error
             FROM mq_ready FORCE INDEX (PRIMARY)
-            -- In a grouped queue these are tickets.
+            -- In a queue with groups these rows are tickets.
             WHERE type = p_type AND NOT v_grouped
             ORDER BY priority, run_at, id
             LIMIT v_size)

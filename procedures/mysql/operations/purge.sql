@@ -2,7 +2,7 @@
 -- Arguments:   p_type, p_state (N: ready and delayed, E: dead, C: archived)
 -- Returns:     count; repeat until it is 0
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
--- Transaction: joins the caller's, which must be READ COMMITTED; passes over what is being claimed at this moment
+-- Transaction: joins the caller's, which must be READ COMMITTED; skips what is being claimed at this moment
 -- Example:     CALL mq_purge('email', 'E');
 
 DROP PROCEDURE IF EXISTS mq_purge;

@@ -5,8 +5,8 @@
 -- Transaction: reads only; sees other sessions after GRANT PROCESS ON *.* TO 'mq_owner'@'localhost'
 -- Example:     CALL mq_queue_health();
 --
--- A caller gets one result set: the rows are put together as JSON first. The comments that begin with M! are read by MariaDB
--- only, those that begin with !80000 by MySQL only.
+-- A caller gets one result set, so the rows are first collected as JSON. The comments that begin with M! are read by
+-- MariaDB only, those that begin with !80000 by MySQL only.
 
 DROP PROCEDURE IF EXISTS mq_queue_health;
 

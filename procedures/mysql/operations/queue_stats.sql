@@ -5,7 +5,7 @@
 -- Transaction: reads only, without locks, and never more than 10,001 index entries a number
 -- Example:     CALL mq_queue_stats(NULL);
 --
--- A caller gets one result set: the rows are put together as JSON first.
+-- A caller gets one result set, so the rows are first collected as JSON.
 
 DROP PROCEDURE IF EXISTS mq_queue_stats;
 

@@ -3,7 +3,7 @@
 --              list_errors counts under this name, of the newest 10,000; NULL: whatever they died of)
 -- Returns:     count
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
--- Transaction: joins the caller's, which must be READ COMMITTED; passes over what another call is changing
+-- Transaction: joins the caller's, which must be READ COMMITTED; skips what another call is changing
 -- Example:     CALL mq_redrive('email', NULL, NULL);
 
 DROP PROCEDURE IF EXISTS mq_redrive;

@@ -45,7 +45,7 @@ AS $$
 DECLARE
     v_state text := coalesce(p_state, 'N');
     v_size integer := coalesce(p_size, 10);
-    -- No body is longer.
+    -- The longest body.
     v_length integer := coalesce(p_body_length, 16777216);
     v_rows bigint;
 BEGIN

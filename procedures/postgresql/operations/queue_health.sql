@@ -24,7 +24,7 @@ AS $$
 DECLARE
     v_row record;
 BEGIN
-    -- Whatever keeps an old snapshot keeps every deleted message from being cleaned up.
+    -- An old snapshot prevents the cleanup of every message deleted since.
     SELECT a.pid, a.usename, a.application_name, a.state, a.query,
         extract(epoch FROM clock_timestamp() - a.xact_start) AS seconds
     INTO v_row

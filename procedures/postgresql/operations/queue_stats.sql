@@ -64,7 +64,7 @@ BEGIN
     )
     SELECT t.type, least(t.ready, c_cap)::bigint, least(t.delayed, c_cap)::bigint, least(t.active, c_cap)::bigint,
         least(t.expired, c_cap)::bigint, least(t.dead, c_cap)::bigint,
-        -- greatest() passes over NULL: nothing ready has no age.
+        -- greatest() skips NULL: nothing ready has no age.
         CASE WHEN t.oldest IS NOT NULL THEN greatest(extract(epoch FROM v_now - t.oldest), 0)::double precision END,
         (greatest(t.ready, t.delayed, t.active, t.expired, t.dead) > c_cap)::integer::smallint, t.paused::integer::smallint
     FROM totals AS t

@@ -2,7 +2,7 @@
 -- Arguments:   p_type, p_id (NULL: all, the oldest dead first, at most 10,000 per call), p_error (only those that
 --              list_errors counts under this name, of the newest 10,000; NULL: whatever they died of)
 -- Returns:     count
--- Errors:      50001 wrong_isolation (ordered queues and those with limits by group), 50002 invalid_argument
+-- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group), 50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.redrive('email');
 

@@ -22,8 +22,9 @@ CREATE OR ALTER PROCEDURE mq.report_consumer
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: it acts on what is there now, and passes over locked rows, which no higher level allows.
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
+    -- For this call only: a snapshot shows old rows, and READPAST, which skips locked rows, is not allowed at
+    -- SERIALIZABLE.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     -- In microseconds: drivers have no more digits, and who reads a time finds its row by it.
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @now datetime2(6) = SYSUTCDATETIME();

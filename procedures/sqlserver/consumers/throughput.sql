@@ -4,7 +4,7 @@
 --              included), dead, waited_ms (from sending to the first attempt) and busy_ms (time in handlers); no row for
 --              a minute without any
 -- Errors:      50002 invalid_argument
--- Transaction: reads only and waits for nobody; where the database does not keep versions it sees uncommitted reports
+-- Transaction: reads only; never waits for locks; without READ_COMMITTED_SNAPSHOT it reads uncommitted reports
 -- Example:     EXEC mq.throughput N'email';
 
 CREATE OR ALTER PROCEDURE mq.throughput
@@ -13,7 +13,7 @@ CREATE OR ALTER PROCEDURE mq.throughput
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     DECLARE @name nvarchar(400);
     EXEC mq.require_name 'type', @type, 1;
     IF EXISTS (SELECT * FROM sys.databases WHERE name = DB_NAME() AND is_read_committed_snapshot_on = 0)

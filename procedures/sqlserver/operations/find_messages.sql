@@ -4,7 +4,7 @@
 -- Returns:     up to @size messages as peek has them, by id. Archived ones are found by @id. By @group_key: due messages of
 --              queues with groups all, others among the first 10,000 of their state
 -- Errors:      50002 invalid_argument
--- Transaction: reads only and waits for nobody; where the database does not keep versions it sees uncommitted states
+-- Transaction: reads only; never waits for locks; without READ_COMMITTED_SNAPSHOT it reads uncommitted states
 -- Example:     EXEC mq.find_messages N'invoice', @group_key = N'customer-17';
 --
 -- It reads what message_state reads, by keys alone, and as peek does: first the places, then the texts.
@@ -19,8 +19,8 @@ CREATE OR ALTER PROCEDURE mq.find_messages
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- No body is longer.
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
+    -- The longest body.
     DECLARE @length int = 16777216, @top int = 10, @name nvarchar(400), @dedup nvarchar(400), @group nvarchar(400);
     DECLARE @ids TABLE (id bigint NOT NULL PRIMARY KEY);
     DECLARE @found TABLE (

@@ -10,7 +10,7 @@ CREATE OR ALTER PROCEDURE mq.installed_files
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     -- Migrations and grants.sql leave no object of their name: nothing to compare.
     SELECT i.name, i.kind, i.sha256,
         CAST(CASE

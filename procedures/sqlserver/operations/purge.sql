@@ -2,7 +2,7 @@
 -- Arguments:   @type, @state (N: ready and delayed, E: dead, C: archived)
 -- Returns:     count; repeat until it is 0
 -- Errors:      50002 invalid_argument
--- Transaction: joins the caller's; passes over what is being claimed at this moment
+-- Transaction: joins the caller's; skips what is being claimed at this moment
 -- Example:     EXEC mq.purge N'email', N'E';
 
 CREATE OR ALTER PROCEDURE mq.purge
@@ -11,8 +11,8 @@ CREATE OR ALTER PROCEDURE mq.purge
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: it passes over locked rows, which no higher level allows.
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
+    -- For this call only: READPAST, which skips locked rows, is not allowed at SERIALIZABLE.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @grouped bit, @count bigint = 0, @gone bigint, @most int = 10000, @step int = 1000, @top int, @stage int;
@@ -21,7 +21,7 @@ BEGIN
     BEGIN TRY
         EXEC mq.require_name 'type', @type, 0;
         SET @name = @type;
-        -- With something after it: a blank at the end would not count.
+        -- Compared with a character appended, because the server ignores trailing blanks.
         IF @state IS NULL OR (@state + N'.') COLLATE Latin1_General_100_BIN2 NOT IN (N'N.', N'E.', N'C.')
             EXEC mq.raise_error 'invalid_argument', N'state: must be N, E or C';
         IF @own = 1

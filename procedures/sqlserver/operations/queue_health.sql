@@ -12,10 +12,10 @@ CREATE OR ALTER PROCEDURE mq.queue_health
 AS
 BEGIN
     SET NOCOUNT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     -- What may not be seen must not end the caller's transaction: the row says so. Nothing is changed here.
     SET XACT_ABORT OFF;
-    -- For as long as this call: it passes over locked rows, which no higher level allows.
+    -- For this call only: READPAST, which skips locked rows, is not allowed at SERIALIZABLE.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @value float, @verdict varchar(4), @detail nvarchar(max), @sees bit = 0;
     DECLARE @right nvarchar(200), @seconds bigint, @level int, @versions bit, @snapshots bit, @delayed_durability int;

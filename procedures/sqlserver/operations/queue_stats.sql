@@ -2,8 +2,8 @@
 -- Arguments:   @type (NULL: all that have a policy or a message)
 -- Returns:     type, ready, delayed, active, expired, dead, oldest_ready_seconds, capped, paused
 -- Errors:      50002 invalid_argument
--- Transaction: reads only, waits for nobody, and never reads much more than 20,002 rows a number; where the database does not keep
---              versions it counts what is not committed
+-- Transaction: reads only, never waits for locks, and never reads much more than 20,002 rows a number; where the database
+--              does not keep versions it counts what is not committed
 -- Example:     EXEC mq.queue_stats;
 
 CREATE OR ALTER PROCEDURE mq.queue_stats
@@ -11,7 +11,7 @@ CREATE OR ALTER PROCEDURE mq.queue_stats
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @one nvarchar(400);
     EXEC mq.require_name 'type', @type, 1;
     IF EXISTS (SELECT * FROM sys.databases WHERE name = DB_NAME() AND is_read_committed_snapshot_on = 0)

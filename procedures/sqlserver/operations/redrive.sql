@@ -3,7 +3,7 @@
 --              under this name, of the newest 10,000; NULL: whatever they died of)
 -- Returns:     count
 -- Errors:      50002 invalid_argument
--- Transaction: joins the caller's; passes over what another call is changing
+-- Transaction: joins the caller's; skips what another call is changing
 -- Example:     EXEC mq.redrive N'email';
 
 CREATE OR ALTER PROCEDURE mq.redrive
@@ -13,8 +13,8 @@ CREATE OR ALTER PROCEDURE mq.redrive
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: it passes over locked rows, which no higher level allows.
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
+    -- For this call only: READPAST, which skips locked rows, is not allowed at SERIALIZABLE.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @grouped bit, @ring bit, @count bigint = 0, @most int = 10000, @step int = 1000, @top int, @took int = 1;
@@ -44,7 +44,7 @@ BEGIN
                 SELECT @id WHERE @id IS NOT NULL
             ) AS d
             INNER JOIN mq.dead AS e WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON e.id = d.id
-            -- With something after it: to this server blanks at the end do not count.
+            -- Compared with a character appended, because the server ignores trailing blanks.
             WHERE e.type = @name AND CONCAT(mq.error_group(e.error), N'.') COLLATE Latin1_General_100_BIN2 = @error + N'.'
             OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
         WHILE @took > 0 AND @count < @most
@@ -52,8 +52,8 @@ BEGIN
             DELETE FROM @found;
             DELETE FROM @back;
             SET @top = CASE WHEN @most - @count < @step THEN @most - @count ELSE @step END;
-            -- First the ids, without keeping a lock, then the rows by their primary key: two calls that lock rows of one table
-            -- through two indexes deadlock.
+            -- First the ids, without holding locks, then the rows by their primary key: two calls that lock rows of one
+            -- table through two indexes deadlock.
             IF @error IS NOT NULL
                 DELETE TOP (@step) FROM @same OUTPUT deleted.id, deleted.died_at INTO @found (id, died_at);
             ELSE IF @id IS NULL
@@ -64,7 +64,7 @@ BEGIN
                 ORDER BY died_at, id;
             ELSE
                 INSERT INTO @found (id) VALUES (@id);
-            -- The message before its dead letter, as erase does: what is being cancelled is passed over.
+            -- The message before its dead letter, as erase does: what is being cancelled is skipped.
             DELETE e
             OUTPUT deleted.id, 0 INTO @back (id, attempts)
             FROM @found AS f

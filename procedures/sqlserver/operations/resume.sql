@@ -11,8 +11,8 @@ CREATE OR ALTER PROCEDURE mq.resume
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: it acts on what is there now, and a snapshot shows what was.
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
+    -- For this call only: the call needs the current rows, and a snapshot shows old ones.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @count bigint = 0;

@@ -27,8 +27,8 @@ CREATE OR ALTER PROCEDURE mq.set_queue
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: it acts on what is there now, and a snapshot shows what was.
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
+    -- For this call only: the call needs the current rows, and a snapshot shows old ones.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @was bit, @was_grouped bit, @grouped bit, @refused bit = 0, @step int = 1000, @took int = 1, @counted int = 0;
@@ -40,7 +40,7 @@ BEGIN
         EXEC mq.require_range 'max_attempts', @max_attempts, 1, 1000;
         EXEC mq.require_range 'backoff_seconds', @backoff_seconds, 0, 315360000;
         EXEC mq.require_range 'backoff_max_seconds', @backoff_max_seconds, 0, 315360000;
-        -- With something after it: a blank at the end would not count.
+        -- Compared with a character appended, because the server ignores trailing blanks.
         IF (@on_complete + N'.') COLLATE Latin1_General_100_BIN2 NOT IN (N'delete.', N'archive.')
             EXEC mq.raise_error 'invalid_argument', N'on_complete: must be delete or archive';
         EXEC mq.require_range 'ordered', @ordered, 0, 1;

@@ -12,7 +12,7 @@ CREATE OR ALTER PROCEDURE mq.get_result
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     IF @id IS NULL
         EXEC mq.raise_error 'invalid_argument', N'id: must not be NULL';
     SELECT

@@ -13,7 +13,7 @@ CREATE OR ALTER PROCEDURE mq.next_occurrence
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     DECLARE @zone nvarchar(400), @next_at datetime2(7);
     EXEC mq.require_zone @time_zone;
     IF @after < '1970-01-01' OR @after >= '3000-01-01'

@@ -10,7 +10,7 @@ CREATE OR ALTER PROCEDURE mq.list_bindings
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     IF @topic IS NULL
         SELECT pattern, type FROM mq.binding ORDER BY pattern, type;
     ELSE

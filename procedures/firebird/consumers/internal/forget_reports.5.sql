@@ -3,7 +3,7 @@
 -- Arguments:   p_now
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's; passes over rows that others have locked
+-- Transaction: joins the caller's; skips rows that others have locked
 -- Example:     EXECUTE PROCEDURE mq_forget_reports(mq_utc_now());
 --
 -- This is the body for Firebird 5.0 and later, beside forget_reports.sql.

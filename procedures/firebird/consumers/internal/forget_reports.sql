@@ -3,7 +3,7 @@
 -- Arguments:   p_now
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's; passes over rows that others have locked, and in a transaction that waits for locks over all
+-- Transaction: joins the caller's; skips rows that others have locked, and in a transaction that waits for locks over all
 -- Example:     EXECUTE PROCEDURE mq_forget_reports(mq_utc_now());
 --
 -- Before Firebird 5 a transaction that waits cannot pass over a lock: the next report in one that does not wait deletes the more.

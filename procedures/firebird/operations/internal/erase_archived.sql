@@ -2,7 +2,7 @@
 -- Arguments:   p_type (NULL: all), p_before (completed earlier; NULL: whenever), p_size (at most so many)
 -- Returns:     gone
 -- Errors:      none
--- Transaction: joins the caller's, which is READ COMMITTED NO WAIT; passes over rows that another call is deleting
+-- Transaction: joins the caller's, which is READ COMMITTED NO WAIT; skips rows that another call is deleting
 -- Example:     EXECUTE PROCEDURE mq_erase_archived('email', NULL, 10000) RETURNING_VALUES v_gone;
 
 SET TERM ^ ;
@@ -31,7 +31,7 @@ BEGIN
         DO
         BEGIN
             BEGIN
-                -- Not ROW_COUNT: in a loop over a cursor it goes on counting.
+                -- Not ROW_COUNT: in a loop over a cursor it counts all iterations.
                 DELETE FROM mq_archive WHERE CURRENT OF c;
                 gone = gone + 1;
             WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO

@@ -35,7 +35,7 @@ BEGIN
         FROM (
             SELECT r.id
             FROM (
-                -- In a queue with groups these are tickets.
+                -- In a queue with groups these rows are tickets.
                 SELECT o.id FROM mq_ready AS o WHERE o.type = :p_type
                 PLAN (o ORDER mq_ready_pk) ORDER BY o.type, o.priority, o.run_at, o.id ROWS :c_cap
             ) AS r

@@ -3,7 +3,7 @@
 -- Arguments:   p_type
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's; passes over what a claim is promoting
+-- Transaction: joins the caller's; skips what a claim is promoting
 -- Example:     EXECUTE PROCEDURE mq_loosen_groups('invoice');
 
 SET TERM ^ ;

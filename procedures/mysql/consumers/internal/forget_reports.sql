@@ -3,7 +3,7 @@
 -- Arguments:   p_now
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's, where it is READ COMMITTED; passes over rows that others have locked
+-- Transaction: joins the caller's, where it is READ COMMITTED; skips rows that others have locked
 -- Example:     CALL mq_forget_reports(UTC_TIMESTAMP(6));
 
 DROP PROCEDURE IF EXISTS mq_forget_reports;

@@ -20,7 +20,7 @@ BEGIN
     DECLARE v_detail longtext CHARACTER SET utf8mb4;
     DECLARE v_no_right varchar(200) CHARACTER SET utf8mb4
         DEFAULT 'mq_owner may not see it: GRANT PROCESS ON *.* TO ''mq_owner''@''localhost''';
-    -- Whatever keeps an old snapshot keeps every deleted message from being cleaned up.
+    -- An old snapshot prevents the cleanup of every message deleted since.
     BEGIN
         DECLARE EXIT HANDLER FOR 1227
             SET p_checks = JSON_ARRAY_APPEND(p_checks, '$',

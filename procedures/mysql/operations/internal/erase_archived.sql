@@ -2,7 +2,7 @@
 -- Arguments:   p_type (NULL: all), p_before (completed earlier; NULL: whenever), p_size (at most so many)
 -- Returns:     p_count: how many are gone
 -- Errors:      none
--- Transaction: joins the caller's, which is READ COMMITTED; passes over rows that another call is deleting
+-- Transaction: joins the caller's, which is READ COMMITTED; skips rows that another call is deleting
 -- Example:     CALL mq_erase_archived('email', NULL, 10000, @count);
 
 DROP PROCEDURE IF EXISTS mq_erase_archived;

@@ -32,7 +32,7 @@ BEGIN
             UNION
             SELECT m.id
             FROM (
-                -- In a queue with groups these are tickets.
+                -- In a queue with groups these rows are tickets.
                 (SELECT r.id FROM mq_ready AS r FORCE INDEX (PRIMARY)
                 WHERE r.type = p_type ORDER BY r.priority, r.run_at, r.id LIMIT c_cap)
                 UNION ALL

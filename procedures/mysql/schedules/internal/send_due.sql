@@ -2,7 +2,7 @@
 -- Arguments:   p_type, p_size (at most so many schedules)
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's; passes over schedules that another transaction has locked
+-- Transaction: joins the caller's; skips schedules that another transaction has locked
 -- Example:     CALL mq_send_due('report', 100);
 --
 -- The first claim of each second calls this. Whoever locks the row of a schedule sends its message and sets its next time in

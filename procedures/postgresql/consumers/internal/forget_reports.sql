@@ -3,7 +3,7 @@
 -- Arguments:   p_now
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's; passes over rows that others have locked
+-- Transaction: joins the caller's; skips rows that others have locked
 -- Example:     SELECT mq.forget_reports(clock_timestamp());
 
 CREATE OR REPLACE FUNCTION mq.forget_reports(

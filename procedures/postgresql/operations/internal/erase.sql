@@ -1,7 +1,7 @@
 -- erase: delete messages that nobody holds.
 -- Arguments:   p_queue (the policy), p_ids (messages of that type), p_states (the states to delete from: N, E or NE)
 -- Returns:     how many are gone; those that are held or are being claimed at this moment stay
--- Errors:      50001 wrong_isolation (ordered queues and those with limits by group)
+-- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group)
 -- Transaction: joins the caller's; never waits for a claim
 -- Example:     SELECT mq.erase(mq.policy('email'), ARRAY[17], 'NE');
 

@@ -2,7 +2,7 @@
 -- Arguments:   p_type (NULL: all), p_before (completed earlier), p_size (at most so many)
 -- Returns:     how many are gone
 -- Errors:      none
--- Transaction: joins the caller's; passes over rows that another call is deleting
+-- Transaction: joins the caller's; skips rows that another call is deleting
 -- Example:     SELECT mq.erase_archived('email', 'infinity', 10000);
 
 CREATE OR REPLACE FUNCTION mq.erase_archived(

@@ -29,7 +29,7 @@ BEGIN
             UNION
             SELECT m.id
             FROM (
-                -- In a queue with groups these are tickets.
+                -- In a queue with groups these rows are tickets.
                 (SELECT r.id FROM mq.ready AS r WHERE r.type = p_type ORDER BY r.type, r.priority, r.run_at, r.id LIMIT c_cap)
                 UNION ALL
                 (SELECT d.id FROM mq.delayed AS d WHERE d.type = p_type ORDER BY d.type, d.run_at, d.id LIMIT c_cap)

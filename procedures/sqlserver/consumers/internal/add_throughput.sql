@@ -20,7 +20,7 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @base datetime2(7) = '2000-01-01', @minute datetime2(7), @now datetime2(7) = SYSUTCDATETIME();
     SET @minute = DATEADD(MINUTE, DATEDIFF(MINUTE, @base, @at), @base);
-    -- By the index, and its entry stays locked: forget_reports passes over the entry, and would wait for the row.
+    -- By the index, and its entry stays locked: forget_reports skips the entry, and would wait for the row.
     UPDATE t
     SET sent = t.sent + @sent, completed = t.completed + @completed, failed = t.failed + @failed, dead = t.dead + @dead,
         waited_ms = t.waited_ms + @waited_ms, busy_ms = t.busy_ms + @busy_ms

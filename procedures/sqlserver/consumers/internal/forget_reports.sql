@@ -3,7 +3,7 @@
 -- Arguments:   @now
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's, which is READ COMMITTED; passes over rows that others have locked
+-- Transaction: joins the caller's, which is READ COMMITTED; skips rows that others have locked
 -- Example:     EXEC mq.forget_reports @now;
 
 CREATE OR ALTER PROCEDURE mq.forget_reports
@@ -16,7 +16,8 @@ BEGIN
         minute datetime2(7), type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
         reader nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL
     );
-    -- First the keys, without keeping a lock, then each row by its key, of which others have locked none that is found here.
+    -- First the keys, without holding locks, then each row by its key, of which others have locked none that is found
+    -- here.
     INSERT INTO @old (minute, type, reader)
     SELECT TOP (@step) minute, type, reader
     FROM mq.report WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, INDEX (report_pk))

@@ -28,7 +28,7 @@ BEGIN
         CAST(s.paused AS smallint) AS paused
     FROM (
         SELECT n.type,
-            -- In an ordered queue the rows of mq.ready are tickets.
+            -- In a queue with groups the rows of mq.ready are tickets.
             CAST(CASE n.grouped WHEN 1 THEN n.in_groups ELSE n.ready END + n.due AS bigint) AS ready,
             CAST(n.delayed AS bigint) AS delayed, CAST(n.active AS bigint) AS active, CAST(n.expired AS bigint) AS expired,
             CAST(n.dead AS bigint) AS dead,

@@ -13,7 +13,7 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @cap int = 10000, @grouped bit, @paused bit, @oldest datetime2(7), @due_oldest datetime2(7);
     DECLARE @ready bigint, @due bigint, @delayed bigint, @active bigint, @expired bigint, @dead bigint;
-    -- Not from mq.policy: that reads what is committed, and would wait for an open set_queue.
+    -- Not from mq.policy, which reads committed rows and would wait for an open set_queue.
     SELECT TOP (1) @grouped = grouped, @paused = paused FROM mq.queue WHERE type IN (@type, N'') ORDER BY type DESC;
     IF @grouped = 1
         SELECT @ready = COUNT(*), @oldest = MIN(m.run_at)

@@ -2,7 +2,7 @@
 -- Arguments:   @last_id, @overlap (of the schedule)
 -- Returns:     1 while the last message is new, and without overlap while it is active too; a dead letter keeps nothing away
 -- Errors:      none
--- Transaction: reads only, and waits for nobody
+-- Transaction: reads only, and never waits for locks
 -- Example:     SELECT mq.last_lives(last_id, overlap) FROM mq.schedule;
 --
 -- What it reads need not be committed: a message that is on its way from one state to another counts as new, or as active, for another

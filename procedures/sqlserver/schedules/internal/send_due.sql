@@ -2,7 +2,7 @@
 -- Arguments:   @type, @size (at most so many schedules)
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's, which is READ COMMITTED; passes over schedules that another transaction has locked
+-- Transaction: joins the caller's, which is READ COMMITTED; skips schedules that another transaction has locked
 -- Example:     EXEC mq.send_due N'report', 100;
 --
 -- The first claim of each second calls this. Whoever locks the row of a schedule sends its message and sets its next time in one
@@ -19,8 +19,8 @@ BEGIN
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @n int = 0, @last int, @name nvarchar(400), @cron nvarchar(400), @zone nvarchar(400);
     DECLARE @next_at datetime2(7), @last_id bigint, @overlap bit, @id bigint;
     DECLARE @due TABLE (n int NOT NULL PRIMARY KEY, name nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL);
-    -- First the names, without keeping a lock, then each row by its primary key: two calls that lock rows of one table through two
-    -- indexes deadlock.
+    -- First the names, without holding locks, then each row by its primary key: two calls that lock rows of one table
+    -- through two indexes deadlock.
     INSERT INTO @due (n, name)
     SELECT ROW_NUMBER() OVER (ORDER BY s.next_at, s.name), s.name
     FROM (

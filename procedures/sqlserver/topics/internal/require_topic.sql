@@ -12,7 +12,7 @@ CREATE OR ALTER PROCEDURE mq.require_topic
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    -- Code unit by code unit.
+    -- Compared by code unit.
     DECLARE @refused nvarchar(20) = CONCAT(N'%["', NCHAR(1), N'-', NCHAR(32), NCHAR(127), N']%');
     -- The whole topic between two dots: then an empty word is two dots, wherever it stands.
     DECLARE @words nvarchar(max) = CONCAT(N'.', @topic, N'.'), @detail nvarchar(2000);
