@@ -1,8 +1,9 @@
--- list_errors: the newest 10,000 dead letters of a type by what they died of.
--- Arguments:   @type, @size (at most so many errors, 1 to 10,000; NULL: 20)
--- Returns:     error (its first line, with # for each number; '' for none), count, first_at, last_at, last_id; the most frequent first
+-- list_errors: count the newest 10,000 dead letters of a queue by their error.
+-- Arguments:   @type (1 to 200 characters), @size (the most errors to return, 1 to 10,000; NULL: 20)
+-- Returns:     error (its first line, up to 200 characters, with # for each number; '': no error), count, first_at,
+--              last_at, last_id; the most frequent error first
 -- Errors:      50002 invalid_argument
--- Transaction: reads only and never waits for locks: skips what another call is changing
+-- Transaction: reads only; never waits for locks; skips dead letters that another call is changing
 -- Example:     EXEC mq.list_errors N'email';
 
 CREATE OR ALTER PROCEDURE mq.list_errors

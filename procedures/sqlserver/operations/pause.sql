@@ -1,9 +1,9 @@
--- pause: claims return nothing until resume; what is claimed can be finished; sending goes on.
--- Arguments:   @type
--- Returns:     count (1: it was running, 0: it was paused already)
+-- pause: stop the claims of a queue; claimed messages can still be finished, and sending continues.
+-- Arguments:   @type (1 to 200 characters)
+-- Returns:     count: 1; 0 when the queue was already paused
 -- Errors:      50002 invalid_argument
--- Transaction: joins the caller's; calls for one type wait for each other, and claims of the type for the end of the transaction
---              where the database does not keep versions
+-- Transaction: joins the caller's; calls for one type wait for each other; without READ_COMMITTED_SNAPSHOT claims of the
+--              type wait until the transaction ends
 -- Example:     EXEC mq.pause N'email';
 
 CREATE OR ALTER PROCEDURE mq.pause
@@ -21,7 +21,7 @@ BEGIN
         SET @name = @type;
         IF @own = 1
             BEGIN TRANSACTION;
-        -- The range is locked as well: of two first calls for a type the second waits here, and finds the row then.
+        -- Locks the key range too: of two first calls for a type, the second waits here and then finds the row.
         IF NOT EXISTS (SELECT * FROM mq.queue WITH (UPDLOCK, HOLDLOCK, ROWLOCK) WHERE type = @name)
             INSERT INTO mq.queue (type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered,
                 notify, max_active, rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, grouped)

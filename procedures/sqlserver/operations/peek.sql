@@ -1,12 +1,13 @@
 -- peek: list messages without claiming them.
--- Arguments:   @type, @state (N: in claim order, ready before delayed; A; E and C: the newest first; NULL: N), @size (1 to
---              10,000; NULL: 10), @body_length (at most so many characters of each body; NULL: all)
--- Returns:     up to @size messages with all that is known of them
+-- Arguments:   @type (1 to 200 characters), @state (N: in claim order, ready before delayed; A; E and C: the newest
+--              first; NULL: N), @size (1 to 10,000; NULL: 10), @body_length (characters of each body, 0 to 16,777,216;
+--              NULL: all)
+-- Returns:     up to @size messages with their state, reader, times and error
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only; never waits for locks; without READ_COMMITTED_SNAPSHOT it reads uncommitted states
 -- Example:     EXEC mq.peek N'email', N'E', 20;
 --
--- Longer than 120 lines, because each of the four states has its own table: one query finds the ids, a second one reads the rows.
+-- It is long because each of the four states has its own table: one query finds the ids, and a second one reads the rows.
 
 CREATE OR ALTER PROCEDURE mq.peek
     @type nvarchar(max),
@@ -32,7 +33,8 @@ BEGIN
     EXEC mq.require_range 'body_length', @body_length, 0, 16777216;
     SELECT @size = COALESCE(@size, 10), @state = COALESCE(@state, N'N'), @length = COALESCE(@body_length, @length);
 
-    -- First the places, of narrow rows, without waiting; then the texts, of which a dirty read could end the connection.
+    -- First find the narrow rows, without waiting; then read the texts, because a dirty read of these could end the
+    -- connection.
     IF EXISTS (SELECT * FROM sys.databases WHERE name = DB_NAME() AND is_read_committed_snapshot_on = 0)
         SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED;
     ELSE

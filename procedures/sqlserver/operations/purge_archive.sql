@@ -1,8 +1,8 @@
 -- purge_archive: delete archived messages that were completed before a time.
--- Arguments:   @before (UTC), @size (1 to 10,000; NULL: 1,000)
--- Returns:     count; repeat until it is 0
+-- Arguments:   @before (UTC; messages completed earlier are deleted), @size (1 to 10,000; NULL: 1,000)
+-- Returns:     count: messages deleted; repeat until it is 0
 -- Errors:      50002 invalid_argument
--- Transaction: joins the caller's; skips what another call is deleting
+-- Transaction: joins the caller's; skips rows that another call is deleting
 -- Example:     DECLARE @before datetime2(7) = DATEADD(DAY, -90, SYSUTCDATETIME()); EXEC mq.purge_archive @before, 10000;
 
 CREATE OR ALTER PROCEDURE mq.purge_archive

@@ -1,9 +1,10 @@
--- redrive: make dead letters ready again, with their attempts set back to 0.
--- Arguments:   @type, @id (NULL: all, the oldest dead first, at most 10,000 per call), @error (only those that list_errors counts
---              under this name, of the newest 10,000; NULL: whatever they died of)
--- Returns:     count
+-- redrive: retry dead letters, with their attempts reset to 0.
+-- Arguments:   @type (1 to 200 characters), @id (NULL: all, those that died first, at most 10,000 per call), @error (an
+--              error as list_errors returns it; only dead letters with it are retried, among the newest 10,000; NULL:
+--              any)
+-- Returns:     count: messages that will be retried; repeat until it is 0
 -- Errors:      50002 invalid_argument
--- Transaction: joins the caller's; skips what another call is changing
+-- Transaction: joins the caller's; skips dead letters that another call is changing
 -- Example:     EXEC mq.redrive N'email';
 
 CREATE OR ALTER PROCEDURE mq.redrive
@@ -18,7 +19,7 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @grouped bit, @ring bit, @count bigint = 0, @most int = 10000, @step int = 1000, @top int, @took int = 1;
-    -- died_at: an error was compared, which is that of this death.
+    -- died_at: the error that was compared belongs to this death.
     DECLARE @found TABLE (id bigint NOT NULL PRIMARY KEY, died_at datetime2(7));
     DECLARE @same TABLE (id bigint NOT NULL PRIMARY KEY, died_at datetime2(7));
     DECLARE @back mq.items;
@@ -64,7 +65,7 @@ BEGIN
                 ORDER BY died_at, id;
             ELSE
                 INSERT INTO @found (id) VALUES (@id);
-            -- The message before its dead letter, as erase does: what is being cancelled is skipped.
+            -- Lock the message before its dead letter, as erase does: a message that is being cancelled is skipped.
             DELETE e
             OUTPUT deleted.id, 0 INTO @back (id, attempts)
             FROM @found AS f

@@ -1,9 +1,9 @@
--- resume: claims go on after a pause.
--- Arguments:   @type
--- Returns:     count (1: it was paused, 0: it was running already)
+-- resume: allow the claims of a paused queue again.
+-- Arguments:   @type (1 to 200 characters)
+-- Returns:     count: 1; 0 when the queue was not paused
 -- Errors:      50002 invalid_argument
--- Transaction: joins the caller's; calls for one type wait for each other, and claims of the type for the end of the transaction
---              where the database does not keep versions
+-- Transaction: joins the caller's; calls for one type wait for each other; without READ_COMMITTED_SNAPSHOT claims of the
+--              type wait until the transaction ends
 -- Example:     EXEC mq.resume N'email';
 
 CREATE OR ALTER PROCEDURE mq.resume
@@ -21,7 +21,8 @@ BEGIN
         SET @name = @type;
         IF @own = 1
             BEGIN TRANSACTION;
-        -- First the lock: an update that judges the committed row would pass by an open pause without waiting.
+        -- Take the lock first: an update that checks the committed row would ignore an uncommitted pause instead of
+        -- waiting for it.
         SELECT @count = 1 FROM mq.queue WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @name AND paused = 1;
         IF @count = 1
             UPDATE mq.queue SET paused = 0 WHERE type = @name;

@@ -1,6 +1,7 @@
 -- erase_archived: delete archived messages, the oldest first.
--- Arguments:   p_type (NULL: all), p_before (completed earlier; NULL: whenever), p_size (at most so many)
--- Returns:     gone
+-- Arguments:   p_type (NULL: all), p_before (only messages completed earlier; NULL: any), p_size (the most messages to
+--              delete)
+-- Returns:     gone: the number of deleted messages
 -- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED NO WAIT; skips rows that another call is deleting
 -- Example:     EXECUTE PROCEDURE mq_erase_archived('email', NULL, 10000) RETURNING_VALUES v_gone;

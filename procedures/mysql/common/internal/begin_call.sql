@@ -3,7 +3,7 @@
 -- Returns:     p_own: 1: the procedure has its own transaction; 0: it works in the caller's, after a savepoint; 2: it
 --              works in the caller's, where no savepoint is possible
 -- Errors:      50001 wrong_isolation, before anything is done
--- Transaction: its own transaction is READ COMMITTED, whatever the session's level is
+-- Transaction: its own transaction is READ COMMITTED, independent of the session's level
 -- Example:     CALL mq_begin_call(1, v_own); ... CALL mq_end_call(v_own);
 
 DROP PROCEDURE IF EXISTS mq_begin_call;

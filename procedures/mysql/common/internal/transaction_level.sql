@@ -62,7 +62,7 @@ BEGIN
             DO SLEEP(0.11);
         END LOOP;
     END;
-    -- More than one release: a killed call has kept its own lock.
+    -- More than one release: a killed call still holds its lock.
     WHILE RELEASE_LOCK('mq_innodb_trx') DO
         SET v_ignored = v_ignored + 1;
     END WHILE; */

@@ -1,7 +1,7 @@
 -- key_json: the SQL expression for the key, as JSON, of row r of a watched table.
 -- Arguments:   p_label (the table's name in messages), p_relation (the table whose trigger fired)
 -- Returns:     an expression
--- Errors:      none: whatever has become of the table's columns, its writers go on
+-- Errors:      none, even after changes of the table's columns: its writers must not fail
 -- Transaction: reads only
 -- Example:     SELECT mq.key_json('stock', 'stock'::regclass);
 

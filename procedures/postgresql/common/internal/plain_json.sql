@@ -1,5 +1,4 @@
--- plain_json: the SQL expression that turns a row into JSON, safe to run with other rights than those of the table's
---              owner.
+-- plain_json: the SQL expression that turns a row into JSON, safe to run with other rights than the owner's.
 -- Arguments:   p_table (the table's oid), p_columns (names as in the catalog, in output order), p_alias (the row's alias
 --              in the statement)
 -- Returns:     the expression

@@ -1,8 +1,8 @@
 -- find_table: find a user's table by the name in an argument.
 -- Arguments:   @argument (its name in the contract), @table (as written in T-SQL; the default schema is dbo)
 -- Returns:     @object_id, @schema, @name, @quoted (for dynamic SQL), @label (for error texts: without the schema dbo)
--- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table (a view, a temporary or system table, one of the
---              queue's own, one that is not kept in rows on this server's disk)
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table (a view, a temporary or system table, a
+--              table of the queue, an external, memory-optimized or columnstore table)
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.find_table 'table', N'sales.[order lines]', @object_id OUTPUT, @schema OUTPUT, @name OUTPUT,
 --              @quoted OUTPUT, @label OUTPUT;

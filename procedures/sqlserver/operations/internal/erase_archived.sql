@@ -1,6 +1,7 @@
 -- erase_archived: delete archived messages, the oldest first.
--- Arguments:   @type (NULL: all), @before (completed earlier; NULL: whenever), @size (at most so many)
--- Returns:     @count: how many are gone
+-- Arguments:   @type (NULL: all), @before (only messages completed earlier; NULL: any), @size (the most messages to
+--              delete)
+-- Returns:     @count: the number of deleted messages
 -- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; skips rows that another call is deleting
 -- Example:     EXEC mq.erase_archived N'email', NULL, 10000, @count OUTPUT;
