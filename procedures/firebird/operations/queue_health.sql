@@ -72,7 +72,7 @@ BEGIN
         ELSE CURRENT_USER || ' sees only its own connections, and none is in a transaction: call it as the owner of the database'
     END;
     IF (v_attachment IS NOT NULL AND v_sees = 0) THEN
-        detail = detail || '; connections of other users are not visible to ' || CURRENT_USER;
+        detail = detail || '; connections of other users cannot be seen by ' || CURRENT_USER;
     SUSPEND;
 
     unit = 'transactions';

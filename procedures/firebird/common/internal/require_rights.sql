@@ -40,7 +40,7 @@ END]';
         IF (v_user NOT SIMILAR TO '[A-Z][A-Z0-9$#_]*' ESCAPE '#') THEN
             v_user = '"' || REPLACE(v_user, '"', '""') || '"';
         EXECUTE PROCEDURE mq_raise_error('unsuitable_table', TRIM(CURRENT_USER) || ' lacks rights on ' || p_quoted
-            || ', and so does the queue: GRANT SELECT' || TRIM(TRAILING FROM IIF(p_column IS NULL, '', ', UPDATE'))
+            || ': GRANT SELECT' || TRIM(TRAILING FROM IIF(p_column IS NULL, '', ', UPDATE'))
             || TRIM(TRAILING FROM IIF(p_delete = 1, ', DELETE', '')) || ' ON ' || p_quoted || ' TO USER ' || v_user);
     END
 END^

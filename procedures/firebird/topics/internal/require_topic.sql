@@ -29,7 +29,7 @@ BEGIN
     END
     -- A topic that passes needs no escapes in JSON: see publish.
     ELSE IF (p_topic NOT SIMILAR TO v_word || '(.' || v_word || ')*' ESCAPE '\') THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', p_argument || ': must be words with dots between them, without *, #, '
+        EXECUTE PROCEDURE mq_raise_error('invalid_argument', p_argument || ': must be words separated by dots, without *, #, '
             || 'quotes, backslashes or white space');
 END^
 

@@ -6,7 +6,7 @@
 -- Example:     SELECT mq.primary_key('stock'::regclass);
 
 CREATE OR REPLACE FUNCTION mq.primary_key(
-    p_relation (the table) oid
+    p_relation oid
 ) RETURNS text[]
 LANGUAGE plpgsql
 AS $$
@@ -16,7 +16,7 @@ BEGIN
         FROM pg_index AS i
         CROSS JOIN LATERAL unnest(i.indkey::smallint[]) WITH ORDINALITY AS k (attnum, n)
         JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
-        WHERE i.indrelid = p_relation (the table) AND i.indisprimary AND k.n <= i.indnkeyatts
+        WHERE i.indrelid = p_relation AND i.indisprimary AND k.n <= i.indnkeyatts
     );
 END
 $$;
