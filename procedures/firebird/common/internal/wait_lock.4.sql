@@ -3,7 +3,7 @@
 --              locked the row, from try_lock)
 -- Returns:     again: 1: the engine is about to restart the caller's call, so the caller does nothing else; else 0
 -- Errors:      none
--- Transaction: one of its own, which ends at once
+-- Transaction: an autonomous one, which ends at once
 -- Example:     EXECUTE PROCEDURE mq_wait_lock('feed', NULL, 'orders', NULL, 0, v_holder) RETURNING_VALUES v_again;
 --
 -- This variant for Firebird 4.0 replaces wait_lock.sql. There UPDATEs that meet a rollback crash the server sooner or

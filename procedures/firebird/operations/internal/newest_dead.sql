@@ -6,7 +6,7 @@
 -- Transaction: reads only
 -- Example:     SELECT n, id, marked FROM mq_newest_dead('email', 1);
 --
--- Errors are long: to sort rows that have them takes much longer than to read them afterwards.
+-- Errors are long: sorting rows with their errors takes much longer than reading the errors afterwards.
 
 SET TERM ^ ;
 

@@ -85,7 +85,7 @@ BEGIN
                 GROUP BY r.type
             ) AS x;
             IF v_before IS NULL AND v_until <> v_end THEN
-                -- Messages that are not due are counted only when there are no more than 10,000.
+                -- More than 10,000 messages that are not due are counted as 10,001.
                 SELECT CONCAT('["', p_source, '",', JSON_QUOTE(v_until), ',', a.n, ',',
                     COALESCE((SELECT 10001 FROM mq_delayed FORCE INDEX (PRIMARY)
                             WHERE type = v_until AND run_at > p_now AND attempts >= 0 LIMIT c_rows, 1),

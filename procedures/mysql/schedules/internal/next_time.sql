@@ -1,5 +1,5 @@
 -- next_time: the first time of a cron expression after a given time.
--- Arguments:   p_cron, p_after, p_zone
+-- Arguments:   p_cron, p_after (UTC), p_zone (one that the server knows)
 -- Returns:     p_next_at; NULL when no date in the next 50 years matches
 -- Errors:      50002 invalid_argument, also when the server does not know the zone
 -- Transaction: reads the server's time zones

@@ -55,7 +55,7 @@ BEGIN
     SELECT @why = COALESCE(@why, N'is an external or a memory-optimized table')
     FROM sys.tables
     WHERE object_id = @object_id AND (is_external = 1 OR is_memory_optimized = 1);
-    -- 5: its rows cannot be locked one by one (error 651).
+    -- 5: a clustered columnstore index; its rows cannot be locked one by one (error 651).
     SELECT @why = COALESCE(@why, N'has a clustered columnstore index: its rows cannot be locked one by one')
     FROM sys.indexes
     WHERE object_id = @object_id AND type = 5;

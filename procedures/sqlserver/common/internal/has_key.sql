@@ -1,4 +1,4 @@
--- has_key: whether columns of a table hold a primary key or unique index of NOT NULL columns.
+-- has_key: whether columns include a primary key or a unique index of NOT NULL columns.
 -- Arguments:   @object_id (the table), @list (the columns, separated by commas)
 -- Returns:     1 or 0
 -- Errors:      none

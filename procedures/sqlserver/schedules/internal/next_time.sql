@@ -1,5 +1,5 @@
 -- next_time: the first time of a cron expression after a given time.
--- Arguments:   @cron, @after, @zone (one that the server knows)
+-- Arguments:   @cron, @after (UTC), @zone (one that the server knows)
 -- Returns:     @next_at: the time; NULL when no date in the next 50 years matches
 -- Errors:      50002 invalid_argument; the server's own when it does not know the zone
 -- Transaction: reads nothing

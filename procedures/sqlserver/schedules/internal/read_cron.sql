@@ -1,7 +1,8 @@
 -- read_cron: parse a cron expression.
 -- Arguments:   @cron (five fields, a short form such as @daily, or @every and seconds)
--- Returns:     @every (seconds; NULL for five fields); @minutes, @hours, @days, @months and @weekdays (see read_cron_field), @both_days
---              (1: a date must match days and weekdays, not only one of them), @real_time (1: the hour is *: see next_in_day)
+-- Returns:     @every (seconds; NULL for five fields); @minutes, @hours, @days, @months and @weekdays (see
+--              read_cron_field), @both_days (1: a date must match both days and weekdays, not only one of them),
+--              @real_time (1: the hour is *: see next_in_day)
 -- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
 -- Example:     EXEC mq.read_cron N'30 2 * * MON-FRI', @every OUTPUT, @minutes OUTPUT, @hours OUTPUT, @days OUTPUT, @months OUTPUT,
