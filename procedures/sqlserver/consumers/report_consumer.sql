@@ -1,9 +1,9 @@
 -- report_consumer: report that a consumer is running, and what it did since its last report.
--- Arguments:   @reader, @type (1 to 200 characters each); since the last report (NULL: 0): @completed, @failed, @dead
---              (NULL: the dead letters are counted here), @busy_ms (in handlers), @waited_ms (from sending to the first
---              attempt), @sent (messages sent in the minute of @sent_at whose first attempt this consumer began);
---              @sent_at (UTC; NULL: now); @next_seconds (until the next report, 0 to 3,600; 0: the consumer stops; NULL:
---              60)
+-- Arguments:   @reader, @type (1 to 200 characters each); since the last report (NULL: 0): the counts (0 to
+--              1,000,000,000) @completed, @failed, @dead (NULL: the dead letters are counted here) and @sent (messages
+--              sent in the minute of @sent_at whose first attempt this consumer began), and the milliseconds @busy_ms (in
+--              handlers) and @waited_ms (from sending to the first attempt); @sent_at (UTC; NULL: now); @next_seconds
+--              (until the next report, 0 to 3,600; 0: the consumer stops; NULL: 60)
 -- Returns:     reported_at: the time of this report
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; no two consumers write the same row
