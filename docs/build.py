@@ -169,7 +169,7 @@ def _limit(argument: Argument) -> str:
 
 
 def _rows(rows: str) -> str:
-    return "1 row" if rows == "1" else f"{rows} rows"
+    return "1 row" if rows == "1" else rows if "row" in rows else f"{rows} rows"
 
 
 def _columns(columns: Sequence[Column]) -> str:

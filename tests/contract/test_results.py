@@ -169,7 +169,7 @@ def test_a_key_is_good_for_the_messages_that_it_holds(q: Queue, kept: Callable[[
 def test_a_queue_that_deletes_keeps_no_result(q: Queue, kept: Callable[[], int]) -> None:
     q.call("set_queue", on_complete="delete")
     id, key = sent_and_claimed(q)
-    with q.refused("invalid_argument", "id: results need a queue that archives: set_queue with on_complete archive"):
+    with q.refused("invalid_argument", "id: the queue keeps no results; call set_queue with on_complete archive"):
         q.on("set_result", id, key, "x")
     with q.refused("lease_lost"):
         q.on("set_result", id, NO_KEY, "x")

@@ -14,8 +14,8 @@ from rowqueue.databases import Session
 
 pytestmark = pytest.mark.one_engine
 
-TOPIC = "topic: must be words with dots between them, without *, #, quotes, backslashes and white space"
-PATTERN = "pattern: must be words with dots between them; a word may be * or #"
+TOPIC = "topic: must be words separated by dots, without *, #, quotes, backslashes or white space"
+PATTERN = "pattern: must be words separated by dots; a word may be * or #"
 
 
 @pytest.fixture
@@ -192,7 +192,7 @@ BAD = [
 
 @pytest.mark.parametrize("topic", BAD)
 def test_what_is_no_topic_is_no_pattern_either(q: Queue, topic: str) -> None:
-    told = "1 to 200 characters" if topic in ("", "x" * 201) else "words with dots between them"
+    told = "1 to 200 characters" if topic in ("", "x" * 201) else "words separated by dots"
     with q.refused("invalid_argument", "topic: ", told):
         publish(q, topic)
     with q.refused("invalid_argument", "topic: ", told):
