@@ -93,7 +93,7 @@ def test_a_group_that_was_damaged_by_hand_goes_on_and_healthy_groups_stay(shop: 
     shop.empty_batches_but(claimed["at work"]["id"])
     shop(f"DELETE FROM {shop.table('message')} WHERE id = {claimed['lost head']['id']}")
     assert shop.call("claim_batch", "invoice", 10) == []
-    said = shop.follow("A group of an ordered queue that does not go on")
+    said = shop.follow("A group of an ordered queue that does not continue")
     assert [group in said for group in groups] == [True, False, True, True]
     bodies = [row["body"] for row in shop.call("claim_batch", "invoice", 10)]
     assert sorted(bodies) == ["lost head", "lost ticket"]
