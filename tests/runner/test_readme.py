@@ -238,7 +238,7 @@ def test_the_sql_for_isql_does_what_it_says(firebird_shop: str, private_server: 
         {"state": "N", "body": '{"to":"alan@example.org"}', "error": "mailbox busy"},
         {"state": "N", "body": '{"to":"edsger@example.org"}', "error": None},
     ]
-    login = firebird_shop.replace(firebird_shop[len("firebird://") : firebird_shop.rindex("@")], "web:change%20me")
+    login = firebird_shop.replace(firebird_shop[len("firebird://") : firebird_shop.rindex("@")], "mailer:change%20me")
     assert private_server.query(f"{login}?role=mq_producer", "SELECT id FROM mq_send('email', 'x')") == [{"id": 6}]
 
 
@@ -280,7 +280,7 @@ def plain(server: ExternalSQLServer, rows: list[dict[str, Any]]) -> list[dict[st
 
 @pytest.mark.product("sqlserver")
 def test_the_sql_for_sqlcmd_does_what_it_says(installed_database: Database, server: ExternalSQLServer) -> None:
-    server.query(server.url, "IF SUSER_ID(N'web') IS NOT NULL DROP LOGIN web")
+    server.query(server.url, "IF SUSER_ID(N'mailer') IS NOT NULL DROP LOGIN mailer")
     shown: list[dict[str, Any]] = []
     with server.client(installed_database.url) as client, client.connection.cursor() as cursor:
         for batch in first_message("sqlserver"):
@@ -291,10 +291,10 @@ def test_the_sql_for_sqlcmd_does_what_it_says(installed_database: Database, serv
                     shown.extend(dict(zip(names, row, strict=True)) for row in cursor.fetchall())
                 if not cursor.nextset():
                     break
-    assert server.query(installed_database.url, "SELECT USER_ID(N'web') AS id")[0]["id"]
-    server.query(installed_database.url, "ALTER ROLE mq_producer DROP MEMBER web")
-    server.query(installed_database.url, "DROP USER web")
-    server.query(server.url, "DROP LOGIN web")
+    assert server.query(installed_database.url, "SELECT USER_ID(N'mailer') AS id")[0]["id"]
+    server.query(installed_database.url, "ALTER ROLE mq_producer DROP MEMBER mailer")
+    server.query(installed_database.url, "DROP USER mailer")
+    server.query(server.url, "DROP LOGIN mailer")
     [dead] = [row for row in plain(server, shown) if row.get("state") == "E" and "body" in row]
     assert (dead["body"], dead["error"]) == ('{"to":"nobody@gone.example"}', "no such mailbox")
     assert server.query(installed_database.url, "SELECT COUNT(*) AS n FROM delivered") == [{"n": 1}]
