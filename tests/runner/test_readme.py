@@ -94,7 +94,8 @@ HANDLERS = {
 
 @pytest.mark.any_engine
 @pytest.mark.parametrize(
-    "task", ["send-options", "one-at-a-time", "schedules", "limits", "topics", "feeds", "polling-tables", "search-index"]
+    "task",
+    ["send-options", "one-at-a-time", "schedules", "limits", "topics", "feeds", "polling-tables", "search-index"],
 )
 def test_a_task_does_what_its_page_says(
     task: str, installed_database: Database, server: servers.Server, tmp_path: Path
@@ -261,9 +262,7 @@ def test_the_consumer_for_firebird_driver_finishes_and_reports_failures(
         names["call"](client.connection, "send_batch", "email", "\n".join(map(str, range(300))))
         names["consume"](client.connection, handle)
     assert handled == [str(n) for n in range(300)]
-    left = private_server.query(
-        url, "SELECT TRIM(state) AS state, body, attempts, error FROM mq_message_state"
-    )
+    left = private_server.query(url, "SELECT TRIM(state) AS state, body, attempts, error FROM mq_message_state")
     assert left == [{"state": "N", "body": "250", "attempts": 1, "error": "ValueError('two\\nlines')"}]
 
 
