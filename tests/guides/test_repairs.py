@@ -8,6 +8,7 @@ import pytest
 from rowqueue.databases import Database
 from servers import Server
 from shops import DOCS, Shop, blocks, make
+from tabs import for_engine
 
 pytestmark = pytest.mark.one_engine
 
@@ -93,7 +94,7 @@ def test_a_group_that_was_damaged_by_hand_goes_on_and_healthy_groups_stay(shop: 
     shop.empty_batches_but(claimed["at work"]["id"])
     shop(f"DELETE FROM {shop.table('message')} WHERE id = {claimed['lost head']['id']}")
     assert shop.call("claim_batch", "invoice", 10) == []
-    said = shop.follow("A group of an ordered queue that does not go on")
+    said = shop.follow("A group of an ordered queue that does not continue")
     assert [group in said for group in groups] == [True, False, True, True]
     bodies = [row["body"] for row in shop.call("claim_batch", "invoice", 10)]
     assert sorted(bodies) == ["lost head", "lost ticket"]
@@ -124,17 +125,16 @@ def test_everything_is_paused_after_a_restore_and_goes_on(shop: Shop) -> None:
 
 
 MARKS = (DOCS / "how-a-claim-works.md").read_text("utf-8")
-MARKS_OF = {"mysql": "MySQL and MariaDB", "sqlserver": "SQL Server", "firebird": "Firebird", "postgresql": "PostgreSQL"}
 
 
-def test_the_marks_are_read_and_emptied_as_their_page_says(shop: Shop, database: Database) -> None:
+def test_the_marks_are_read_and_emptied_as_their_page_says(shop: Shop) -> None:
     urgent = [row["id"] for _ in range(3) for row in shop.call("send_message", "email", "urgent", None, -5)]
     claimed = [row["id"] for row in shop.call("claim_batch", "email", 5)]
     assert claimed[:3] == urgent
-    [(kind, query)] = blocks(MARKS, MARKS_OF[database.name])
+    page = for_engine(MARKS, shop.engine)
+    [(kind, query)] = blocks(page, "Reading the table at 3 a.m.")
     said = shop.do(kind, query)
     assert re.search(rf"-5\b.*\b{urgent[0]}\b", said) and re.search(rf"\b0\b.*\b{claimed[3]}\b", said), said
-    first_aid = {"mq." in text: text for _, text in blocks(MARKS, "First aid")}
-    shop.do("sql", first_aid[database.name in ("postgresql", "sqlserver")])
+    shop.do(*blocks(page, "First aid")[0])
     assert shop(f"SELECT COUNT(*) AS n FROM {shop.table('mark')}") == [{"n": 0}]
     assert len(shop.call("claim_batch", "email", 100)) == 18
