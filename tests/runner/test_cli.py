@@ -156,7 +156,7 @@ def test_doctor_tells_an_operator_what_hurts(runner: Runner, server: Server, dat
     with server.login(database.url, f"operator_{queue[5:15]}", "mq_operator") as url:
         done = runner("doctor", "--json", url=url)
     rows = [json.loads(line) for line in done.stdout.splitlines()]
-    assert rows[0] | {"verdict": "ok", "detail": "every file is installed as released"} == rows[0]
+    assert rows[0] | {"verdict": "ok", "detail": "all files are installed as released"} == rows[0]
     assert {row["verdict"] for row in rows} <= {"ok", "warn", "bad"}
     assert len(rows) > 1
     assert done.returncode == int("bad" in {row["verdict"] for row in rows})
@@ -238,7 +238,7 @@ def test_send_waits_for_a_result(runner: Runner, start: Start, session: Session,
     done = runner("send", "--type", queue, "json", "--wait", 60, "--json")
     answer = json.loads(done.stdout)
     assert (answer["created"], answer["result"]) == (1, '{"é": [1, null]}')
-    one_line(runner("send", "--type", queue, "die no such customer", "--wait", 60), 1, "is dead: no such customer")
+    one_line(runner("send", "--type", queue, "die no such customer", "--wait", 60), 1, "is a dead letter: no such customer")
 
 
 def test_send_waits_no_longer_than_asked(runner: Runner, queue: str, messages: Messages) -> None:
@@ -250,7 +250,7 @@ def test_send_waits_no_longer_than_asked(runner: Runner, queue: str, messages: M
 
 def test_send_waits_in_vain_for_a_queue_that_deletes(runner: Runner, start: Start, queue: str) -> None:
     start("consume", "--type", queue, "--handler", "jobs:record")
-    one_line(runner("send", "--type", queue, "body", "--wait", 60), 1, "is gone, and no result is kept")
+    one_line(runner("send", "--type", queue, "body", "--wait", 60), 1, "no longer exists and has no result")
 
 
 # ---- topics --------------------------------------------------------------------------------------
@@ -260,7 +260,7 @@ def test_send_waits_in_vain_for_a_queue_that_deletes(runner: Runner, start: Star
 def test_topics_are_bound_listed_published_to_and_unbound(runner: Runner, queue: str, messages: Messages) -> None:
     topic = queue.rpartition(".")[2]
     assert runner("topic", "bind", f"{topic}.*.paid", "--type", queue).stdout == "bound\n"
-    assert runner("topic", "bind", f"{topic}.*.paid", "--type", queue).stdout == "was bound already\n"
+    assert runner("topic", "bind", f"{topic}.*.paid", "--type", queue).stdout == "already bound\n"
     listed = [json.loads(line) for line in runner("topic", "list", "--json").stdout.splitlines()]
     assert {"pattern": f"{topic}.*.paid", "type": queue} in listed
     assert queue in runner("topic", "list", f"{topic}.eu.paid").stdout
@@ -331,9 +331,9 @@ def test_send_sends_a_list_of_more_bytes_than_one_call_carries(
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (b"\xff\xfe", "line 10003 is not UTF-8; lines 10001 to 10004 were not sent, all before were"),
-        (b'"no end', "lines 10001 to 10004 were not sent, all before were; counting from line 10001: invalid_arg"),
-        (b"nul \0 nul", "lines 10001 to 10004 were not sent, all before were; counting from line 10001: invalid_arg"),
+        (b"\xff\xfe", "line 10003 is not UTF-8; lines 10001 to 10004 were not sent, all lines before were"),
+        (b'"no end', "lines 10001 to 10004 were not sent, all lines before were; counting from line 10001: invalid_arg"),
+        (b"nul \0 nul", "lines 10001 to 10004 were not sent, all lines before were; counting from line 10001: invalid_arg"),
     ],
 )
 def test_send_says_after_which_line_a_list_failed(
@@ -470,11 +470,11 @@ def test_cancel_removes_a_message_that_nobody_holds(
 def test_pause_and_resume(runner: Runner, session: Session, queue: str) -> None:
     session.call("send", queue, "a")
     assert runner("queue", "pause", queue).stdout == "paused\n"
-    assert runner("queue", "pause", queue).stdout == "was paused already\n"
+    assert runner("queue", "pause", queue).stdout == "already paused\n"
     assert session.call("claim_batch", queue) == []
     assert json.loads(runner("stats", queue, "--json").stdout)["paused"] == 1
     assert runner("queue", "resume", queue).stdout == "resumed\n"
-    assert runner("queue", "resume", queue).stdout == "was running already\n"
+    assert runner("queue", "resume", queue).stdout == "already running\n"
     assert len(session.call("claim_batch", queue)) == 1
 
 

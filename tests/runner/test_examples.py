@@ -271,7 +271,7 @@ def test_a_sender_gets_the_result_as_the_page_says(installed_database: Database)
         assert (done.returncode, done.stdout) == (0, printed), done.stderr
         done = run(*(" " if word == "to be or not to be" else word for word in send), cwd=folder, env=env)
         assert (done.returncode, done.stdout) == (1, "")
-        assert "is dead: no words" in done.stderr
+        assert "is a dead letter: no words" in done.stderr
     finally:
         consumer.terminate()
         consumer.wait(60)

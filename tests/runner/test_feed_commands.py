@@ -132,7 +132,7 @@ def test_feed_create_list_rewind_and_drop(q: Queue, runner: Runner) -> None:
     table = make_table(q)
     create = ["feed", "create", f"feed.{table}", "--table", table, "--key", "id", "--sync", "sync"]
     assert runner(*create).stdout == "created\n"
-    assert runner(*create).stdout == "was there already\n"
+    assert runner(*create).stdout == "already exists\n"
     feed = Feed(f"feed.{table}", table, q)
     feed.write(1, 2)
     feed.publish(1)

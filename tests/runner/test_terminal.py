@@ -191,7 +191,7 @@ def test_ctrl_c_says_how_many_of_a_list_were_sent_and_where_to_go_on(
     terminal, count = interrupted(database, "send", "--type", queue, "--file", file)
     assert "%" in terminal.written, "the size of the file is known"
     assert 0 < count < LINES
-    assert terminal.lines[-1] == f"runner: stopped: {count} sent; go on from line {count + 1}"
+    assert terminal.lines[-1] == f"runner: stopped: {count} sent; continue from line {count + 1}"
     assert held(sql, server, queue, "N") == count
 
 
@@ -231,7 +231,7 @@ def test_ctrl_c_while_a_list_is_read_ends_at_once(database: Database, queue: str
         time.sleep(0.5)  # it waits for more lines
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 130
-        assert process.stderr.read() == "runner: stopped: 10000 sent; go on from line 10001\n"
+        assert process.stderr.read() == "runner: stopped: 10000 sent; continue from line 10001\n"
 
 
 def test_progress_is_shown_on_a_terminal_only(database: Database, queue: str, tmp_path: Path) -> None:
