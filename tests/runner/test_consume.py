@@ -547,12 +547,12 @@ def test_server_restart_loses_nothing(private_server: Server, start: Start, jobl
     private_server.stop("immediate")
     time.sleep(1.5)
     private_server.start()
-    until(lambda: "the database is back" in running.stderr)
+    until(lambda: "the database is reachable again" in running.stderr)
     view = private_server.table("message_state")
     until(lambda: private_server.query(url, f"SELECT count(*) AS n FROM {view}")[0]["n"] == 0, 60)
     assert running.stop() == 0, running.stderr
     assert set(joblog.read()) == set(bodies)
-    assert running.stderr.count("the database is gone") == running.stderr.count("the database is back")
+    assert running.stderr.count("the database is unreachable") == running.stderr.count("the database is reachable again")
     assert "Traceback" not in running.stderr
 
 
@@ -567,7 +567,7 @@ def test_consumer_waits_for_the_server_without_a_busy_loop(
     running = start(*command, url=url)
     until(lambda: get(running, "/ready")[0] == 200)
     private_server.stop("fast")
-    until(lambda: "the database is gone" in running.stderr)
+    until(lambda: "the database is unreachable" in running.stderr)
     before = cpu_seconds(running)
     time.sleep(3)
     assert cpu_seconds(running) - before < 0.5

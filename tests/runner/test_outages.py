@@ -50,14 +50,14 @@ def test_a_consumer_that_starts_before_the_database_waits_for_it_and_says_so_onc
     send(private, queue, "a")
     private_server.stop()
     running = start("consume", "--type", queue, *HANDLER, "--max-messages", 1, url=private.url)
-    until(lambda: said(running, "the database is gone"))
+    until(lambda: said(running, "the database is unreachable"))
     time.sleep(2.5)
     assert running.process.poll() is None
     private_server.start()
     back = time.monotonic()
     assert running.wait() == 0, running.stderr
     assert joblog.read() == ["a"] and time.monotonic() - back < 10
-    assert said(running, "is gone") == said(running, "is back after") == 1, running.stderr
+    assert said(running, "is unreachable") == said(running, "is reachable again after") == 1, running.stderr
 
 
 @pytest.mark.any_engine
@@ -85,7 +85,7 @@ def test_a_signal_ends_a_consumer_that_waits_for_the_database_as_a_clean_end(
 ) -> None:
     private_server.stop()
     running = start("consume", "--type", queue, *HANDLER, url=private.url)
-    until(lambda: said(running, "the database is gone"))
+    until(lambda: said(running, "the database is unreachable"))
     assert running.stop() == 0, running.stderr
 
 
@@ -109,7 +109,7 @@ def test_a_server_that_takes_no_changes_is_named_once_and_waited_for(
         running = start("consume", "--type", queue, *HANDLER, "--max-messages", 1, url=installed.url)
         until(lambda: said(running, "takes no changes"))
         time.sleep(2)
-        assert running.process.poll() is None and said(running, "is back after") == 0, running.stderr
+        assert running.process.poll() is None and said(running, "is reachable again after") == 0, running.stderr
         assert said(running, "in the URL") == 1, running.stderr
         if server.name.startswith("firebird"):  # whose mode is set only where nobody is connected
             assert running.stop() == 0
@@ -132,7 +132,7 @@ def test_a_consumer_that_may_end_does_so_where_no_changes_are_taken(
     with server.forbid_changes(installed.url):
         running = start("consume", "--type", queue, *HANDLER, *option, url=installed.url)
         assert running.wait() == 1, running.stderr
-        assert said(running, "gave up") == 1 and said(running, "is back after") == 0, running.stderr
+        assert said(running, "gave up") == 1 and said(running, "is reachable again after") == 0, running.stderr
         assert said(running, "the database takes no changes") <= 1, running.stderr
 
 
@@ -182,7 +182,7 @@ def test_an_apply_goes_on_when_its_server_was_killed_and_the_next_one_when_it_wa
 
     for least in (random.randint(3, 25), random.randint(30, 80), random.randint(85, 110)):
         running = apply_until(least)
-        until(lambda running=running: running.process.poll() is not None or said(running, "is gone"))
+        until(lambda running=running: running.process.poll() is not None or said(running, "is unreachable"))
         running.process.kill()
         running.wait()
     running = apply_until(120)

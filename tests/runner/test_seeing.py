@@ -50,7 +50,7 @@ def test_a_change_whose_time_is_over_says_that_there_may_be_more(
     for _ in range(3):
         session.call("send_batch", queue, "\n".join("x" * 5_000))
     said = seeing.perform(watched, changes.purge(queue, "N"), 0)
-    assert said == "10,000 deleted. There may be more: the time for one call was over. Do it again."
+    assert said == "10,000 deleted. There may be more: the time limit was reached. Repeat it."
     assert session.call("queue_stats", queue)[0]["ready"] == 5_000
 
 

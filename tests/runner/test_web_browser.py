@@ -245,7 +245,7 @@ def test_a_question_that_is_answered_with_no_changes_nothing(
     page.goto(site.login)
     page.goto(f"{site.url}/queue?type={queue}&state=E")
     page.get_by_role("button", name="Delete dead letters…").click()
-    assert page.locator("h1").inner_text() == f"Delete all dead messages of {queue}? They cannot be had back."
+    assert page.locator("h1").inner_text() == f"Delete all dead messages of {queue}? This cannot be undone."
     page.get_by_role("link", name="No, go back").click()
     page.wait_for_url("**/queue?*state=E*")
     assert session.call("queue_stats", queue)[0]["dead"] == 3

@@ -180,8 +180,8 @@ def test_results_are_kept_when_that_is_asked_for(consume: Runner, session: Sessi
         ("mute", "the worker closed its stdout"),
         ("raw rubbish", "the worker wrote a line that is not JSON: rubbish"),
         ("raw", "the worker wrote a line that is not JSON: "),
-        ("raw [1]", "the worker wrote a line that is no object with a number as its id: [1]"),
-        ('raw {"id": true}', 'the worker wrote a line that is no object with a number as its id: {"id": true}'),
+        ("raw [1]", "the worker wrote a line that is not an object with a number as its id: [1]"),
+        ('raw {"id": true}', 'the worker wrote a line that is not an object with a number as its id: {"id": true}'),
         ("raw " + "é" * 500, "the worker wrote a line that is not JSON: " + "é" * 200),
         ("long", "the worker wrote a line that is longer than 1 MB: " + "x" * 200),
     ],
@@ -211,10 +211,10 @@ def test_an_answer_to_no_waiting_message_ends_the_worker(
     if body == "unknown":
         (row,) = states().values()
         assert (row["state"], row["attempts"]) == ("N", 1)
-        assert row["error"].startswith('the worker wrote a line that answers no message that waits for an answer: {"id')
+        assert row["error"].startswith('the worker wrote a line that has the id of no unanswered message: {"id')
     else:  # its first answer counts, and the next message is to blame
         assert told(states)["rest"][:2] == ("N", 1)
-        assert "answers no message" in str(told(states)["rest"][2])
+        assert "the id of no unanswered message" in str(told(states)["rest"][2])
 
 
 @pytest.mark.parametrize("body", ["twice", "both"])
@@ -229,7 +229,7 @@ def test_an_answer_too_many_at_the_end_of_a_batch_fails_nothing(
     assert [body for body in bodies(joblog) if body != "end of file"] == ["a", body, "b"]
     assert len(starts(joblog)) == 2
     if body == "both":  # in one piece; else the second one may come when nobody reads
-        assert "the worker wrote more than its answers: {" in done.stderr
+        assert "the worker wrote something after its last answer: {" in done.stderr
 
 
 @pytest.mark.parametrize("body", ["never", pytest.param("stubborn", marks=pytest.mark.long)])

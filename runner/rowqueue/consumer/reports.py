@@ -40,7 +40,7 @@ class Figures:
         self.sent.update(other.sent)
 
     def begin(self, messages: Sequence[Message], began: float, base: float) -> None:
-        """Count the first attempts in a batch. `base` is subtracted from the times, to keep the sums small and exact."""
+        """Count the first attempts in a batch. `base` is subtracted from the times, to keep the sums exact."""
         times = [message.created_at for message in messages if message.attempt == 1]
         if not times:
             return
@@ -58,7 +58,7 @@ class Figures:
 
 
 class Reports:
-    """Figures of all worker threads by queue, and the calls that report them. `every`: the interval in seconds; 0: none.
+    """The figures of all worker threads by queue, and their reports. `every`: seconds between reports; 0: none.
 
     `counts_dead`: the caller counts the messages that became dead letters; otherwise the database does.
     """
