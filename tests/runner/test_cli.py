@@ -238,7 +238,9 @@ def test_send_waits_for_a_result(runner: Runner, start: Start, session: Session,
     done = runner("send", "--type", queue, "json", "--wait", 60, "--json")
     answer = json.loads(done.stdout)
     assert (answer["created"], answer["result"]) == (1, '{"é": [1, null]}')
-    one_line(runner("send", "--type", queue, "die no such customer", "--wait", 60), 1, "is a dead letter: no such customer")
+    one_line(
+        runner("send", "--type", queue, "die no such customer", "--wait", 60), 1, "is a dead letter: no such customer"
+    )
 
 
 def test_send_waits_no_longer_than_asked(runner: Runner, queue: str, messages: Messages) -> None:
@@ -332,8 +334,14 @@ def test_send_sends_a_list_of_more_bytes_than_one_call_carries(
     ("line", "said"),
     [
         (b"\xff\xfe", "line 10003 is not UTF-8; lines 10001 to 10004 were not sent, all lines before were"),
-        (b'"no end', "lines 10001 to 10004 were not sent, all lines before were; counting from line 10001: invalid_arg"),
-        (b"nul \0 nul", "lines 10001 to 10004 were not sent, all lines before were; counting from line 10001: invalid_arg"),
+        (
+            b'"no end',
+            "lines 10001 to 10004 were not sent, all lines before were; counting from line 10001: invalid_arg",
+        ),
+        (
+            b"nul \0 nul",
+            "lines 10001 to 10004 were not sent, all lines before were; counting from line 10001: invalid_arg",
+        ),
     ],
 )
 def test_send_says_after_which_line_a_list_failed(

@@ -552,7 +552,9 @@ def test_server_restart_loses_nothing(private_server: Server, start: Start, jobl
     until(lambda: private_server.query(url, f"SELECT count(*) AS n FROM {view}")[0]["n"] == 0, 60)
     assert running.stop() == 0, running.stderr
     assert set(joblog.read()) == set(bodies)
-    assert running.stderr.count("the database is unreachable") == running.stderr.count("the database is reachable again")
+    assert running.stderr.count("the database is unreachable") == running.stderr.count(
+        "the database is reachable again"
+    )
     assert "Traceback" not in running.stderr
 
 

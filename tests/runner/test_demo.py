@@ -221,7 +221,7 @@ FILE = b"Return-Path: <a@x.example>\nDelivered-To: b@x.example\nSubject: hello\n
         ([FILE.replace(b"you", b"me")], None, "1 mails are missing and 1"),
         ([FILE.replace(b"b@", b"c@")], None, "1 mails are missing and 1"),
         ([FILE], "550 5.1.1 no such mailbox", "0 mails are missing and 1"),
-        ([], "[Errno 111] Connection refused", "1 mails are dead that the server did not refuse"),
+        ([], "[Errno 111] Connection refused", "1 dead letters were not refused by the server"),
     ],
 )
 def test_the_demo_notices_what_is_wrong(

@@ -278,8 +278,8 @@ def test_a_database_that_is_away_has_no_figures_and_keeps_no_others_back(
     until(lambda: figures(collector)["rowqueue_up", "other"] == 1)
     lines = [record.getMessage() for record in caplog.records if "database other" in record.getMessage()]
     assert [line.split(" (")[0].split(" after")[0] for line in lines] == [
-        "database other is gone",
-        "database other is back",
+        "database other is unreachable",
+        "database other is reachable again",
     ]
 
 

@@ -233,7 +233,7 @@ def test_every_page_shows_what_is_in_the_database(serve_once: Site, session: Ses
         ("/message?id=-1", 400, "id must be a whole number from 1 to"),
         ("/message?id=99999999999999999999999", 400, "id must be a whole number from 1 to"),
         ("/message?id=9000000000000000000", 404, "There is no message"),
-        ("/search?q=abc", 400, "the number must be a whole number"),
+        ("/search?q=abc", 400, "the id must be a whole number"),
         ("/table?name=none", 400, "not_found"),
         ("/none", 404, "There is no such page"),
     ],

@@ -70,9 +70,7 @@ def send(
     source: Annotated[str | None, typer.Option(help="The name of the sender.")] = None,
     wait: Annotated[
         float | None,
-        typer.Option(
-            min=0, metavar="SECONDS", help="Wait at most this long for its completion and print its result."
-        ),
+        typer.Option(min=0, metavar="SECONDS", help="Wait at most this long for its completion and print its result."),
     ] = None,
     database: Url = None,
     json: Json = False,

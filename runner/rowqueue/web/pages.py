@@ -209,7 +209,7 @@ def body(site: Site, query: Query) -> str:
     return str(detail.message["body"])
 
 
-_KEYS = {"id": "Number", "dedup_key": "dedup_key", "group_key": "group_key"}
+_KEYS = {"id": "Id", "dedup_key": "dedup_key", "group_key": "group_key"}
 
 
 def search(site: Site, query: Query) -> Page:
@@ -217,7 +217,7 @@ def search(site: Site, query: Query) -> Page:
     by, text, type = one_of(query, "by", _KEYS, "id"), query.get("q", "").strip(), query.get("type", "").strip()
     values: dict[str, Any] = {"by": by, "keys": _KEYS, "text": text, "type": type, "found": [], "title": "Search"}
     if text:
-        key: dict[str, Any] = {by: whole_number(text, "the number") if by == "id" else text}
+        key: dict[str, Any] = {by: whole_number(text, "the id") if by == "id" else text}
         size = _size(query)
 
         def look(looking: Looking) -> tuple[Any, list[Row]]:

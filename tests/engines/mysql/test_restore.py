@@ -170,6 +170,6 @@ def test_the_servers_own_databases_are_refused_before_anything_is_made(server: S
         with pytest.raises(DatabaseError, match=f"{name} is a database of the server's own"):
             install.apply(database)
         scripted = client(server, database.url, input="\n".join(install.script("mysql")))
-        assert scripted.returncode and "this database is the server's own: name one of yours" in scripted.stderr
+        assert scripted.returncode and "this database is the server's own: name another one" in scripted.stderr
     made = "SELECT table_name FROM information_schema.tables WHERE table_schema IN ('mysql', 'sys')"
     assert list(server.query(server.url, f"{made} AND table_name REGEXP '^mq_|yoyo'")) == []

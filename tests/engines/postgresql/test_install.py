@@ -508,5 +508,5 @@ def test_the_plain_script_says_when_there_is_something_to_change(empty_database:
     command = [str(programs(18) / "psql"), "-q", empty_database.url]
     subprocess.run(command, input=script, text=True, check=True, capture_output=True)
     again = subprocess.run(command, input=script, text=True, check=False, capture_output=True)
-    assert again.returncode == 3 and "schema mq is there already" in again.stderr
+    assert again.returncode == 3 and "schema mq already exists" in again.stderr
     assert install.apply(empty_database) == install.Applied()
