@@ -122,7 +122,7 @@ def work_off(
     until(lambda: sql(f"SELECT COUNT(*) AS n FROM {diary}")[0]["n"] >= messages, PATIENCE, f"end of {type}")
     crowd.stop()
     crowd.results(consumers)
-    assert session.call("claim_batch", type, 1_000) == []  # drops tickets that stand for nothing
+    assert session.call("claim_batch", type, 1_000) == []  # drops tickets without a message
     assert rest(type) == {}
     entries = sql(f"SELECT id, body, ending FROM {diary} ORDER BY ending, id")
     assert len({entry["id"] for entry in entries}) == len(entries), "a message was finished twice"
@@ -251,7 +251,7 @@ def test_never_more_than_group_max_active_of_a_group_are_at_work(
 
 
 @pytest.mark.any_engine
-def test_never_more_than_group_rate_are_claimed_and_all_groups_go_on(
+def test_never_more_than_group_rate_are_claimed_and_all_groups_continue(
     crowd: Crowd, session: Session, queue: str, diary: str, sql: Sql, rest: Look
 ) -> None:
     rate, groups, each = 4, 10, 10

@@ -158,7 +158,7 @@ def test_subscribing_takes_effect_at_once_and_needs_no_ddl(
     assert events(second) == [("U", [3])]
 
 
-def test_a_statement_tells_each_of_its_rows(q: Queue, table: Table, make: Callable[..., Table]) -> None:
+def test_a_statement_reports_each_of_its_rows(q: Queue, table: Table, make: Callable[..., Table]) -> None:
     """And one that touches no row tells nothing; a row that is set to what it was has been updated."""
     table.subscribe(q)
     more = make("id INTEGER NOT NULL")
@@ -176,7 +176,7 @@ def test_a_statement_tells_each_of_its_rows(q: Queue, table: Table, make: Callab
     assert sorted(events(q)[25:]) == [("D", [id]) for id in (1, 2, 3, *range(10, 30))]
 
 
-def test_an_update_of_the_key_tells_the_old_one_too(q: Queue, table: Table) -> None:
+def test_an_update_of_the_key_also_reports_the_old_one(q: Queue, table: Table) -> None:
     table.subscribe(q)
     table.sql(f"UPDATE {table} SET id = 4 WHERE id = 3")
     assert events(q) == [("U", [4], [3])]
@@ -238,7 +238,7 @@ def test_an_ordered_queue_gets_its_events_strictly_one_after_the_other(q: Queue,
 
 
 @pytest.mark.one_version
-def test_a_write_wakes_who_waits(q: Queue, table: Table, connect: Callable[..., Session]) -> None:
+def test_a_write_wakes_waiting_consumers(q: Queue, table: Table, connect: Callable[..., Session]) -> None:
     table.subscribe(q)
     waiting = connect("waiting")
     if waiting.listen([q.name]):
@@ -326,7 +326,7 @@ KEYS = [
 ]
 
 
-def test_keys_of_text_tell_every_value(q: Queue, make: Callable[..., Table], can: Capabilities) -> None:
+def test_text_keys_report_every_value(q: Queue, make: Callable[..., Table], can: Capabilities) -> None:
     table = make(f"a {can.text} NOT NULL, n INTEGER NOT NULL", "a, n").watch()
     table.subscribe(q)
     for key in KEYS:
@@ -365,7 +365,7 @@ def test_keys_that_are_uuids_numbers_and_times(q: Queue, make: Callable[..., Tab
     }
 
 
-def test_a_second_watch_puts_the_triggers_right_and_tells_nothing_twice(q: Queue, table: Table) -> None:
+def test_a_second_watch_repairs_the_triggers_and_no_change_is_reported_twice(q: Queue, table: Table) -> None:
     table.subscribe(q)
     table.watch()
     table.sql(f"UPDATE {table} SET name = 'new' WHERE id = 1")

@@ -396,7 +396,7 @@ def test_a_call_is_one_with_the_callers_transaction(prepared: Call) -> None:
 
 
 class Undo(Exception):
-    """Ends a transaction that is not to be committed."""
+    """Ends a transaction without a commit."""
 
 
 def fails(prepared: Call, goes_on: bool) -> bool:
@@ -418,7 +418,7 @@ def fails(prepared: Call, goes_on: bool) -> bool:
 
 @pytest.mark.any_engine
 @each
-def test_a_call_that_fails_half_way_leaves_nothing(prepared: Call) -> None:
+def test_a_call_that_fails_halfway_changes_nothing(prepared: Call) -> None:
     """One kind of change after the other fails: inside the caller's transaction, which goes on, and outside of one."""
     before = prepared.rows()
     met, mine = 0, 0

@@ -1,4 +1,4 @@
-"""The commands of `runner` but `consume`: what they print, their exit codes, and what is in the database afterwards."""
+"""The commands of `runner` except `consume`: their output, exit codes, and effects in the database."""
 
 import json
 import os
@@ -60,7 +60,7 @@ def kill_messages(session: Session, queue: str, *bodies: str, error: str = "brok
 
 
 def one_line(done: subprocess.CompletedProcess[str], code: int, *words: str) -> None:
-    """A refusal as users shall see it: the exit code, nothing on stdout, and one line that says these words."""
+    """An error as users see it: the exit code, nothing on stdout, and one line with these words."""
     assert (done.returncode, done.stdout) == (code, ""), done.stderr
     assert len(done.stderr.splitlines()) == 1, done.stderr
     for word in ("runner: ", *words):
@@ -152,7 +152,9 @@ def test_doctor_names_what_is_missing_or_changed(runner: Runner, empty_database:
     assert runner("doctor", url=url).returncode == 0
 
 
-def test_doctor_tells_an_operator_what_hurts(runner: Runner, server: Server, database: Database, queue: str) -> None:
+def test_doctor_shows_an_operator_the_failed_checks(
+    runner: Runner, server: Server, database: Database, queue: str
+) -> None:
     with server.login(database.url, f"operator_{queue[5:15]}", "mq_operator") as url:
         done = runner("doctor", "--json", url=url)
     rows = [json.loads(line) for line in done.stdout.splitlines()]
@@ -435,7 +437,7 @@ def test_output_into_a_closed_pipe_is_quiet(session: Session, queue: str, databa
 
 
 @pytest.mark.any_engine
-def test_dead_redrive_goes_on_until_none_is_left(
+def test_dead_redrive_repeats_until_none_is_left(
     runner: Runner, session: Session, queue: str, messages: Messages
 ) -> None:
     kill_messages(session, queue, *(f"m{n}" for n in range(10_001)))
@@ -451,9 +453,7 @@ def test_dead_redrive_of_one_message(runner: Runner, session: Session, queue: st
     one_line(runner("dead", "redrive", queue, "--id", id), 1, str(id), "not a dead letter")
 
 
-def test_purge_deletes_one_state_whatever_its_size(
-    runner: Runner, session: Session, queue: str, messages: Messages
-) -> None:
+def test_purge_deletes_one_state_of_any_size(runner: Runner, session: Session, queue: str, messages: Messages) -> None:
     kill_messages(session, queue, "dead")
     for size in (10_000, 5):
         session.call("send_batch", queue, "\n".join("x" * size))
@@ -557,14 +557,14 @@ LONG = "x" * 201
         ("send --type Q body --file /dev/null", ["BODY", "--file"]),
         ("send --type Q --file /does/not/exist", ["--file", "/does/not/exist"]),
         ("send --type Q --file /", ["--file"]),
-        ("send --type Q --file /dev/null --priority 1", ["--file", "without options"]),
+        ("send --type Q --file /dev/null --priority 1", ["--file", "takes no options"]),
         ("send --type Q body --run-at tomorrow", ["--run-at", "tomorrow"]),
         ("send --type Q body --run-at 2030-01-01 --delay 3", ["--run-at", "--delay"]),
         ("send --type Q body --delay -1", ["--delay", "0"]),
         ("send --type Q body --delay 1.5", ["--delay"]),
         ("send --type Q body --on-conflict replace", ["--on-conflict", "--dedup-key"]),
         ("send --type Q body --on-conflict X --dedup-key d", ["--on-conflict", "keep"]),
-        ("send --type Q --file /dev/null --wait 1", ["--file", "without options"]),
+        ("send --type Q --file /dev/null --wait 1", ["--file", "takes no options"]),
         ("send --type Q body --wait -1", ["--wait", "0"]),
         ("topic bind a.b", ["--type"]),
         ("topic unbind", ["PATTERN", "--type"]),
@@ -626,10 +626,10 @@ LONG = "x" * 201
         ("consume --type Q --handler jobs:record --log-level loud", ["--log-level"]),
     ],
 )
-def test_bad_usage_is_told_in_one_line_before_any_database_is_opened(
+def test_bad_usage_is_a_one_line_error_before_any_database_is_opened(
     arguments: str, words: list[str], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """In this process, which has the runner's modules already: there are many of these."""
+    """In this process, which has already imported the runner's modules: there are many cases."""
     command = ["runner", *arguments.split()]
     monkeypatch.setattr(os, "environ", environment("nowhere://"))
     monkeypatch.setattr(sys, "argv", command)
@@ -651,7 +651,7 @@ def test_bad_usage_is_told_in_one_line_before_any_database_is_opened(
         (f"consume --type Q --exec true --reader {LONG} --drain --log-level error", ["reader", "1 to 200"]),
     ],
 )
-def test_bad_input_is_told_in_one_line_and_changes_nothing(
+def test_bad_input_is_a_one_line_error_and_changes_nothing(
     runner: Runner, queue: str, sql: Sql, server: Server, arguments: str, words: list[str]
 ) -> None:
     one_line(runner(*(queue if word == "Q" else word for word in arguments.split())), 1, *words)

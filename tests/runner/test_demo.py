@@ -47,7 +47,7 @@ def unix(content: Any) -> bytes | None:
 
 
 def received(maildir: Path) -> Counter[Any]:
-    """What is in the Maildir, as Python's own library reads it: recipient and contents."""
+    """The contents of the Maildir, as Python's own library reads it: recipient and contents."""
     return Counter((mail["Delivered-To"], *parts(mail)) for mail in mailbox.Maildir(maildir, create=False))
 
 
@@ -126,7 +126,7 @@ def test_the_demo_delivers_each_mail_once_and_can_be_run_again(
 
 
 def is_left_to_see(folder: Path, place: dict[str, str]) -> bool:
-    """Queues in every state, the same after each run: what a page that shows them needs."""
+    """Messages in every state, the same after each run: the data for a page that shows them."""
 
     def listed(*command: str) -> list[Any]:
         done = run(*RUNNER, *command, "--json", cwd=folder, **place)

@@ -1,4 +1,4 @@
-"""`runner table consume` and the other commands of `runner table`: rows of a user's table, worked off by a handler."""
+"""`runner table consume` and the other commands of `runner table`: a handler for rows of a user's table."""
 
 import json
 import re
@@ -64,7 +64,7 @@ def test_a_command_gets_the_row_as_json(runner: Runner, table: Polled, tmp_path:
 
 
 def test_a_worker_gets_the_row_as_json_and_its_answers_decide(runner: Runner, table: Polled, tmp_path: Path) -> None:
-    """When it ends in mid-batch the row that is to blame fails, and the rest of the batch comes again."""
+    """When it ends in mid-batch, the current row fails and the rest of the batch is retried."""
     table.create().insert("done", "die", "rest")
     script = tmp_path / "worker.py"
     script.write_text(

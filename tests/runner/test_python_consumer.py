@@ -47,7 +47,7 @@ def test_it_consumes_in_a_thread_until_it_is_stopped(database: Database, session
         consumer.run()
 
 
-def test_stop_lets_what_runs_end_and_gives_the_rest_back(database: Database, session: Session, queue: str) -> None:
+def test_stop_lets_running_handlers_end_and_releases_the_rest(database: Database, session: Session, queue: str) -> None:
     begun, may_end = threading.Event(), threading.Event()
 
     def handler(message: Message) -> None:

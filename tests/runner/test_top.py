@@ -313,7 +313,7 @@ def test_there_is_one_connection(drive: Run, session: Session, name: str, sql: C
 
 
 @pytest.mark.heavy
-def test_a_database_that_goes_away_is_said_and_comes_back(drive: Run, private_server: Server, name: str) -> None:
+def test_a_lost_database_is_shown_and_comes_back(drive: Run, private_server: Server, name: str) -> None:
     database = open_database(private_server.create_database())
     install.apply(database)
     with closing(database.connect("test")) as session:
@@ -425,7 +425,7 @@ def test_in_a_real_terminal_it_follows_keys_and_size_and_leaves_the_terminal_as_
     command = " ".join([sys.executable, "-m", "rowqueue.cli", "top", "--interval", "0.5"])
     terminal.tmux("send-keys", f"cd {FOLDER}; clear; {command}; echo ended with $?", "Enter")
     terminal.until("runner top", "READY", "Quit")
-    # All at once, as from a paste: none of these letters may be taken for a key that changes the queue.
+    # All at once, as from a paste: no letter may be treated as a key that changes the queue.
     terminal.tmux("send-keys", "-l", f"/{name}")
     terminal.tmux("send-keys", "Enter")
     shown = terminal.until(f"filter: {name}", name)

@@ -189,7 +189,7 @@ def test_results_are_kept_when_that_is_asked_for(consume: Runner, session: Sessi
 def test_a_worker_that_ends_costs_one_message_an_attempt(
     consume: Runner, session: Session, queue: str, joblog: Log, states: States, body: str, error: str
 ) -> None:
-    """It had answered one, the second is to blame, the third has cost nothing and is handled by the next process."""
+    """The first was answered, the second failed, the third costs no attempt and is handled by the next process."""
     session.call("set_queue", queue, None, None, 300, 300)
     send(session, queue, "done", body, "rest", "dead after")
     done = consume("--concurrency", 1)
@@ -212,7 +212,7 @@ def test_an_answer_to_no_waiting_message_ends_the_worker(
         (row,) = states().values()
         assert (row["state"], row["attempts"]) == ("N", 1)
         assert row["error"].startswith('the worker wrote a line that has the id of no unanswered message: {"id')
-    else:  # its first answer counts, and the next message is to blame
+    else:  # its first answer counts, and the next message fails
         assert told(states)["rest"][:2] == ("N", 1)
         assert "the id of no unanswered message" in str(told(states)["rest"][2])
 
@@ -228,7 +228,7 @@ def test_an_answer_too_many_at_the_end_of_a_batch_fails_nothing(
     assert states() == {}
     assert [body for body in bodies(joblog) if body != "end of file"] == ["a", body, "b"]
     assert len(starts(joblog)) == 2
-    if body == "both":  # in one piece; else the second one may come when nobody reads
+    if body == "both":  # in one write; otherwise the second may arrive too late to be read
         assert "the worker wrote something after its last answer: {" in done.stderr
 
 
@@ -348,7 +348,7 @@ def test_second_signal_kills_workers(start: Start, session: Session, queue: str,
     assert states()["stubborn"]["state"] == "A"
 
 
-def test_killed_runner_leaves_no_worker_and_its_messages_come_again(
+def test_a_killed_runner_leaves_no_worker_process_and_its_messages_are_retried(
     start: Start, session: Session, queue: str, joblog: Log, states: States
 ) -> None:
     send(session, queue, "sleep 3", "rest")

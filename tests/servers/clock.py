@@ -5,7 +5,7 @@
     server.start()
     clock.set(-30)             # the server's time is now half a minute behind this machine's
 
-Only the time of day jumps. What counts the seconds since the machine was started goes on, as when an administrator or
+Only the time of day jumps. The monotonic clock continues, as when an administrator or
 an NTP daemon sets a clock.
 """
 

@@ -326,7 +326,7 @@ class Replica(MySQLCluster):
             secondary.query(secondary.url, statement)
 
     def promote(self) -> None:
-        """The secondary takes writes from now on."""
+        """Make the secondary take writes."""
         secondary = self.nodes[1]
         mariadb = self.name.startswith("mariadb")
         secondary.query(secondary.url, "STOP SLAVE" if mariadb else "STOP REPLICA")
@@ -348,7 +348,7 @@ class Standby(LocalPostgreSQL):
         subprocess.run(command, check=True, capture_output=True, cwd="/", **base.identity())
 
     def promote(self) -> None:
-        """Take writes from now on."""
+        """Promote it to take writes."""
         command = base.words(programs(self._version_number) / "pg_ctl", "promote", "-D", self._data, "-w")
         subprocess.run(command, check=True, capture_output=True, cwd="/", **base.identity())
 

@@ -158,8 +158,8 @@ class SqlTools(Tree):
     def environment(self) -> dict[str, str]:
         return {
             "LD_LIBRARY_PATH": str(self.path / "lib"),
-            "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1",  # or it asks for ICU
-            "COMPlus_EnableDiagnostics": "0",  # or it leaves pipes for debuggers behind
+            "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1",  # otherwise it needs ICU
+            "COMPlus_EnableDiagnostics": "0",  # otherwise it leaves debugger pipes behind
         }
 
 
@@ -211,7 +211,7 @@ def mirrors() -> list[str]:
 
 
 def _run(*command: object, **options: Any) -> None:
-    """Run a command; what it says is told when it fails."""
+    """Run a command; the error has its output if it fails."""
     words = [str(word) for word in command]
     done = subprocess.run(words, capture_output=True, text=True, errors="replace", **options)
     if done.returncode:
@@ -235,7 +235,7 @@ def download(build: Build, mirror: str, work: Path) -> list[Path]:
         "Dir::Etc::PreferencesParts": "-",
         "Acquire::Languages": "none",
         "Acquire::Retries": 3,
-        "APT::Sandbox::User": "root",  # apt's own user may have no way into this folder
+        "APT::Sandbox::User": "root",  # apt's own user may not be able to enter this folder
     }
     options = [word for key, value in settings.items() for word in ("-o", f"{key}={value}")]
     _run("apt-get", "-qq", *options, "update")
@@ -345,7 +345,7 @@ def fetch(name: str) -> None:
 
 
 def _attempt(name: str) -> str | None:
-    """Fetch a program, several times if need be; returns why it could not be done."""
+    """Fetch a program, with retries; returns why it failed."""
     why = ""
     for attempt in range(_ATTEMPTS):
         try:

@@ -92,7 +92,7 @@ def dsn(url: str) -> str:
 
 @dataclass
 class Result:
-    """What a statement has returned."""
+    """The result of a statement."""
 
     rows: list[dict[str, Any]]
     description: Any

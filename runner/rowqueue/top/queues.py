@@ -153,7 +153,7 @@ class QueuesScreen(Live):
             f"{_sum(found.queues, 'ready')} ready",
             f"{_sum(found.queues, 'active', 'expired')} active",
             f"{_sum(found.queues, 'dead')} dead",
-            f"{working} working consumers",
+            f"{working} consumers running",
             f"{silent} silent" if silent else "",
             f"not allowed to see: {', '.join(found.left_out)}" if found.left_out else "",
         ]
