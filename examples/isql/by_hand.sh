@@ -1,8 +1,8 @@
 #!/bin/sh
-# The life of three messages by hand: sent, claimed, finished, failed, looked at, sent round again.
+# The life of three messages by hand: send, claim, finish, fail, peek, redrive.
 #
 # Usage: by_hand.sh DATABASE [TYPE]     needs Firebird's isql, and the queue in the database (runner apply)
-# DATABASE is host:alias or host:/path/of/file.fdb; ISC_USER and ISC_PASSWORD say who calls.
+# DATABASE is host:alias or host:/path/of/file.fdb; ISC_USER and ISC_PASSWORD are the login.
 set -eu
 if [ $# -lt 1 ] || [ $# -gt 2 ]; then
     echo "usage: by_hand.sh DATABASE [TYPE]" >&2

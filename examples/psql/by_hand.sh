@@ -1,5 +1,5 @@
 #!/bin/sh
-# The life of three messages by hand: sent, claimed, finished, failed, looked at, sent round again.
+# The life of three messages by hand: send, claim, finish, fail, peek, redrive.
 #
 # Usage: by_hand.sh URL [TYPE]     needs psql, and the queue in the database (runner apply)
 set -eu

@@ -1,7 +1,7 @@
--- The life of three messages by hand: sent, claimed, finished, failed, looked at, sent round again.
+-- The life of three messages by hand: send, claim, finish, fail, peek, redrive.
 --
 -- Usage: sqlcmd -S SERVER -d DATABASE -b -f 65001 -i by_hand.sql     needs the queue in the database (runner apply)
--- A query window does too. The transaction at the end shows how the work and the end of a message are one.
+-- A query window works too. The transaction at the end commits the work and the completion of a message together.
 
 PRINT 'Send one message, then a list of two.';
 EXEC mq.send 'by.hand', 'one';
