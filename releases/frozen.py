@@ -118,8 +118,8 @@ def _names(
         yield f"{what} {added} was added before others"
     for name in new[len(old) :]:
         if name not in old and (broken := sorted(engines & reasons.keys())):
-            told = "; ".join(f"{engine}: {reasons[engine]}" for engine in broken)
-            yield f"{what} {name} was added, which breaks callers ({told})"
+            why = "; ".join(f"{engine}: {reasons[engine]}" for engine in broken)
+            yield f"{what} {name} was added, which breaks callers ({why})"
 
 
 def _argument(old: Contract, before: Argument, new: Contract, after: Argument) -> Iterator[str]:

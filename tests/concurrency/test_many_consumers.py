@@ -1,4 +1,4 @@
-"""Many consumers, senders and operators at once: nothing lost, nothing twice, nobody sees an error."""
+"""Many consumers, senders and operators at once: nothing lost, nothing handled twice, no error."""
 
 import random
 import threading

@@ -57,7 +57,7 @@ def write(member: Member, diary: str, rows: list[Row], beginning: int) -> None:
 
 
 def handle(member: Member, type: str, diary: str, size: int, trouble: float, retries: list[int]) -> None:
-    """Handle batches until told to stop; a share `trouble` of the messages fails, a quarter of it of the batches is
+    """Handle batches until stopped; a share `trouble` of the messages fails, a quarter of it of the batches is
     given back."""
     chance = random.Random(time.monotonic_ns())
     while not member.stopped():
@@ -94,7 +94,7 @@ def send_all(member: Member, type: str, hot: int, groups: int, each: int, priori
 
 
 def cancel_heads(member: Member, type: str) -> list[int]:
-    """Cancel messages that wait for their next attempt, until told to stop; returns their ids."""
+    """Cancel messages that wait for a retry until stopped; returns their ids."""
     cancelled = []
     while not member.stopped():
         waiting = [row for row in member.session.call("peek", type, "N", 10_000) if row["attempts"] and row["error"]]

@@ -70,7 +70,7 @@ def test_a_role_may_call_nothing_else(
 
 @pytest.mark.parametrize("role", ROLES)
 def test_a_role_gets_the_same_errors_as_the_owner(q: Queue, logins: Callable[[str | None], Session], role: str) -> None:
-    """Checks run inside the procedure, so that their own helpers need no grant."""
+    """Checks run inside the procedure, so their helpers need no grant."""
     name = next(n for n, p in CONTRACT.procedures.items() if role in p.roles and p.arguments[0].name == "type")
     values = required(q, name) | {"type": ""}
     with pytest.raises(QueueError, match="invalid_argument: type"):

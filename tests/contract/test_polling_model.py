@@ -135,7 +135,7 @@ def test_whatever_others_do_to_the_rows_none_is_stuck_or_held_twice(
     if table.shape.has_status:
         assert set(left) <= {"D", "E"}, left
     else:
-        # A dead row that others have deleted since is still told of.
+        # A dead row that was deleted since then is still listed.
         assert sum(left.values()) <= len(table.states()), "only the dead are left"
 
 

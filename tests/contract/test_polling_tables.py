@@ -146,7 +146,7 @@ def test_release_table_releases_claimed_rows_and_forgets_the_rest(make: Make, sh
     assert "4" in table.values(table.claim(10))
 
 
-# ---- rows that cannot be told apart --------------------------------------------------------------
+# ---- rows that are equal ------------------------------------------------------------------------
 
 
 @several("c", "c-never-active", "d", "f")

@@ -1,4 +1,4 @@
-"""resume: claims go on after a pause."""
+"""resume: claims continue after a pause."""
 
 from queues import Queue, ids
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from queues import LONG_AGO, Queue, ids, in_an_hour, in_time
 
-# Long enough to tell waiting from not waiting.
+# Seconds; long enough to distinguish waiting from not waiting.
 A_MOMENT = 0.3
 
 

@@ -131,7 +131,7 @@ WORDS = [
 
 
 def test_a_word_of_a_pattern_matches_only_itself(q: Queue, types: Callable[[str], Queue]) -> None:
-    """Whatever it means in a pattern of LIKE or in a regular expression, and whatever a collation holds for equal."""
+    """Characters with a meaning in LIKE or regular expressions, and characters that a collation treats as equal."""
     with q.session.transaction():
         bind(q, *(f"{word}.x" for word in WORDS), *(f"*.#.{word}" for word in WORDS), *(f"#.{word}" for word in WORDS))
     for word in WORDS:

@@ -1,4 +1,4 @@
-"""A client as the tests see it, in whatever language: a program that sends and consumes, and the traces it leaves."""
+"""A client in any language, for the tests: a program that sends and consumes, and its traces."""
 
 import json
 import os

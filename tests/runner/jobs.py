@@ -190,7 +190,7 @@ def takes_nothing() -> None:
 
 
 def obey_claimed_row(message: RowMessage) -> None:
-    """The same, told by the column v of a row."""
+    """The same, as the column v of a row says."""
     row = message.row
     note([message.key, row, message.attempt])
     said = str(row.get("v", row.get("V")))

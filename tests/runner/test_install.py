@@ -152,7 +152,7 @@ def test_a_migration_that_fails_leaves_nothing_and_can_be_repaired(
     if installed_database.name in {"postgresql", "sqlserver"}:
         assert catalog() == before
         broken.write_text(f"CREATE TABLE {half} (id integer);\n")
-    else:  # DDL cannot be undone there: migrations are written so that they can be run again
+    else:  # DDL cannot be rolled back there: migrations are safe to rerun
         again = "RECREATE TABLE" if installed_database.name == "firebird" else "CREATE TABLE IF NOT EXISTS"
         broken.write_text(f"{again} {half} (id integer);\n")
     assert install.apply(installed_database).migrations == ["9999_broken"]

@@ -19,7 +19,7 @@ HANDLER = ("--handler", "jobs:record")
 
 @pytest.fixture
 def installed(installed_database: Database, server: Server) -> Database:
-    """A database of this test's own, to which nobody else is connected."""
+    """A database of this test's own, without other connections."""
     if not server.restartable:
         pytest.skip("the named server is not ours to change")
     return installed_database
@@ -111,7 +111,7 @@ def test_a_server_that_takes_no_changes_is_named_once_and_waited_for(
         time.sleep(2)
         assert running.process.poll() is None and said(running, "is reachable again after") == 0, running.stderr
         assert said(running, "in the URL") == 1, running.stderr
-        if server.name.startswith("firebird"):  # whose mode is set only where nobody is connected
+        if server.name.startswith("firebird"):  # its mode can be set only without connections
             assert running.stop() == 0
             running = start("consume", "--type", queue, *HANDLER, "--max-messages", 1, url=installed.url)
             until(lambda: said(running, "takes no changes"))

@@ -93,7 +93,7 @@ def test_without_a_span_headers_stay_as_they_are() -> None:
     assert injected('{"mine": 1}') == '{"mine": 1}'
 
 
-# ---- nobody listens --------------------------------------------------------------------------------------------------
+# ---- no provider -----------------------------------------------------------------------------------------------------
 
 
 def test_without_a_provider_nothing_is_made_for_a_message() -> None:

@@ -113,7 +113,7 @@ class Home(Tree):
         return _first("**/plugin", self.path / "usr/lib")
 
 
-# What the client library needs, in the order of loading; beside it, so that whoever loads it finds them.
+# The libraries that the client library needs, in the order of loading, in the same folder, where the loader finds them.
 NEEDED = ("libtommath.so.1", "libtomcrypt.so.1")
 # Debian compiles folders into Firebird 3.0, each a string of its own. Where such a string is empty, as in the builds of
 # the project, Firebird looks in its root.
@@ -164,7 +164,7 @@ class SqlTools(Tree):
 
 
 def environment(root: Path, locks: Path) -> dict[str, str]:
-    """What tells Firebird which root is its own, and where those who share a database meet."""
+    """Environment variables with Firebird's root and with the folder for sharing databases between processes."""
     return {"FIREBIRD": str(root), "FIREBIRD_MSG": str(root), "FIREBIRD_LOCK": str(locks)}
 
 
@@ -301,7 +301,7 @@ def initialize_firebird(made: Firebird, wheel: str, work: Path) -> None:
         found = next((path for folder in made.libraries for path in folder.glob(name)), None)
         if found and found.parent != made.root:
             shutil.copy(found, made.root)
-    # For whoever uses the engine without a server: several processes on one database.
+    # For using the engine without a server: several processes on one database.
     (made.root / "firebird.conf").write_text("ServerMode = SuperClassic\n")
     (made.root / "databases.conf").write_text("")
     made.data.mkdir()

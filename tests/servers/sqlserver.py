@@ -14,7 +14,7 @@ from . import base
 
 try:
     import pymssql
-except ImportError:  # then nobody has named one
+except ImportError:  # then no server is named
     pymssql = None
 
 _READY_SECONDS = 60

@@ -146,7 +146,7 @@ def _guarded(connection: G, translated: Translating) -> Iterator[G]:
         ended = connection.ended() if isinstance(error, Exception) else None
         connection._guarded = False
         connection.undo()
-        # A conflict in one of the handler's own statements is not the handler's failure, whatever it raises then.
+        # A conflict in one of the handler's own statements is not the handler's failure, even if it raises another.
         if ended is not None and not isinstance(error, DatabaseError | QueueError):
             raise ended from error
         raise

@@ -433,7 +433,7 @@ def test_uninstall_leaves_the_users_own_objects_and_nothing_else(empty_database:
 def test_a_session_uses_a_new_procedure_soon_after_an_upgrade(
     connect: Connect, database: Database, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A prepared statement goes on with the old one."""
+    """A prepared statement keeps using the old one."""
     url = server.create_database()
     server.query(
         url, 'CREATE PROCEDURE mq_cancel (p_id bigint) RETURNS ("COUNT" bigint) AS BEGIN "COUNT" = 1; SUSPEND; END'

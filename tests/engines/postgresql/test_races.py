@@ -19,7 +19,7 @@ Claimed = list[dict[str, Any]]
 
 @pytest.fixture
 def slow_claim(server: Server, database: Database, connect: Callable[..., Session], queue: str) -> Callable[[], Any]:
-    """A claim that stops when it comes to group `a` and goes on when the block ends: `with slow_claim() as rows`."""
+    """A claim that stops at group `a` and continues when the block ends: `with slow_claim() as rows`."""
     slow = connect("slow")
     waiting = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'slow' AND wait_event_type = 'Lock'"
 

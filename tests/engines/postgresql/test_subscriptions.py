@@ -243,7 +243,7 @@ def test_an_upgrade_repairs_the_expressions_of_watched_tables(
 def test_who_may_make_no_trigger_on_a_table_cannot_have_it_watched(
     sql: Sql, server: Server, database: Database, schema: str, queue: str
 ) -> None:
-    """Nor gets what the queue's owner could do. What only the table's owner may drop is told, and does nothing."""
+    """Nor gets the rights of the queue's owner. Objects that only the owner may drop are reported and do nothing."""
     table, name = f"{schema}.t", f"login_{uuid.uuid4().hex[:12]}"
     sql(f"CREATE TABLE {table} (id integer PRIMARY KEY)")
     with server.login(database.url, name, "mq_operator") as url:
