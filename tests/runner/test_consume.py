@@ -427,7 +427,7 @@ def test_what_a_handler_returns_is_kept_when_that_is_asked_for(
         "nul": ("E", None),
         "bad": ("E", None),
     }
-    assert found["nul"]["error"].startswith("ValueError: a result has")
+    assert found["nul"]["error"].startswith("ValueError: the result must be")
     assert found["bad"]["error"].startswith("TypeError: ")
     send(session, queue, "text second")
     assert runner(*consume).returncode == 0
