@@ -46,7 +46,7 @@ def split(url: str, known: Iterable[str]) -> Parts:
         strict = bool(parts.query)
         options = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=strict, errors="strict"))
     except ValueError:
-        raise ValueError("a name, the password or an option is not UTF-8 in percent-encoding") from None
+        raise ValueError("a name, the password or an option must be percent-encoded UTF-8") from None
     known = sorted(known)
     if unknown := options.keys() - {*known}:
         raise ValueError(f"unknown option {min(unknown)!r}; known: {', '.join(known)}")

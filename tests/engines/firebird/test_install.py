@@ -168,7 +168,7 @@ def test_what_cannot_hold_the_queue_is_refused_before_anything_is_made(
 def test_the_database_of_the_servers_users_is_refused(server: Server) -> None:
     assert isinstance(server, LocalFirebird)
     url = urlunsplit(urlsplit(server.url)._replace(path=f"/{quote(str(server._root / 'security.fdb'))}"))
-    with pytest.raises(DatabaseError, match="database of the users"):
+    with pytest.raises(DatabaseError, match="security database"):
         install.apply(open_database(url))
 
 
