@@ -56,7 +56,7 @@ def test_a_result_stays_with_the_archived_message(q: Queue, kept: Callable[[], i
 
 
 @pytest.mark.parametrize("ordered", [0, 1])
-def test_get_result_tells_the_state_whatever_has_become_of_the_message(q: Queue, ordered: int) -> None:
+def test_get_result_returns_the_state_of_a_message_in_any_state(q: Queue, ordered: int) -> None:
     q.call("set_queue", ordered=ordered)
     first, delayed, second, third = (
         q.send(group_key="g"),
@@ -203,7 +203,7 @@ def set_aside(q: Queue, state: str) -> int:
 @pytest.mark.parametrize("ordered", [0, 1])
 @pytest.mark.parametrize(("state", "letter"), [("ready", "N"), ("delayed", "N"), ("dead", "E"), ("completed", "C")])
 @pytest.mark.parametrize("way", ["cancel", "purge", "purge_archive"])
-def test_a_result_goes_with_its_message(
+def test_a_result_is_deleted_with_its_message(
     q: Queue, kept: Callable[[], int], ordered: int, state: str, letter: str, way: str
 ) -> None:
     q.call("set_queue", ordered=ordered)

@@ -64,7 +64,7 @@ def test_dead_letters_are_redriven_one_some_and_all_and_purged(shop: Shop) -> No
 
 
 @pytest.mark.parametrize("ordered", [0, 1])
-def test_messages_in_no_state_are_new_again_and_ids_without_message_are_gone(shop: Shop, ordered: int) -> None:
+def test_messages_without_a_state_become_new_and_ids_without_a_message_are_removed(shop: Shop, ordered: int) -> None:
     ready, message = shop.table("ready"), shop.table("message")
     shop.call("purge", "email", "N")
     shop.call("set_queue", "email", None, None, None, None, None, ordered)
@@ -80,7 +80,7 @@ def test_messages_in_no_state_are_new_again_and_ids_without_message_are_gone(sho
     assert len(shop.call("claim_batch", "email", 100)) == 18
 
 
-def test_a_group_that_was_damaged_by_hand_goes_on_and_healthy_groups_stay(shop: Shop) -> None:
+def test_a_group_that_was_damaged_by_hand_continues_and_healthy_groups_stay_unchanged(shop: Shop) -> None:
     shop.call("set_queue", "invoice", None, None, None, None, None, 1)
     groups = ("lost head", "lost ticket", "at work", "waiting")
     for group in groups * 2:
@@ -100,7 +100,7 @@ def test_a_group_that_was_damaged_by_hand_goes_on_and_healthy_groups_stay(shop: 
     assert sorted(bodies) == ["lost head", "lost ticket"]
 
 
-def test_a_queue_is_emptied_and_goes_on(shop: Shop) -> None:
+def test_a_queue_is_emptied_and_keeps_working(shop: Shop) -> None:
     shop.call("claim_batch", "email", 5)
     with shop.session() as session:
         [later] = session.call("send_message", "email", "later", session.now() + timedelta(days=1))
@@ -113,7 +113,7 @@ def test_a_queue_is_emptied_and_goes_on(shop: Shop) -> None:
     assert len(shop.call("claim_batch", "email")) == 1
 
 
-def test_everything_is_paused_after_a_restore_and_goes_on(shop: Shop) -> None:
+def test_everything_is_paused_after_a_restore_and_can_be_resumed(shop: Shop) -> None:
     shop.call("set_queue", "invoice", 7)
     shop.call("send", "invoice", "x")
     shop.follow("Backup, restore, moving", 0, kind="sql")

@@ -1,4 +1,4 @@
-"""The pages docs/start and docs/howto: what they say, done as it stands there, with the clients of each database."""
+"""The pages docs/start and docs/howto, run with the clients of each database."""
 
 import os
 import re
